@@ -8,6 +8,7 @@ from quorate.accounting import (
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    Parallel,
     PureDP,
     Repeated,
 )
@@ -27,6 +28,7 @@ events = st.recursive(
     lambda inner: st.one_of(
         st.builds(Repeated, inner, st.integers(0, 5)),
         st.lists(inner, max_size=3).map(lambda members: Composed(tuple(members))),
+        st.lists(inner, max_size=3).map(lambda members: Parallel(tuple(members))),
     ),
     max_leaves=5,
 )

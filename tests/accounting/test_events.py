@@ -18,6 +18,7 @@ from quorate.accounting import (
     Event,
     Gaussian,
     GridGaussian,
+    Parallel,
     PureDP,
     Repeated,
     from_json,
@@ -120,6 +121,7 @@ PUBLISHED = [
     Composed((PureDP(0.5), Repeated(DiscreteGaussian(40.0, 1.0), 977))),
     Repeated(ApproxDP(1e-7, 1e-300), 0),
     GridGaussian(2.0**20, 2.0**18, 300),
+    Parallel((PureDP(0.5), Repeated(Gaussian(40.0, 1.0), 9))),
 ]
 
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
-from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.students.prediction_sets import halves
@@ -145,3 +145,17 @@ def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
     np.testing.assert_array_equal(copy.predict_set(X), clf.predict_set(X))
     with pytest.raises(PreconditionFailed, match="the original takes them"):
         copy.calibrate(X[CALIBRATION], Y[CALIBRATION])
+
+
+def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
+    X, y = make_classification(1_600, n_features=4, flip_y=0.1, random_state=2)
+    clf = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=40, unsafe_noise_seed=1)
+    clf.fit(X[:800], y[:800])
+    with pytest.raises(PreconditionFailed, match="prediction sets need labelled public rows"):
+        clf.predict_set(X[800:])
+    with pytest.raises(DataRefused, match="calibration"):
+        clf.calibrate(X[:400], y[:400])
+    clf.calibrate(X[800:1_200], y[800:1_200])
+    sets = clf.predict_set(X[1_200:])
+    assert sets[np.arange(400), y[1_200:]].mean() > clf.coverage_promise().least - 0.03
+    assert clf._facts.fitted.calibration_rows == 200

@@ -160,7 +160,7 @@ def test_a_public_target_that_is_no_number_is_refused(tmp_path: Path) -> None:
         read_run(written(tmp_path / "run", evaluation=odd), begin=False)
 
 
-@pytest.mark.parametrize("sold", [["no", "yes"], ["no", "12"]])
+@pytest.mark.parametrize("sold", [["no", "yes"], ["no", "12"], ["1e9", "-1e9"]])
 def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(tmp_path: Path, sold: list[str]) -> None:
     root = written(tmp_path / "run")
     public = TABLE[1_000:1_200].with_columns(price=pl.Series(sold * 100))
@@ -168,7 +168,8 @@ def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(t
     run = read_run(root, begin=False)
     said = [finding.words for finding in run.cautions if finding.code == "target-without-numbers"]
     assert len(said) == ("12" not in sold)
-    assert "12" in sold or "public.csv have no numbers in the target column 'price', such as 'no'" in said[0]
+    wrong = "public.csv have no numbers in the target column 'price', such as 'no'"
+    assert "12" in sold or (wrong if "no" in sold else "public.csv has a 'price' within range = [") in said[0]
     assert [note.words for note in run.notes() if "public.csv has the target column 'price'" in note.words]
 
 

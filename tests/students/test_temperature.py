@@ -10,13 +10,20 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from quorate.errors import InvalidParameter
-from quorate.students.temperature import FEWEST, at_temperature, fit_temperature, require_temperature
+from quorate.students.prediction_sets import calibrated
+from quorate.students.temperature import (
+    FEWEST,
+    at_temperature,
+    fit_temperature,
+    require_calibration,
+    takes_temperature,
+)
 
 
 def task(seed: int, n_classes: int) -> tuple[Any, Any, Any]:
@@ -65,16 +72,21 @@ def test_a_class_that_the_model_never_saw_and_one_without_a_row_are_no_error() -
 def test_a_model_of_one_class_stays_as_it_is() -> None:
     X, codes, _ = task(0, 2)
     constant = DummyClassifier(strategy="constant", constant="a").fit(None, ["a"])
-    require_temperature(constant, len(X), name="calibration")
+    require_calibration(constant, len(X), name="calibration")
     assert fit_temperature(constant, X, codes, list("ab")).value == 1.0
     np.testing.assert_array_equal(at_temperature(constant, 2.0).predict_proba(X), constant.predict_proba(X))
 
 
 def test_too_few_rows_and_models_without_scores_are_refused() -> None:
     X, codes, model = task(0, 2)
-    require_temperature(model, FEWEST, name="calibration")
+    require_calibration(model, FEWEST, name="calibration")
     with pytest.raises(InvalidParameter, match="calibration got 99 rows, and needs at least 100: one half fits the"):
-        require_temperature(model, FEWEST - 1, name="calibration")
-    forest = make_pipeline(ExtraTreesClassifier(n_estimators=2).fit(X, codes))
-    with pytest.raises(InvalidParameter, match="ends in ExtraTreesClassifier; leave it out, choose another student"):
-        require_temperature(forest, len(X), name="calibration")
+        require_calibration(model, FEWEST - 1, name="calibration")
+    forest = make_pipeline(ExtraTreesClassifier(n_estimators=2).fit(X, np.array(list("ab"))[codes]))
+    assert takes_temperature(model)
+    assert not takes_temperature(forest)
+    same, calibration = calibrated(forest, X, codes, list("ab"))
+    assert same is forest
+    assert calibration.temperature is None
+    with pytest.raises(InvalidParameter, match="ends in RidgeClassifier, which has no predict_proba; leave it out"):
+        require_calibration(RidgeClassifier().fit(X, codes), len(X), name="calibration")

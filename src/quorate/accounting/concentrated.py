@@ -25,6 +25,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Gaussian,
     GridGaussian,
+    Parallel,
     PureDP,
     Repeated,
 )
@@ -82,6 +83,11 @@ def _(event: ApproxDP) -> float:
 @zcdp.register
 def _(event: Composed) -> float:
     return nextafter(fsum(zcdp(member) for member in event.events), inf) if event.events else 0.0
+
+
+@zcdp.register
+def _(event: Parallel) -> float:
+    return max((zcdp(member) for member in event.events), default=0.0)
 
 
 @zcdp.register

@@ -258,17 +258,50 @@ class Composed(Event):
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        if isinstance(self.events, str | bytes | Event) or not isinstance(self.events, Iterable):
+        self._settle(events=_members(self.events))
+
+
+@stored_as("quorate.accounting.events.Parallel")
+@published("parallel")
+@dataclass(frozen=True, slots=True)
+class Parallel(Event):
+    """Several events of which the data of one unit enter one at most, each free to depend on the answers of the others.
+
+    Which one that is must follow from the unit's identity and a key that is independent of all data. Then the price of
+    the whole is the largest of the prices of its members (McSherry 2009, Theorem 4), in each rule.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        Any number of events; none of them cost nothing.
+
+    Raises
+    ------
+    InvalidParameter
+        If a member is not an event.
+
+    Examples
+    --------
+    >>> Parallel((PureDP(0.5), PureDP(0.25)))
+    Parallel(events=(PureDP(epsilon=0.5), PureDP(epsilon=0.25)))
+    """
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        self._settle(events=_members(self.events))
+
+
+def _members(events: Any) -> tuple[Event, ...]:
+    if isinstance(events, str | bytes | Event) or not isinstance(events, Iterable):
+        raise InvalidParameter(f"events must be a tuple of events, got {type(events).__name__}; pass (event, …)")
+    members = tuple(events)
+    for event in members:
+        if not isinstance(event, Event):
             raise InvalidParameter(
-                f"events must be a tuple of events, got {type(self.events).__name__}; pass (event, …)"
+                f"events must hold events alone, got {type(event).__name__}; wrap a price in PureDP or ApproxDP"
             )
-        events = tuple(self.events)
-        for event in events:
-            if not isinstance(event, Event):
-                raise InvalidParameter(
-                    f"events must hold events alone, got {type(event).__name__}; wrap a price in PureDP or ApproxDP"
-                )
-        self._settle(events=events)
+    return members
 
 
 @stored_as("quorate.accounting.events.Repeated")
@@ -355,9 +388,9 @@ def _event(tree: Any) -> Event:
         values = plain_fields(cls, str(kind), values)
     if cls is Repeated:
         values["event"] = _event(values["event"])
-    elif cls is Composed:
+    elif cls in (Composed, Parallel):
         if not isinstance(values["events"], list):
-            raise InvalidParameter("event kind 'composed' needs a list of events; pass the output of to_json")
+            raise InvalidParameter(f"event kind {kind!r} needs a list of events; pass the output of to_json")
         values["events"] = tuple(_event(member) for member in values["events"])
     return cls(**values)
 

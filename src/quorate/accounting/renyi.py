@@ -23,6 +23,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Gaussian,
     GridGaussian,
+    Parallel,
     PureDP,
     Repeated,
 )
@@ -113,6 +114,14 @@ def _(event: Composed, orders: FloatArray) -> FloatArray:
     for member in event.events:
         total = total + rdp_rule(member, orders)
     return total
+
+
+@rdp_rule.register
+def _(event: Parallel, orders: FloatArray) -> FloatArray:
+    largest = np.zeros(orders.shape)
+    for member in event.events:
+        largest = np.maximum(largest, rdp_rule(member, orders))
+    return largest
 
 
 @rdp_rule.register

@@ -13,6 +13,9 @@ r"""ε and δ of an event, by the tightest rule that holds for the whole of it.
 
 \* of more than 256 different parts by about 1e-4 of ε.
 
+Of :class:`~quorate.accounting.Parallel` events the dearest one is priced by this table; within another event they have
+a Rényi curve alone.
+
 All of them hold for adaptively chosen queries under a schedule that was fixed beforehand. Whichever gives the least ε
 is taken: each is valid for the event as it stands, so the choice needs no price of its own.
 """
@@ -27,6 +30,7 @@ from math import exp, inf, prod, ulp
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
 from quorate.accounting.event import Event
+from quorate.accounting.events import Parallel
 from quorate.accounting.gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.loss import NO_LOSS, LossLaw, by_fours, coarse_step, on_grid, outer
 from quorate.accounting.outward import least_epsilon
@@ -85,6 +89,8 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
     (4.77, 'optimal composition')
     """
     delta = real("delta", delta, at_least=0, below=1)
+    if isinstance(event, Parallel) and event.events:
+        return max(explain(member, delta) for member in event.events)
     composition = collect(event)
     on_curve = _explain(composition, delta, exact=composition.grid_distance == 0)
     if composition.grid_distance == 0:
@@ -147,6 +153,8 @@ def delta(event: Event, epsilon: float) -> float:
     '0.126937'
     """
     epsilon = real("epsilon", epsilon, at_least=0)
+    if isinstance(event, Parallel) and event.events:
+        return max(delta(member, epsilon) for member in event.events)
     composition = collect(event)
     if composition.empty or composition.pure_epsilon <= epsilon:
         return composition.infinite

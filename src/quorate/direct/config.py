@@ -29,6 +29,7 @@ from quorate.run.drawn_rows import (
     draw_rows,
 )
 from quorate.run.schema import Schema, check_pool
+from quorate.students.prediction_sets import COVERAGE
 from quorate.students.scores import share_of_rarer
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class DirectConfig:
     neighbours: Any = "auto"
     scheduler: DaskScheduler | None = None  # whose workers add up the rounds; by default this machine
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
+    calibration_share: float | None = None  # of the units, held out for prediction sets
+    coverage: float = COVERAGE  # of these sets
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:
@@ -164,16 +167,30 @@ def plan_key(
     if config.target_range is not None:
         rule: tuple[Any, ...] = ((), ("located",), ("located", 2))[config.located]
         cache_inputs = (*cache_inputs, config.target_range, *rule)
+    if config.calibration_share is not None:
+        cache_inputs = (*cache_inputs, "held out", float(config.calibration_share), float(config.coverage))
     if (rare := share_of_rarer(config.class_shares)) is not None:
         cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
 
 
 def charge_beginning(
-    plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
+    plan_key: str,
+    fingerprint: str,
+    unit: str,
+    *,
+    grouped: bool,
+    n_was_read: bool,
+    classes: tuple[Label, ...],
+    order: str = "",
 ) -> str:
-    """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(label) for label in classes])
+    """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are.
+
+    `order`: that of the rows, where units that are known by their places are held out.
+    """
+    cache_inputs: tuple[Any, ...] = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(name) for name in classes])
+    if order:
+        cache_inputs = (*cache_inputs, order)
     return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
 
 

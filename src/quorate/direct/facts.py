@@ -49,7 +49,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             teacher="none",
             student=model,
             mechanism=MECHANISM,
-            n_records=None if task.n_was_read else task.plan.n_units,
+            n_records=None if task.n_was_read else task.n_units,
             n_records_from="read" if task.n_was_read else "declared",
             data_collection=metadata.collection,
             target_range=None if task.target_range is None else task.target_range.ends,
@@ -57,7 +57,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
-        fitted=Fitted(name=model),
+        fitted=Fitted(name=model, private_sets=None if task.held is None else task.held.plan.published(result.limit)),
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
@@ -126,7 +126,8 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         interrupted=rounds.interrupted,
     )
     counts = () if task.drawn is None else (task.drawn.before.part(reservation),)
-    return spending_of(ledger, task.event, task.delta, (*counts, part))
+    limit = () if task.held is None else (task.held.plan.part(reservation),)
+    return spending_of(ledger, task.event, task.delta, (*counts, part, *limit))
 
 
 def _choices(task: DirectTask) -> tuple[Choice, ...]:

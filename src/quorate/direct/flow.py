@@ -16,10 +16,12 @@ from quorate.data.table_reader import TableReader
 from quorate.data.target_range import TargetRange
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
-from quorate.direct.contributions import Grid
+from quorate.direct.contributions import Grid, lengths_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
 from quorate.direct.plan import DirectPlan
 from quorate.direct.task import DirectTask
+from quorate.labelling import PrivateLimit
+from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.drawn_pool import (
@@ -37,9 +39,11 @@ from quorate.run.progress import PARTS, in_parts
 from quorate.run.published_model import behind_features, number_model
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
-from quorate.types import FloatArray, Watch
+from quorate.run.usable_rows import UsableRows
+from quorate.types import FloatArray, IntArray, Secret, Watch
 
 _TRIED = 3  # public rows
+_OFF_GRID = 1e-4  # of a probability: more than coordinates on a grid change
 
 
 def published_model(
@@ -98,13 +102,17 @@ def try_model(task: DirectTask) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResult:
-    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn."""
+    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn.
+
+    `limit`: of prediction sets, where units were held out for them and it was not lost.
+    """
 
     task: DirectTask
     model: Any
     n_rounds: int
     charge: Charge
     reservation: Reservation
+    limit: PrivateLimit | None = None
 
 
 @one_thread()  # products are small, or on threads of our own: a library's would only wait for each other
@@ -147,7 +155,33 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         if task.has_pool:
             weights = task.plan.shrunk(weights, task.public_rows, descent.n_rounds)
         model = model_of(task, weights, descent.grid)
-    return DirectResult(task=task, model=model, n_rounds=descent.n_rounds, charge=charge, reservation=reservation)
+        limit = None
+        if task.held is not None:
+            limit = task.held.plan.limit_of(reservation, task.noise, lambda: held_out_places(task, weights))
+    return DirectResult(
+        task=task, model=model, n_rounds=descent.n_rounds, charge=charge, reservation=reservation, limit=limit
+    )
+
+
+def held_out_places(task: DirectTask, weights: FloatArray) -> Secret[IntArray]:
+    """Count how badly published weights do on the units that are held out: ``(PLACES,)`` units by their place.
+
+    A unit's place follows, bit for bit, from its row and public facts, as its part of a round does: the slope of its
+    class is one less its probability. Coordinates are on a grid, which the published model is not; scores are raised by
+    more than that changes, so that a limit is rather too large than too small.
+    """
+    assert task.held is not None  # noqa: S101 - the caller's condition
+    codes, places = task.held.codes.reveal(), np.zeros(PLACES, dtype=np.int64)
+    rows, plan = UsableRows(task.private.reveal().table, codes, None, 0), task.plan
+    for at, numbers in rows.blocks(widest=plan.coordinates.n_coordinates):
+        with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
+            z = plan.coordinates(numbers)
+            z, _ = without_wild_rows(z, lengths_of(z))
+            slope = slopes(z, codes[at], weights, plan.grid)
+        own = slope[:, 0] if slope.shape[1] == 1 else slope[np.arange(len(at)), codes[at]]
+        score = np.nan_to_num(np.abs(own), nan=1.0) + _OFF_GRID
+        places += np.bincount(np.clip(np.ceil(score * PLACES) - 1, 0, PLACES - 1).astype(np.int64), minlength=PLACES)
+    return Secret(places)
 
 
 def _with_drawn_pool(
@@ -203,7 +237,8 @@ def told_of(task: DirectTask) -> str:
     plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
     counting = plan.settings.counting
     counts = f", the first {counting} of them counts of targets in {plan.settings.cells} cells" if counting else ""
+    limit = "" if task.held is None else f"; and {task.held.plan.told}"
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients{counts}, discrete Gaussian noise of "
-        f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
+        f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}{limit}"
     )

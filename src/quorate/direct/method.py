@@ -48,7 +48,7 @@ def _foreseen(task: DirectTask) -> dict[str, Any]:
         "momentum": settings.momentum,
         "noise": plan.noise,
         "numbers": plan.most_numbers or plan.numbers,
-        "n_units": plan.n_units,
+        "n_units": task.n_units,
         "n_is_treated_as_public": task.n_was_read,
         "epsilon": task.epsilon,
         "delta": task.delta,
@@ -65,6 +65,7 @@ def _foreseen(task: DirectTask) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "why": list(task.why),
         **({} if task.drawn is None else {"marginals": task.drawn.before.facts}),
+        **({} if task.held is None else {"held_out": task.held.plan.facts}),
     }
 
 
@@ -85,6 +86,7 @@ def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
             f"a linear model in {about}{forecast['n_coordinates']:,} {kind}, in {forecast['rounds']} noisy rounds",
         ),
         ("release", f"{forecast['rounds']} × {forecast['numbers']:,} noisy sums; every prediction is free"),
+        *([] if task.held is None else [task.held.plan.step(task.unit)]),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
         ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),
     ]
@@ -97,7 +99,7 @@ def cautions_of(
 
     `left_out`: columns that are no features, and in no public table.
     """
-    cautions = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
+    cautions = budget_cautions(task.n_units, task.epsilon, task.delta, task.unit)
     if task.unit == ONE_RECORD:
         cautions += (unit_caution(task.schema.pool, left_out=left_out),)
     if task.drawn is not None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
@@ -32,13 +34,14 @@ from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
 from quorate.run.drawn_pool import counted_rows
+from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.students.scores import share_of_rarer
-from quorate.types import Secret, Watch
+from quorate.types import BoolArray, Secret, Watch
 
 
 @one_thread()
@@ -79,14 +82,15 @@ def prepare_direct(
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
     digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
-    n_units = declared or max(private.n_slots, 1)
+    run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
+    held = _held_out(config, private, slots, None if groups is not None else digests, run_key, declared, budget, unit)
+    n_units = declared or max(private.n_slots, 1) if held is None else held.plan.n_learning
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
     data = table.fingerprint(digests, labels, slots, fingerprint_key)
-    run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    begun = _stored_plan(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
-    plan_key, kept, relation, schema, config = begun
+    begins = partial(charge_beginning, fingerprint=data, unit=unit, order=held.order if held else "", **named)
+    plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
@@ -94,7 +98,7 @@ def prepare_direct(
     task = DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(replace(private, table=replace(table, schema=schema))),
+        private=Secret(_learning(replace(private, table=replace(table, schema=schema)), held)),
         unit=unit,
         **named,
         relation=relation,
@@ -104,13 +108,50 @@ def prepare_direct(
         stored=kept is not None,
         plan_key=plan_key,
         records=records,
-        composition=config.composition,
-        target_range=config.target_range,
-        scheduler=config.scheduler,
-        rare=share_of_rarer(config.class_shares),
-        drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
+        **_of_config(config),
+        drawn=None if before is None else DrawnPool(before, _counted(slots, run_key, held), run_key),
+        held=held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
+
+
+def _of_config(config: DirectConfig) -> dict[str, Any]:
+    """Return what a task takes from what was asked for, as it is."""
+    names = ("composition", "target_range", "scheduler")
+    return {**{name: getattr(config, name) for name in names}, "rare": share_of_rarer(config.class_shares)}
+
+
+def _held_out(
+    config: DirectConfig,
+    private: UsableRows,
+    slots: Sequence[bytes],
+    digests: Any | None,
+    key: Secret[bytes],
+    declared: int | None,
+    budget: Mapping[str, float],
+    unit: str,
+) -> HeldOut | None:
+    """Return what is held out for prediction sets; None where nothing is. `digests`: where rows are units."""
+    plan = plan_sets(
+        config.calibration_share,
+        config.coverage,
+        n_records=declared,
+        budget=(budget["epsilon"], budget["delta"]),
+        composition=config.composition,
+        unit=unit,
+    )
+    return None if plan is None else HeldOut.of(plan, slots, private.codes, key, digests=digests)
+
+
+def _learning(private: UsableRows, held: HeldOut | None) -> UsableRows:
+    """Return the rows without those of units that are held out: these have no class there."""
+    return private if held is None else replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
+
+
+def _counted(slots: Sequence[bytes], key: Secret[bytes], held: HeldOut | None) -> Secret[BoolArray]:
+    """Return which rows count in marginals: one of each unit that learns."""
+    counted = counted_rows(slots, key)
+    return Secret(counted if held is None else counted & ~held.held.reveal())
 
 
 def _read(

@@ -32,7 +32,7 @@ from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
 from quorate.release import Charge
-from quorate.release.guarantee import ALL_OR_NONE
+from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
 from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import (
     STATEMENTS,
@@ -42,6 +42,7 @@ from quorate.run.drawn_pool import (
 from quorate.run.drawn_rows import (
     pool_from,
 )
+from quorate.run.held_out import HeldOut
 from quorate.run.relation import ChosenRelation
 from quorate.run.schema import POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
@@ -100,7 +101,8 @@ class DirectTask:
     of rows that are drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun,
     where nothing was said of them.
     `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same. `rare`: the declared
-    share of the rarer of two classes, with which the run began.
+    share of the rarer of two classes, with which the run began. `held`: units that are held out for prediction sets,
+    whose rows have no class in `private`.
     """
 
     schema: Schema = field(repr=False)
@@ -124,6 +126,12 @@ class DirectTask:
     target_range: TargetRange | None = None
     scheduler: DaskScheduler | None = field(default=None, repr=False)
     rare: float | None = field(default=None, repr=False)
+    held: HeldOut | None = field(default=None, repr=False)
+
+    @property
+    def n_units(self) -> int:
+        """n₀: units that the run is told of, those held out included."""
+        return self.plan.n_units if self.held is None else self.held.plan.n_units
 
     @property
     def n_classes(self) -> int:
@@ -148,8 +156,9 @@ class DirectTask:
     @property
     def why(self) -> tuple[str, ...]:
         """One sentence for each setting, with what it follows from."""
+        held = () if self.held is None else (self.held.plan.why(self.unit),)
         if self.drawn is None:
-            return self.plan.why(self.unit)
+            return (*held, *self.plan.why(self.unit))
         released, before = self.drawn.released, self.drawn.before
         if self.stored or released is not None:
             drawn = before.described(released, int(self.schema.pool.shape[0]))
@@ -158,7 +167,7 @@ class DirectTask:
                 f"{before.described(None)}; until then the coordinates, the clip and its noise are those of rows drawn "
                 "evenly"
             )
-        return drawn, *self.plan.why(self.unit, pool="the drawn rows define")
+        return drawn, *held, *self.plan.why(self.unit, pool="the drawn rows define")
 
     @property
     def public_rows(self) -> Any:
@@ -185,11 +194,13 @@ class DirectTask:
         return None if other is None else (Neighbouring.of(other, self.unit), self._event_for(other))
 
     def paying_for_rounds(self, charged: Event) -> Event:
-        """Return the part of a charge that pays for rounds: all of it, unless marginals are in it, too."""
-        return charged if self.drawn is None or charged != self.event else self.plan.event_for(self.relation.charged)
+        """Return the part of a charge that pays for rounds: all of it, unless marginals or a limit are in it, too."""
+        alone = self.drawn is None and self.held is None
+        return charged if alone or charged != self.event else self.plan.event_for(self.relation.charged)
 
     def _event_for(self, neighbours: Relation | None) -> Event:
-        return (self.plan if self.drawn is None else self.drawn.before).event_for(neighbours)
+        learning = (self.plan if self.drawn is None else self.drawn.before).event_for(neighbours)
+        return learning if self.held is None else self.held.plan.event_with(learning)
 
     @property
     def scope(self) -> GuaranteeScope:
@@ -200,6 +211,7 @@ class DirectTask:
         said = (
             (N_IS_PUBLIC, read),
             (ALL_OR_NONE.format(unit=self.unit), whole),
+            (BY_POSITION, self.held is not None and not self.grouped),
             (POOL_IS_STATED, self.has_public_pool),
             (FITTED_IS_STATED, fitted),
             (LINE_BREAKS_ARE_STATED, self.schema.kinds.dialect.line_breaks),
@@ -231,12 +243,16 @@ class DirectTask:
         if self.drawn is not None:
             levels = self.drawn.before.marginals.n_levels
             purposes = {MARGINAL_LEVEL: levels, COORDINATES: STATEMENTS, **purposes}
+        charged_to = None
+        if self.held is not None:
+            purposes, charged_to = self.held.plan.charged(purposes)
         for attempt in numbers():
             yield Charge(
                 event=self.event,
                 also=self.also,
                 delta=self.delta,
                 purposes=purposes,
+                charged_to=charged_to,
                 key=f"{key} {attempt}",
                 scope=self.scope,
                 seeded=self.noise.seeded,
@@ -254,6 +270,7 @@ class DirectTask:
 
     def _begins(self, key: str) -> str:
         named: dict[str, Any] = {"grouped": self.grouped, "n_was_read": self.n_was_read, "classes": self.classes}
+        named["order"] = "" if self.held is None else self.held.order
         return charge_beginning(key, self.fingerprint, self.unit, **named)
 
     def keep_share(self, stages: StageStore) -> None:
@@ -331,7 +348,8 @@ class DirectTask:
         """The same task once the private rows are no longer needed."""
         nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
         drawn = None if self.drawn is None else replace(self.drawn, counted=Secret(np.empty(0, dtype=bool)))
-        return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), drawn=drawn)
+        private = Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0))
+        return replace(self, private=private, drawn=drawn, held=self.held and self.held.without_rows())
 
 
 def _goes_on(reservation: Reservation) -> bool:

@@ -200,7 +200,7 @@ def check_of_rounds(
         compare=f"y before it{counts}",
         number=number,
     )
-    counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
+    counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.n_units, task.unit),)
     notes = (unseen, *counted)
     if task.has_public_pool:
         notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))

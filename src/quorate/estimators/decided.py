@@ -15,6 +15,7 @@ from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.report import ColumnImportance, Facts, Score
+from quorate.report.findings import PrivateSets
 from quorate.run.scores import (
     column_importances,
     most_important,
@@ -35,12 +36,12 @@ from quorate.students.prediction_sets import (
     Calibration,
     CoveragePromise,
     Limits,
+    OneLimit,
     calibrated,
-    promised,
     sets_of,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.students.temperature import require_temperature
+from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray
 
 
@@ -131,7 +132,7 @@ class Scored(ClassifierMixin):
 
         Raises as :meth:`predict_set` does.
         """
-        return promised(self._limits().n_rows, coverage, of_each=2)
+        return self._limits().promised(coverage, of_each=2)
 
     def set_limit(self, coverage: float = COVERAGE) -> float:
         """Return the limit of :meth:`predict_set`: a class is in a set where one less its probability is at most that.
@@ -140,7 +141,7 @@ class Scored(ClassifierMixin):
         """
         return self._limits().limit(coverage, of_each=2)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Limits | OneLimit:
         """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""
         raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}")
 
@@ -159,6 +160,7 @@ class Decided(Scored):
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
+    _held_sets: PrivateSets | None = None  # what private units made that were held out for sets
     _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
 
     @property
@@ -175,7 +177,8 @@ class Decided(Scored):
 
         Probabilities then mean what they say, for rows drawn as these were. The likeliest class of each row stays the
         same; a decision threshold by rule is worked out again. A second call begins from the model as it was fitted.
-        One half of the rows fits the temperature, the other calibrates :meth:`predict_set`.
+        One half of the rows fits the temperature, the other calibrates :meth:`predict_set`. A model that does not end
+        in a logistic regression keeps its probabilities, and gets its sets by them.
 
         Parameters
         ----------
@@ -188,7 +191,7 @@ class Decided(Scored):
         Raises
         ------
         InvalidParameter
-            If there are fewer than 100 rows, or the model does not end in a logistic regression.
+            If there are fewer than 100 rows, or the model has no probabilities.
         DataRefused
             If a label is none of `classes`, or, by votes, more of the private records are among the rows than chance
             explains. Of the direct method the model then stays as it is, and a line on the terminal says why.
@@ -200,7 +203,7 @@ class Decided(Scored):
         Privacy: a function of the published model and of public rows.
         """
         model = self._published()[0] if self._calibrated is None else self._calibrated[0]
-        require_temperature(model, len(y), name="calibrate(X, y)")
+        require_calibration(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
             at_temperature, calibration = calibrated(model, self._model_rows(X), codes, self.classes_.tolist())
@@ -210,9 +213,10 @@ class Decided(Scored):
 
     @property
     def temperature_(self) -> float:
-        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called."""
+        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called, or the model takes none."""
         self._published()
-        return 1.0 if self._calibrated is None else self._calibrated[1].temperature.value
+        temperature = None if self._calibrated is None else self._calibrated[1].temperature
+        return 1.0 if temperature is None else temperature.value
 
     @property
     def importances_(self) -> dict[str, float]:
@@ -289,6 +293,8 @@ class Decided(Scored):
         calibration = None if self._calibrated is None else self._calibrated[1]
         return with_importances(with_calibration(with_decision(facts, self._deciding()), calibration), self._looked[1])
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Limits | OneLimit:
         self._published()
-        return super()._limits() if self._calibrated is None else self._calibrated[1].limits
+        if self._calibrated is not None:
+            return self._calibrated[1].limits
+        return super()._limits() if self._held_sets is None else self._held_sets.limits

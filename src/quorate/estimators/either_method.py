@@ -108,7 +108,7 @@ class EitherMethod(VotedClassifier):
             }
             for name, value in {**attributes, "student_": rounds.model_, "_standing": rounds._standing}.items():
                 setattr(self, name, value)
-            self._calibrated = rounds._calibrated
+            self._calibrated, self._held_sets = rounds._calibrated, rounds._held_sets
         self.method_, self._rounds = method, rounds
         return self
 

@@ -34,7 +34,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.students.prediction_sets import Limits
+from quorate.students.prediction_sets import Limits, OneLimit
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -126,10 +126,10 @@ class FinishedRun(Scored, ShownEstimator):
         self._refuse_number("predict_proba")
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Limits | OneLimit:
         self._refuse_number("predict_set")
         fitted = self._facts.fitted
-        sets = None if fitted is None else fitted.prediction_sets
+        sets = None if fitted is None else fitted.prediction_sets or fitted.private_sets
         return super()._limits() if sets is None else sets.limits
 
     @own_switches()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,18 @@ from quorate.arguments import truth
 from quorate.data import (
     PublicPool,
     check_features,
+    encode_labels,
     is_frame,
     match_columns,
     missing_columns,
     n_rows,
     needs_encoding,
     refuse_infinite,
+    refuse_private_rows,
     take,
 )
 from quorate.data.rows import with_text_names
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.decided import Scored
@@ -49,8 +51,11 @@ from quorate.report.words import Language
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import wanted
+from quorate.run.scores import with_calibration
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import Calibration, Limits, OneLimit, calibrated
+from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.facts import facts, guarantee
@@ -168,6 +173,8 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     (True, 'replace one label')
     """
 
+    _calibrated: tuple[Any, Calibration] | None = None  # the student as it was fitted, and what labelled rows say of it
+
     @known_arguments
     def __init__(
         self,
@@ -274,7 +281,8 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         self._facts: Facts = facts(task, result, ledger, metadata)
         self._kinds = task.views.student.kinds
         self._columns = take(task.inputs.public, [0])  # one public row: which columns there are, and of which kind
-        self.student_ = result.student
+        self.student_, self._calibrated = result.student, None
+        self._records = task.inputs.records()
         self.released_: Released = result.released
         self.queries_: IntArray = result.queries
         self.recipe_: Recipe = task.recipe
@@ -292,6 +300,33 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         check_is_fitted(self)
         return class_probabilities(self.student_, self._matched(X), self.classes_.tolist())
+
+    @own_switches()
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Divide the student's scores by a temperature, and make :meth:`predict_set`, by labels that are public: free.
+
+        `X`, `y`: rows with *public* labels, 100 or more and none of ``fit``. It goes on and refuses as
+        :meth:`quorate.PrivateClassifier.calibrate` does.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_records"):
+            raise PreconditionFailed("a copy of a fitted LabelPrivateClassifier is not calibrated; the original is")
+        student = self.student_ if self._calibrated is None else self._calibrated[0]
+        require_calibration(student, len(y), name="calibrate(X, y)")
+        classes = self.classes_.tolist()
+        codes, rows = encode_labels(y, classes, name="calibration labels"), self._as_fitted(X)
+        refuse_private_rows(rows, self._records, name="calibration")
+        self.student_, calibration = calibrated(student, self._kinds(rows), codes, classes)
+        self._calibrated, self._facts = (student, calibration), with_calibration(self._facts, calibration)
+        return self
+
+    def _limits(self) -> Limits | OneLimit:
+        check_is_fitted(self)
+        return super()._limits() if self._calibrated is None else self._calibrated[1].limits
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what private rows are known by: a copy predicts, and the original calibrates."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_records"}
 
     @own_switches()
     def report(self, path: str | Path, *, language: Language = "en") -> Path:
@@ -405,7 +440,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             check_features(X)  # which says in which column
             raise
 
-    def _matched(self, X: Any) -> Any:
+    def _as_fitted(self, X: Any) -> Any:
         refuse_one_row(X, texts=False)
         _, rows = match_columns(self._columns, self._rows(X, reset=False), called=("the rows of fit", "X"))
-        return self._kinds(rows)
+        return rows
+
+    def _matched(self, X: Any) -> Any:
+        return self._kinds(self._as_fitted(X))

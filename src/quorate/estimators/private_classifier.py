@@ -30,6 +30,7 @@ from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
+from quorate.students.prediction_sets import COVERAGE
 from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
@@ -131,6 +132,12 @@ class PrivateClassifier(EitherMethod):
         Of the direct method, as :class:`~quorate.PrivateLogisticRegression` has it. Of votes, where ``fit`` gets a
         schema: for which change of one unit the noise of these counts is. By default it is enough for each, as that of
         votes is; for adding or removing alone it is less, and the figure for replacing is beside.
+    calibration_share : float, optional
+        Which share of the units, in (0, 1), is held out for :meth:`predict_set`, where no public rows have labels:
+        nothing learns from them, and one row of each has a part in the limit. It is in the same charge, which is no
+        larger for it; `n_records` must be declared. By default none is.
+    coverage : float, default 0.9
+        Of these sets, of at most three decimals; for another one there is no limit then.
     allow_hopeless : bool, default False
         Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
@@ -220,14 +227,13 @@ class PrivateClassifier(EitherMethod):
         scheduler: DaskScheduler | None = None,
         marginals: float | None = None,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
+        calibration_share: float | None = None,
+        coverage: float = COVERAGE,
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
     ) -> None:
-        self.teacher = teacher
-        self.student = student
-        self.method = method
-        self.classes = classes
+        self.teacher, self.student, self.method, self.classes = teacher, student, method, classes
         self.epsilon, self.delta = epsilon, delta
         self.n_teachers = n_teachers
         self.queries = queries
@@ -247,6 +253,7 @@ class PrivateClassifier(EitherMethod):
         self.scheduler = scheduler
         self.marginals = marginals
         self.neighbours = neighbours
+        self.calibration_share, self.coverage = calibration_share, coverage
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
@@ -366,6 +373,8 @@ class PrivateClassifier(EitherMethod):
         as_scheduler(arguments["scheduler"])
         arguments |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
         arguments["schema"] = schema
+        if self.calibration_share is not None:
+            arguments["composition"] = terms_of(ledger_location(self.ledger)).composition
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))

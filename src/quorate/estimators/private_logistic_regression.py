@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quorate.ambient import own_switches
 from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
@@ -30,6 +31,7 @@ from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
+from quorate.students.prediction_sets import COVERAGE
 from quorate.types import FloatArray, IntArray
 
 
@@ -77,6 +79,12 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
         ε. "auto" is add or remove where `n_records` is declared and replace where it is read. Where the ledger has a
         relation already, a fit is charged at that one. With a declared number the guarantee states ε for both.
+    calibration_share : float, optional
+        Which share of the units, in (0, 1), is held out for :meth:`predict_set`, where no public rows have labels:
+        nothing learns from them, and one row of each has a part in the limit. It is in the same charge, which is no
+        larger for it; `n_records` must be declared. By default none is.
+    coverage : float, default 0.9
+        Of these sets, of at most three decimals; for another one there is no limit then.
     scheduler : DaskScheduler, optional
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
@@ -163,6 +171,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         unit: str | None = None,
         whole_ids: bool = False,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
+        calibration_share: float | None = None,
+        coverage: float = COVERAGE,
         scheduler: DaskScheduler | None = None,
         class_shares: Mapping[Any, float] | None = None,
         decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
@@ -182,6 +192,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         self.unit = unit
         self.whole_ids = whole_ids
         self.neighbours = neighbours
+        self.calibration_share, self.coverage = calibration_share, coverage
         self.scheduler = scheduler
         self.class_shares = class_shares
         self.decision_threshold = decision_threshold
@@ -232,6 +243,9 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         super()._take(kept)
         self._calibrated = None
         assert isinstance(kept.task, DirectTask)  # noqa: S101 - whose labels are classes
+        assert isinstance(kept.result, DirectResult)  # noqa: S101 - likewise
+        held = kept.task.held
+        self._held_sets = None if held is None else held.plan.published(kept.result.limit)
         self.classes_ = np.asarray(list(kept.task.classes))
         self._deciding()  # while the pool is at hand: a copy has none
 
@@ -278,7 +292,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
 
     def _predicted(self) -> dict[str, Any]:
         shares = None if self.class_shares is None else self._class_shares(check_classes(self.classes))
-        return {"classes": self.classes, "class_shares": shares}
+        held_out = {"calibration_share": self.calibration_share, "coverage": self.coverage}
+        return {"classes": self.classes, "class_shares": shares, **held_out}
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True

@@ -12,9 +12,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from quorate.accounting.attacker import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
+from quorate.data.cell_text import canonical_text
 from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds, GivenKinds
 from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
@@ -28,11 +31,13 @@ from quorate.data.rows import Rows
 from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.folder.data_settings import DIALECT, unit_word
+from quorate.folder.data_checks import DIALECT
+from quorate.folder.data_settings import unit_word
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
+_NO_LABEL = ("na", "nan", "n/a")  # what stands for no value beside labels that are numbers
 MOST_CLASSES = 100  # different labels of a public table, above which they are no classes
 MOST_WHOLE = 20  # different whole numbers there, above which they are numbers
 QUESTIONS: Mapping[str, str] = {
@@ -211,7 +216,10 @@ class Begun:
         for labels in self._public_labels.values():
             if 2 <= len(labels) <= MOST_CLASSES and not self.is_number and not any("," in label for label in labels):
                 numbers = {label: number_with_comma(label) for label in labels}
-                return tuple(sorted(labels, key=numbers.__getitem__ if all(map(isfinite, numbers.values())) else None))
+                named = [label for label in labels if label.lower() not in _NO_LABEL]
+                if len(named) >= 2 and all(isfinite(numbers[label]) for label in named):  # beside numbers it is none
+                    return tuple(sorted(named, key=numbers.__getitem__))
+                return tuple(sorted(labels))
         return ()
 
     @property
@@ -232,7 +240,8 @@ class Begun:
         for path in (self.evaluation, self.public):
             if path is not None and self.label is not None and self.label in column_names(path, self.dialect):
                 table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
-                having[path] = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
+                said = (str(cell) if isinstance(cell, bool | np.bool_) else canonical_text(cell) for cell in table.y)  # type: ignore[union-attr]
+                having[path] = {label for label in said if label is not None}
         return having
 
     def answers(self, folder: Path) -> Answers:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
-from quorate.arguments import column_names
+from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
+from quorate.folder.data_checks import DIALECT, check_dialect
 from quorate.folder.section import (
     Label,
     as_it_is,
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
     from quorate.data.dialect import Dialect
     from quorate.data.target_range import TargetRange
 
-DIALECT = ("separator", "encoding", "quote", "line_breaks", "decimal", "thousands", "date_format", "missing")
-_OF_CLASSES = ("label", "classes", "class_shares", "score", "calibration")  # keys that a number has no use for
-_OF_TEXT_TABLES = ("separator", "encoding", "quote", "line_breaks")
+_OF_CLASSES = (  # keys that a number has no use for
+    "label", "classes", "class_shares", "score", "calibration", "calibration_share", "coverage",
+)  # fmt: skip
 
 
 _RULE = "by a [public rule](../how-to/tables-of-every-kind.md#a-table-with-everything) on the pool"
@@ -117,8 +119,8 @@ class DataSettings:
     )  # fmt: skip
     range: TargetRange | None = setting(
         _range,
-        "with `target`: the least and the largest value that it can have, as everybody knows; never read off private "
-        "rows. A target beyond it is taken as the nearer end",
+        "with `target`: the least and the largest value that it can have, from public knowledge; never read off "
+        "private rows. A target beyond it is taken as the nearer end",
         default=None, default_words="required with `target`", example=[0, 100], argument="target_range",
     )  # fmt: skip
     unit: str | None = setting(
@@ -155,6 +157,18 @@ class DataSettings:
         "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, and "
         "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too",
         default=None, example="calibration.csv",
+    )  # fmt: skip
+    calibration_share: float | None = setting(
+        partial(real, above=0, below=1),
+        "without `calibration`: share of the private rows (with `unit`: of the units) that is held out for [prediction "
+        "sets](../how-to/prediction-sets.md#where-no-public-rows-have-labels), in the same charge. Nothing learns from "
+        "them; `n_records` must be declared",
+        default=None, default_words="none is held out", example=0.2,
+    )  # fmt: skip
+    coverage: float = setting(
+        partial(real, above=0, below=1),
+        "with `calibration_share`: the share of rows whose class is to be in their sets, of at most three decimals",
+        default=0.9, example=0.95,
     )  # fmt: skip
     score: str | None = setting(
         lambda name, value: check_scoring(value, name),
@@ -342,6 +356,11 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
+    if settings.calibration_share is not None and "calibration" in given:
+        raise InvalidParameter(
+            "[data] calibration_share holds private rows out for prediction sets, and [data] calibration makes them of "
+            "public ones, for free; leave calibration_share out"
+        )
     if settings.unit_name is not None and settings.unit is None:
         raise InvalidParameter(
             "[data] unit_name is the word for what [data] unit holds the ids of, and [data] unit is missing; name the "
@@ -355,7 +374,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
         class_shares=_class_shares(given, settings.classes),
     )
     if written := [key for key in DIALECT if key in given]:
-        _check_dialect(settings, written)
+        check_dialect(settings, written)
     return settings
 
 
@@ -383,34 +402,6 @@ def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"label": given["target"], "classes": ()}
 
 
-def _check_dialect(data: DataSettings, written: list[str]) -> None:
-    """Refuse what says nothing of any table, or contradicts itself or the classes.
-
-    Raises InvalidParameter naming the key.
-    """
-    from quorate.data.formats import is_delimited, is_spreadsheet
-
-    with naming({key: f"[data] {key}" for key in DIALECT}):
-        dialect = data.dialect
-    tables = list(data.tables.values())
-    of_text = [key for key in written if key in _OF_TEXT_TABLES]
-    if of_text and not any(is_delimited(path) for path in tables):
-        raise InvalidParameter(
-            f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "
-            "it out"
-        )
-    others = [path.name for path in tables if not is_delimited(path) and not is_spreadsheet(path)]
-    if dialect.missing and others:
-        raise InvalidParameter(
-            f"[data] missing says which cells of text tables and of Excel files stand for no value, and {others[0]} is "
-            "neither; a missing value is null there, so leave it out"
-        )
-    if lost := [name for name in data.classes if str(name) in dialect.missing]:
-        raise InvalidParameter(
-            f"[data] missing names {str(lost[0])!r}, which is one of the classes; a label cannot be both"
-        )
-
-
 def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
     """Read the declared shares of classes, whose names are texts in the file, whatever the classes are."""
     typed = data.get("class_shares")
@@ -427,21 +418,3 @@ def unit_word(column: str) -> str:
     if word == "record":  # the word for rows known by their position
         return "record id"
     return word or "person"
-
-
-def refuse_names_without_columns(data: DataSettings) -> None:
-    """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
-
-    Raises InvalidParameter naming the key and the file.
-    """
-    named = [key for key in ("drop", "text", "categorical", "numeric", "dates", "images") if getattr(data, key)]
-    if not named:
-        return
-    from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
-
-    for table in data.tables.values():
-        if not has_named_columns(table, data.dialect):
-            raise InvalidParameter(
-                f"[data] {named[0]} names columns, and those of {table.name} have no names; leave it out, or save the "
-                "rows as CSV or Parquet"
-            )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 
 from quorate.data import column_names
 from quorate.data.columns import in_words
 from quorate.data.dialect_of_table import columns_with_line_breaks
 from quorate.data.formats import is_delimited
+from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
-from quorate.data.target_range import without_numbers
+from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings
-from quorate.folder.table_source import same_source
+from quorate.folder.table_source import Source, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
 from quorate.voting.notes import note_on_mechanism
@@ -73,18 +75,34 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
 
 
 def numbers_caution(data: DataSettings) -> Finding:
-    """Look whether the public table has the column of the number to predict, and no number in it."""
-    words, target = None, data.label
-    if data.range is None or target is None or data.public is None or not has_named_columns(data.public, data.dialect):
-        return caution("target-without-numbers", Severity.SERIOUS, None)
-    if target in column_names(data.public, data.dialect):
-        cells = read_table(data.public, text_columns=[target], dialect=data.dialect)[target]
-        if (cell := without_numbers({str(cell) for cell in cells if cell is not None})) is not None:
-            words = (
-                f"public rows of {data.public.name} have no numbers in the target column {target!r}, such as {cell!r}. "
-                "Write label and classes under [data] in place of target and range, or name another column"
-            )
+    """Look whether a public table has the column of the number to predict, and no number of the range in it."""
+    words = None
+    for table in [] if data.range is None else [data.public, data.evaluation]:
+        words = words or _without_targets(data, table, data.range)
     return caution("target-without-numbers", Severity.SERIOUS, words)
+
+
+def _without_targets(data: DataSettings, table: Source | None, held: TargetRange | None) -> str | None:
+    """Say what is wrong with the targets of a public table; None where nothing is, or it has none."""
+    target = data.label
+    if held is None or table is None or not has_named_columns(table, data.dialect):
+        return None
+    if target not in column_names(table, data.dialect):
+        return None
+    cells = read_table(table, text_columns=[target], dialect=data.dialect)[target]
+    said = {str(cell) for cell in cells if cell is not None}
+    if (cell := without_numbers(said)) is not None:
+        return (
+            f"public rows of {table.name} have no numbers in the target column {target!r}, such as {cell!r}. "
+            "Write label and classes under [data] in place of target and range, or name another column"
+        )
+    values = [value for value in map(number_with_comma, said) if isfinite(value)]
+    if values and not any(held.low <= value <= held.high for value in values):
+        return (
+            f"no public row of {table.name} has a {target!r} within range = {list(held.ends)}, and a target beyond it "
+            "counts as the nearer end. Write the range in the unit of the column, such as whole euros for thousands"
+        )
+    return None
 
 
 def line_breaks_caution(data: DataSettings) -> Finding:

@@ -36,6 +36,7 @@ from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
 from quorate.run.chosen_method import ChosenMethod
 from quorate.run.expected import Expected
+from quorate.run.held_out import SetsPlan, plan_sets
 from quorate.run.public_facts import PublicFacts
 from quorate.run.relation import ChosenRelation, choose_relation
 from quorate.students.scores import SCORE_WORDS
@@ -95,11 +96,12 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
+        sets = _sets(settings, n_records, unit)
         plan_of_run = plan(
             public,
             classes=data.classes,
-            n_records=n_records,
-            n_rows=data.n_rows if n_rows is None else n_rows,
+            n_records=n_records if sets is None else sets.n_learning,
+            n_rows=_learning_rows(data.n_rows if n_rows is None else n_rows, sets),
             unit=unit,
             neighbours=relation.noise or "replace",
             epsilon=settings.share[0],
@@ -114,7 +116,9 @@ def plan_folder(
             **how,
         )
     facts = replace(plan_of_run.facts, why_neighbours=relation.why)
-    return replace(plan_of_run, facts=facts, notes=(*plan_of_run.notes, *_notes_on_drop(data)))
+    return replace(
+        plan_of_run, facts=facts, notes=(*plan_of_run.notes, *_notes_on_drop(data), *_notes_on_sets(sets, unit))
+    )
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
@@ -241,6 +245,28 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     pool = pool_of(data, read_pool(data)).rows()
     table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
     return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
+
+
+def _sets(settings: Settings, n_records: int, unit: str) -> SetsPlan | None:
+    """Return what a run would hold out for prediction sets; None where nothing is."""
+    return plan_sets(
+        settings.data.calibration_share,
+        settings.data.coverage,
+        n_records=n_records,
+        budget=settings.share,
+        composition=settings.budget.composition,
+        unit=unit,
+    )
+
+
+def _learning_rows(n_rows: int | None, sets: SetsPlan | None) -> int | None:
+    """Return how many of so many rows learn, where some units are held out."""
+    return n_rows if sets is None or n_rows is None else max(1, round(n_rows * (1 - sets.share)))
+
+
+def _notes_on_sets(sets: SetsPlan | None, unit: str) -> list[str]:
+    """Say what units that are held out will promise; the figures of the plan are of those that learn."""
+    return [] if sets is None else [f"A run would hold out {sets.step(unit)[1]}; the figures are of those that learn"]
 
 
 def _notes_on_drop(data: DataSettings) -> list[str]:

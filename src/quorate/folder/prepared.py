@@ -48,7 +48,7 @@ from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
 from quorate.students.prediction_sets import Calibration, calibrated, halves, promised
-from quorate.students.temperature import require_temperature
+from quorate.students.temperature import require_calibration
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class PreparedRun(ABC):
             return model, None
         truth = encode_labels(rows.truth, classes, name="[data] calibration")
         try:
-            require_temperature(model, len(truth), name="[data] calibration")
+            require_calibration(model, len(truth), name="[data] calibration")
         except InvalidParameter as refusal:  # of a model that was paid for: it is published as it is
             if tell is not None:
                 tell(str(refusal))

@@ -18,7 +18,8 @@ from typing import Any, Final, NoReturn
 from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
-from quorate.folder.data_settings import DataSettings, data_settings, refuse_names_without_columns, unit_word
+from quorate.folder.data_checks import refuse_names_without_columns
+from quorate.folder.data_settings import DataSettings, data_settings, unit_word
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
 from quorate.folder.sections import (

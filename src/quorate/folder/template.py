@@ -214,13 +214,15 @@ def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
     --------
     >>> classes_of(["0", "1"]), classes_of(["no", " yes"]), classes_of(["true", "false"])
     ((0, 1), ('no', 'yes'), (True, False))
+    >>> classes_of(["1", "²"])
+    ('1', '²')
     """
     names = [word.strip() for word in words if word.strip()]
     if len(set(names)) < max(2, len(names)):
         raise InvalidParameter(
             parameter="classes", got=", ".join(names), expected="two different ones or more", advice="Example: no,yes"
         )
-    if all(name.lstrip("-").isdigit() for name in names):
+    if all(re.fullmatch(r"-?[0-9]+", name) for name in names):
         return tuple(int(name) for name in names)
     if all(name in ("true", "false") for name in names):
         return tuple(name == "true" for name in names)

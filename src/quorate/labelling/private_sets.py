@@ -190,10 +190,21 @@ def private_limit(
     counts = unit_places(model, X, y_codes, unit_keys, classes=classes, n_places=PLACES, key=key, n_jobs=n_jobs)
     place = release_once(counts, mechanism, reservation, noise, purpose=TUNING)
     return PrivateLimit(
-        limit=(int(place) + 1) / PLACES + _WITHIN,
+        limit=limit_at(int(place)),
         coverage=mechanism.share,
         slack=slack,
         failure=failure,
         event=mechanism.event,
         seeded=noise.seeded,
     )
+
+
+def limit_at(place: int) -> float:
+    """Return the limit that a released place stands for, from 0.
+
+    Examples
+    --------
+    >>> round(limit_at(149), 6)
+    0.75
+    """
+    return (place + 1) / PLACES + _WITHIN

@@ -85,14 +85,14 @@ def _priced_otherwise(
 def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -> None:
     """Refuse a purpose that is paid by a part which the event does not have.
 
-    Raises InvalidParameter if the event is no ``Composed``, or has fewer parts.
+    Raises InvalidParameter if the event is neither ``Composed`` nor ``Parallel``, or has fewer parts.
 
     Examples
     --------
     >>> half = accounting.PureDP(0.5)
     >>> check_parts(accounting.Composed((half, half)), {"label": 0, "evaluation": 1})
     """
-    n_parts = len(event.events) if isinstance(event, accounting.Composed) else 0
+    n_parts = len(event.events) if isinstance(event, accounting.Composed | accounting.Parallel) else 0
     if charged_to is not None and not all(part < n_parts for part in charged_to.values()):
         raise InvalidParameter(
             f"charged_to must name parts of a Composed event, from 0; this event has {n_parts} parts. Compose it"

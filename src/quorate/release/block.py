@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from quorate.accounting import Composed, Event, Repeated
+from quorate.accounting import Composed, Event, Parallel, Repeated
 from quorate.errors import InvalidParameter
 from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism, StreamMechanism
@@ -246,7 +246,7 @@ def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
     charged_to, event = reservation.charged_to, reservation.event
     if charged_to is None:
         return event, list(reservation.purposes)
-    if not isinstance(event, Composed):  # the ledger refuses to make such a reservation
+    if not isinstance(event, Composed | Parallel):  # the ledger refuses to make such a reservation
         raise InvalidParameter("the reservation names parts of an event that has none; reserve their Composed")
     return event.events[charged_to[purpose]], [name for name, part in charged_to.items() if part == charged_to[purpose]]
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
-from quorate.students.prediction_sets import Limits, kept_ranks, promised
+from quorate.students.prediction_sets import CoveragePromise, Limits, OneLimit, kept_ranks, promised
 
 _ROUNDED: Final = 2e-6  # of a slack
 
@@ -73,6 +73,42 @@ class PredictionSets(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PrivateSets(Plain):
+    """The limit of prediction sets that was chosen on private units which nothing learned from.
+
+    Parameters
+    ----------
+    limit : float
+        A class is in the set of a row where one less its probability is at most that.
+    coverage, slack, failure : float
+        But with probability `failure`, the share of units whose row has its class in the set is at least
+        `coverage` − `slack`.
+    share : float
+        Of the units, which was held out.
+    epsilon : float
+        At which the limit was chosen. It is part of the run's charge, and not beside it.
+    """
+
+    limit: float
+    coverage: float
+    slack: float
+    failure: float
+    share: float
+    epsilon: float
+
+    @property
+    def limits(self) -> OneLimit:
+        """What the set of a new row is made by."""
+        promise = CoveragePromise(coverage=self.coverage, slack=self.slack, failure=self.failure, n_rows=None)
+        return OneLimit(score=self.limit, promise=promise)
+
+    def _check(self) -> None:
+        shares = (self.coverage, self.failure, self.share)
+        require(all(0 < share < 1 for share in shares) and 0 <= self.slack <= self.coverage, "shares are in (0, 1)")
+        require(self.limit >= 0 and self.epsilon > 0, "a limit is >= 0, and an epsilon > 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted(Plain):
     """What came of the student.
 
@@ -94,6 +130,8 @@ class Fitted(Plain):
         How many rows that were.
     prediction_sets : PredictionSets or None
         What other labelled public rows made, for sets of classes.
+    private_sets : PrivateSets or None
+        What private units that were held out made, for sets of classes.
 
     Examples
     --------
@@ -109,9 +147,11 @@ class Fitted(Plain):
     temperature: float | None = None
     calibration_rows: int | None = None
     prediction_sets: PredictionSets | None = None
+    private_sets: PrivateSets | None = None
 
     LEFT_OUT: ClassVar = (
         "threshold", "threshold_class", "importances", "temperature", "calibration_rows", "prediction_sets",
+        "private_sets",
     )  # fmt: skip
 
     def _check(self) -> None:

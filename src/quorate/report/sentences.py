@@ -14,6 +14,7 @@ from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
 from quorate.release.target import MARGINAL_LEVEL
 from quorate.report.facts import Facts
+from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise
 from quorate.report.utility import ChosenScore, Score, Utility
@@ -321,14 +322,27 @@ def reliable(score: Score | None) -> str | None:
 
 def sets_in_words(facts: Facts) -> str | None:
     """Return what prediction sets hold, and how large they are; None where nothing calibrated them."""
-    sets = None if facts.fitted is None else facts.fitted.prediction_sets
-    if sets is None:
+    fitted = facts.fitted
+    if fitted is None or (fitted.prediction_sets is None and fitted.private_sets is None):
         return None
+    if (sets := fitted.prediction_sets) is None:
+        return _private_sets(facts, fitted.private_sets)
     least = at_least(100 * (sets.coverage - sets.slack), 3)
     return (
         f"sets of {100 * sets.coverage:g} % hold the true class of at least {least} % of rows drawn as the "
         f"{sets.n_rows:,} that calibrate them, except with probability {100 * sets.failure:g} %; on these a set has "
         f"{sets.mean_size:.2f} classes on average, and {percent(sets.empty)} are empty"
+    )
+
+
+def _private_sets(facts: Facts, sets: PrivateSets | None) -> str | None:
+    if sets is None:
+        return None
+    unit, least = facts.setup.unit, at_least(100 * (sets.coverage - sets.slack), 3)
+    return (
+        f"sets of {100 * sets.coverage:g} % hold the true class of at least {least} % of {plural(unit)} drawn as the "
+        f"private ones, one row of each, except with probability {100 * sets.failure:g} %; the limit was chosen on "
+        f"{percent(sets.share)} of the {plural(unit)}, which nothing learned from, within the run's charge"
     )
 
 

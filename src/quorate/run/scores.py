@@ -182,7 +182,11 @@ def with_calibration(facts: Facts, calibration: Calibration | None) -> Facts:
         empty=calibration.empty,
     )
     fitted = replace(
-        facts.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows, prediction_sets=sets
+        facts.fitted,
+        temperature=None if temperature is None else temperature.value,
+        calibration_rows=None if temperature is None else temperature.n_rows,
+        prediction_sets=sets,
+        private_sets=None,  # its limit is of other probabilities
     )
     return replace(facts, fitted=fitted)
 

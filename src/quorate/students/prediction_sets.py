@@ -29,7 +29,7 @@ from quorate.arguments import real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature
+from quorate.students.temperature import Temperature, at_temperature, fit_temperature, takes_temperature
 from quorate.types import FloatArray, IntArray
 
 FAILURE: Final = 0.05  #: probability, over the calibration rows, that a set covers less than is promised
@@ -48,7 +48,7 @@ class CoveragePromise:
 
     `coverage`: the share of rows that was asked for. `slack`: but with probability `failure`, over the draw of the
     calibration rows, the share of rows whose set holds the truth is at least `coverage` − `slack`. `n_rows`: rows that
-    the limit is read off.
+    the limit is read off; None where it was chosen on private units that were held out, one row of each.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class CoveragePromise:
     coverage: float
     slack: float
     failure: float
-    n_rows: int
+    n_rows: int | None
 
     @property
     def least(self) -> float:
@@ -68,9 +68,12 @@ class CoveragePromise:
 
     def __str__(self) -> str:
         """Say it in a sentence."""
+        drawn = "one row of each unit, drawn as the private ones"
+        if self.n_rows is not None:
+            drawn = f"rows drawn as the {self.n_rows:,} that calibrate them"
         return (
-            f"the truth is in {100 * self.coverage:g} % of sets, for rows drawn as the {self.n_rows:,} that calibrate "
-            f"them; less than {_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
+            f"the truth is in {100 * self.coverage:g} % of sets, for {drawn}; less than "
+            f"{_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
         )
 
 
@@ -116,15 +119,41 @@ class Limits:
         rank = _rank(self.n_rows, coverage, of_each)
         return self.scores[int(np.searchsorted(kept_ranks(self.n_rows), rank))]
 
+    def promised(self, coverage: float, *, of_each: int = 1) -> CoveragePromise:
+        """Return what that promises; as :func:`promised` asks."""
+        return promised(self.n_rows, coverage, of_each=of_each)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OneLimit:
+    """The limit for one coverage, where it was chosen privately, and what it promises."""
+
+    score: float
+    promise: CoveragePromise
+
+    def limit(self, coverage: float, *, of_each: int = 1) -> float:
+        """Return the score that a class of a set has at most; another coverage has none, and is refused."""
+        self.promised(coverage, of_each=of_each)
+        return self.score
+
+    def promised(self, coverage: float, *, of_each: int = 1) -> CoveragePromise:
+        """Return what it promises. Raises InvalidParameter for another coverage than that which was paid for."""
+        if real("coverage", coverage, above=0, below=1) != self.promise.coverage:
+            raise InvalidParameter(
+                parameter="coverage", got=coverage, expected=f"{self.promise.coverage:g}",
+                advice="the limit was chosen on private units for that alone; labelled public rows give any other",
+            )  # fmt: skip
+        return self.promise
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """What labelled public rows say of a model: half of them its temperature, the other half its sets.
+    """What labelled public rows say of a model: half of them its temperature, where it takes one, the others its sets.
 
     `mean_size`, `empty`: how many classes the sets of :data:`COVERAGE` have on those rows, and the share of empty ones.
     """
 
-    temperature: Temperature
+    temperature: Temperature | None
     limits: Limits
     mean_size: float
     empty: float
@@ -136,7 +165,7 @@ def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> t
     Parameters
     ----------
     model : estimator
-        Fitted, and let through by :func:`~quorate.students.temperature.require_temperature`.
+        Fitted, and let through by :func:`~quorate.students.temperature.require_calibration`.
     X : (n_rows, n_features)
         Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
     truth : IntArray
@@ -159,8 +188,10 @@ def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> t
     from quorate.data import take  # a command that looks at a run reads no table
 
     fitting, held = halves(len(truth))
-    temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
-    model = at_temperature(model, temperature.value)
+    temperature = None
+    if takes_temperature(model):
+        temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
+        model = at_temperature(model, temperature.value)
     probabilities = class_probabilities(model, take(X, held), list(classes))
     limits = Limits.of(1 - probabilities[np.arange(len(held)), truth[held]])
     sizes = sets_of(probabilities, limits.limit(COVERAGE)).sum(axis=1)

@@ -41,21 +41,24 @@ class Temperature:
     n_rows: int
 
 
-def require_temperature(model: Any, n_rows: int, *, name: str) -> None:
-    """Refuse what no temperature can be fitted to; `n_rows`: with labels. `name`: what gave them, as its user knows it.
-
-    Raises InvalidParameter if the model has no scores to divide, with what calibrates it instead; or there are fewer
-    than 100 rows.
-    """
+def takes_temperature(model: Any) -> bool:
+    """Tell whether a fitted model ends in scores that a temperature can divide: those of a logistic regression."""
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
 
-    step = last_step(model)[1]
-    if not isinstance(step, LogisticRegression | DummyClassifier):
+    return isinstance(last_step(model)[1], LogisticRegression | DummyClassifier)
+
+
+def require_calibration(model: Any, n_rows: int, *, name: str) -> None:
+    """Refuse what labelled rows cannot calibrate; `n_rows`: with labels. `name`: what gave them, as its user knows it.
+
+    A model without scores to divide keeps its probabilities, and gets prediction sets by them. Raises InvalidParameter
+    if it has no probabilities either, or there are fewer than 100 rows.
+    """
+    if not hasattr(model, "predict_proba"):
         raise InvalidParameter(
-            f"{name} divides the scores of a logistic regression, and this model ends in {type(step).__name__}; leave "
-            "it out, choose another student, or wrap the published model in scikit-learn's "
-            'CalibratedClassifierCV(FrozenEstimator(model), method="temperature")'
+            f"{name} needs probabilities, and this model ends in {type(last_step(model)[1]).__name__}, which has no "
+            "predict_proba; leave it out, or choose another student"
         )
     require_rows(n_rows, name=name)
 
@@ -78,7 +81,7 @@ def fit_temperature(model: Any, X: Any, truth: IntArray, classes: Sequence[Any])
     Parameters
     ----------
     model : estimator
-        Fitted, and let through by :func:`require_temperature`.
+        Fitted, and such that :func:`takes_temperature`.
     X : (n_rows, n_features)
         Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
     truth : IntArray

@@ -14,9 +14,11 @@ from quorate.ensemble import ClassifierTeacher, DaskScheduler, Partition, Prepro
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
+from quorate.ledger.budget import Composition
 from quorate.mechanisms import Mechanism, check_declared, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.students import Declined
+from quorate.students.prediction_sets import COVERAGE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +70,9 @@ class RunConfig:
     marginals: float | None = None  # share of μ² for the noisy counts that it is drawn from
     neighbours: Any = "auto"  # for which change of one unit these are
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
+    composition: Composition = "sum"  # of the ledger to charge
+    calibration_share: float | None = None  # of the units, held out for prediction sets
+    coverage: float = COVERAGE  # of these sets
 
     @property
     def names(self) -> dict[str, Any]:

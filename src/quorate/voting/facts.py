@@ -54,11 +54,12 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
     """Say what everything that was charged to the ledger guarantees together."""
     total, pool = task.recipe.n_queries + task.recipe.online_answers, task.recipe.pool
     before = "" if pool is None else f"{pool.told}, and "
+    limit = "" if task.held is None else f"; and {task.held.plan.told}"
     return guarantee_of(
         ledger,
         reservation.event,
         delta=task.facts.delta,
-        mechanism=f"{before}at most {several(total, 'answer')} of {told(task.recipe.mechanism)}",
+        mechanism=f"{before}at most {several(total, 'answer')} of {told(task.recipe.mechanism)}{limit}",
         seeded=task.noise.seeded,
     )
 
@@ -95,9 +96,9 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             student=name_of(task.student),
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
-            n_records=None if task.n_was_read else task.facts.n_records,
+            n_records=None if task.n_was_read else task.n_records,
             n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
-            n_rows=None if task.rows_were_read else task.facts.n_rows,
+            n_rows=None if task.rows_were_read else task.n_rows,
             classes_declared=not task.classes_were_read,
             data_collection=metadata.collection,
             recipe=(*task.why, *(sentence_of(caution) for caution in recipe_.cautions if caution.code in OF_BUDGETS)),
@@ -105,7 +106,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
         ),
         spending=spending(task, result.reservation, ledger),
         answers=answers_of(result.released, task.n_classes),
-        fitted=fitted(task, result.student),
+        fitted=fitted(task, result),
         utility=metadata.utility,
         choices=choices(task),
         checks=about(task, ledger, while_running=result.checks),
@@ -173,6 +174,8 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
                     never_asked=int(labels.never_asked.sum()),
                 )
             )
+    if task.held is not None:
+        parts.append(task.held.plan.part(reservation))
     return spending_of(
         ledger,
         reservation.event,
@@ -205,10 +208,11 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
     )
 
 
-def fitted(task: Task, student: Any) -> Fitted:
-    """Say what came of the student: its steps without the public encoder, and whether it is a constant."""
-    model = task.views.student.unwrapped(student)
-    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner))
+def fitted(task: Task, result: RunResult) -> Fitted:
+    """Say what came of the student: its steps without the public encoder, whether it is a constant, and its sets."""
+    model = task.views.student.unwrapped(result.student)
+    sets = None if task.held is None else task.held.plan.published(result.limit)
+    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner), private_sets=sets)
 
 
 def is_constant(fitted: Any, learner: Any) -> bool:

@@ -32,7 +32,7 @@ from quorate.ensemble import (
 )
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding
-from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling import Pool, PrivateLimit, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
@@ -59,6 +59,7 @@ from quorate.voting import claims as checks
 from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, votes_by_call
 from quorate.voting.prompted import are_prompts, votes_by_prompt
 from quorate.voting.scope import scope_of
+from quorate.voting.sets import learning, limit_of
 from quorate.voting.task import Task
 from quorate.voting.trained import trained
 
@@ -81,6 +82,7 @@ class RunResult:
     reservation: Reservation
     ensemble: Ensemble | None
     checks: tuple[Finding, ...] = ()  # what was looked at on the way
+    limit: PrivateLimit | None = None  # of prediction sets, where units were held out and it was not lost
 
     @property
     def model(self) -> Any:
@@ -109,7 +111,7 @@ def run_pipeline(
         task = on_drawn_pool(task, charge.reserve(ledger), stages, see)
     queries = task.queries
     with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
-        ensemble, counts = votes(task, queries, stages, see, shards=shards)
+        ensemble, counts = votes(task, queries, stages, see, shards=learning(task, shards))
     reservation = charge.reserve(ledger)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
     with unwarned():  # as an error, a warning would end what is charged by now
@@ -153,6 +155,7 @@ def run_pipeline(
         reservation=reservation,
         ensemble=ensemble,
         checks=(looked,),
+        limit=limit_of(task, student, reservation),
     )
 
 
@@ -250,6 +253,8 @@ def schedule(task: Task, key: str) -> Charge:
         of_pool = {MARGINAL_LEVEL: task.recipe.pool.marginals.n_levels, COORDINATES: STATEMENTS}
         charged_to = {**dict.fromkeys(of_pool, 0), **dict.fromkeys(purposes, 1)}
         purposes = {**of_pool, **purposes}
+    if task.held is not None:
+        purposes, charged_to = task.held.plan.charged(purposes)
     return Charge(
         event=task.event,
         also=task.also,
@@ -361,6 +366,7 @@ def teachers(
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)
+        shards = learning(task, shards)
     n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
     parts: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
     wanted: dict[int, range] = {}

@@ -27,11 +27,11 @@ def refuse_rows_as_units(task: Task) -> None:
     Raises DataRefused to the owner of the private table, before anything is charged.
     """
     keys = task.inputs.private.reveal().unit_keys
-    if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
+    if not task.n_was_read and task.n_records == len(keys) != count_units(keys):
         raise DataRefused(
-            f"{named('n_records', task.facts.n_records)} is the number of rows, and with {keyword('groups')} it "
+            f"{named('n_records', task.n_records)} is the number of rows, and with {keyword('groups')} it "
             f"declares that of {plural(task.unit)}, which is smaller; give that one, and "
-            f"{named('n_rows', task.facts.n_records)} if it may be published. Nothing was charged"
+            f"{named('n_rows', task.n_records)} if it may be published. Nothing was charged"
         )
 
 
@@ -100,14 +100,14 @@ def warn_of_promise(task: Task) -> None:
 
 def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Finding]:
     keys = task.inputs.private.reveal().unit_keys
-    declared = None if task.rows_were_read else task.facts.n_rows
+    declared = None if task.rows_were_read else task.n_rows
     if declared is not None and abs(declared - len(keys)) > TOLERATED * len(keys):
         yield note(
             "declared-rows-are-off",
             f"{n_rows} = {declared:,} is more than 10 % off the number of rows in the private table; the "
             "teachers and the noise were chosen for the declared one",
         )
-    declared, units = None if task.n_was_read else task.facts.n_records, count_units(keys)
+    declared, units = None if task.n_was_read else task.n_records, count_units(keys)
     if declared is not None and abs(declared - units) > TOLERATED * units:
         yield note(
             "declared-number-is-off",

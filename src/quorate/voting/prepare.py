@@ -61,6 +61,7 @@ from quorate.voting.recipe_notes import (
     with_requests_told,
     with_strategy_told,
 )
+from quorate.voting.sets import facts_with_sets, held_out
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -106,7 +107,7 @@ def prepare(
     args = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
     inputs = _inputs(config, args, X, y, public=public, groups=groups)
     views = _tried(config, args, inputs, _views(config, args, inputs, images))
-    facts = _public_facts(config, args, inputs, views, grouped=grouped)
+    facts, sets = facts_with_sets(config, _public_facts(config, args, inputs, views, grouped=grouped), args.student)
     pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
@@ -143,6 +144,7 @@ def prepare(
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
         seen=on_pool,
+        held=held_out(sets, inputs, key, partition),
     )
 
 

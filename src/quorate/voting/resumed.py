@@ -20,6 +20,7 @@ from quorate.run.stage_store import NoStages
 from quorate.types import Secret, Watch, derive
 from quorate.voting import claims as checks
 from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
+from quorate.voting.sets import learning, limit_of
 from quorate.voting.task import Task
 
 _FIT = "fit"
@@ -92,14 +93,16 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
     shards = shards_of(task)
     looked = checks.shards(task, shards)
     owed = any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
-    ensemble = teachers(task, NoStages(), see, shards=shards) if owed else None
+    ensemble = teachers(task, NoStages(), see, shards=learning(task, shards)) if owed else None
+    student = teach(task, task.queries, released)
     return RunResult(
         task=task,
-        student=teach(task, task.queries, released),
+        student=student,
         released=released,
         queries=task.queries,
         charge=charge,
         reservation=reservation,
         ensemble=ensemble,
         checks=(looked,),
+        limit=limit_of(task, student, reservation),
     )

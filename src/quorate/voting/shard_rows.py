@@ -9,15 +9,17 @@ in which order, is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from quorate.data import kind, n_rows, take, width
 from quorate.data.file_reading import polars_path
-from quorate.data.fixed_types import fixed_types
+from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
 from quorate.types import IntArray, Secret
+from quorate.voting.inputs import View
 from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
@@ -103,9 +105,20 @@ def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]
     return groups
 
 
-def _each_group(X: Any, task: Task, group_rows: list[IntArray]) -> Iterator[Any]:
-    """Yield the rows of each group as the teachers see them."""
-    view = task.views.teacher
+def rows_of_student(task: Task, rows: IntArray) -> Any:
+    """Return some private rows, by their places, as the student sees rows.
+
+    Columns have fixed types first, as for teachers: what a row is does not hang on other rows.
+    """
+    student = task.views.student
+    view = replace(student, fixed=True, marks=absent_marks(student.kinds(task.inputs.public)))
+    [seen] = _each_group(task.inputs.private.reveal().X, task, [rows], view)
+    return seen
+
+
+def _each_group(X: Any, task: Task, group_rows: list[IntArray], view: View | None = None) -> Iterator[Any]:
+    """Yield the rows of each group as the teachers see them, or as another view has them."""
+    view = task.views.teacher if view is None else view
     if not isinstance(X, StreamedFrame):
         if kind(X) == "pandas" and len(group_rows) > 1:
             X = fixed_types(view.kinds(X), view.marks)  # of all of its values, before it is cut
@@ -113,20 +126,20 @@ def _each_group(X: Any, task: Task, group_rows: list[IntArray]) -> Iterator[Any]
             if len(rows):
                 yield view(X) if len(rows) == n_rows(X) else view(take(X, rows))
             else:
-                yield _no_rows(task)
+                yield _no_rows(task, view)
         return
     files = _put_aside(X, group_rows)
     for parts in files:
         import polars as pl
 
-        yield view(pl.concat([pl.read_ipc(polars_path(part)) for part in parts])) if parts else _no_rows(task)
+        yield view(pl.concat([pl.read_ipc(polars_path(part)) for part in parts])) if parts else _no_rows(task, view)
         for part in parts:
             part.unlink()
 
 
-def _no_rows(task: Task) -> Any:
-    """Return no row as the teachers see rows: an encoder takes one or more, and these teachers have none."""
-    return take(task.views.teacher(take(task.inputs.public, np.arange(1))), np.arange(0))
+def _no_rows(task: Task, view: View) -> Any:
+    """Return no row as a view has rows: an encoder takes one or more."""
+    return take(view(take(task.inputs.public, np.arange(1))), np.arange(0))
 
 
 def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:

@@ -40,6 +40,7 @@ from quorate.run.drawn_pool import (
 from quorate.run.drawn_rows import (
     pool_from,
 )
+from quorate.run.held_out import HeldOut
 from quorate.run.public_facts import PublicFacts
 from quorate.run.relation import ChosenRelation
 from quorate.run.stage_store import StageStore, pool_stage, stage_key
@@ -90,6 +91,7 @@ class Task:
         another way than then.
     `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
     `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
+    `held`: units that are held out for prediction sets; no teacher is trained on them.
     `seen`: of inputs with another pool: how teachers and student see rows, who votes, and the recipe.
     """
 
@@ -122,6 +124,7 @@ class Task:
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
     seen: Callable[[Inputs], tuple[Views, Any, Recipe]] | None = field(default=None, repr=False, compare=False)
+    held: HeldOut | None = field(default=None, repr=False)
 
     def on(self, pool: Rows, released: ReleasedMarginals | None = None) -> Task:
         """Return the task with the pool that was drawn for it."""
@@ -145,7 +148,7 @@ class Task:
         """One sentence for each choice, with what it follows from."""
         pool = self.recipe.pool
         if pool is None:
-            return self.recipe.why
+            return (*(() if self.held is None else (self.held.plan.why(self.facts.unit),)), *self.recipe.why)
         if self.released is None:
             return pool.described(None), *self.recipe.why
         pool_words, n_asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
@@ -159,6 +162,16 @@ class Task:
     def n_public(self) -> int:
         """Rows of the public pool; 0 where there is none."""
         return 0 if self.draws_pool else len(self.inputs.digests)
+
+    @property
+    def n_records(self) -> int | None:
+        """Units that the run is told of, those held out included; None where nobody said how many."""
+        return self.facts.n_records if self.held is None else self.held.plan.n_units
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows that the run is told of, likewise."""
+        return self.facts.n_rows if self.held is None else self.held.plan.n_rows
 
     @property
     def n_classes(self) -> int:
@@ -222,8 +235,8 @@ class Task:
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
-        inputs = replace(self.inputs, private=Secret(PrivateRows.none()))
-        return replace(self, inputs=inputs, earlier=_nothing_else)
+        inputs, held = replace(self.inputs, private=Secret(PrivateRows.none())), self.held and self.held.without_rows()
+        return replace(self, inputs=inputs, earlier=_nothing_else, held=held)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -263,7 +276,8 @@ class Task:
     def event(self) -> Event:
         """What is released, for the change that it is charged for."""
         charged = None if self.relation is None else self.relation.charged
-        return self.recipe.event if charged is None else self.recipe.event_for(charged)
+        voted = self.recipe.event if charged is None else self.recipe.event_for(charged)
+        return voted if self.held is None else self.held.plan.event_with(voted)
 
     @property
     def also(self) -> tuple[Neighbouring, Event] | None:
@@ -272,7 +286,9 @@ class Task:
         return None if other is None else (Neighbouring.of(other, self.unit), self.recipe.event_for(other))
 
     def paying_for_answers(self, charged: Event) -> Event:
-        """Return the part of a charge that pays for answers: all of it, unless noisy counts are in it, too."""
+        """Return the part of a charge that pays for answers: all, unless noisy counts or a limit are in it, too."""
+        if self.held is not None and charged == self.event:
+            return self.recipe.event
         return self.recipe.answers if self.draws_pool and charged == self.event else charged
 
     @cached_property
@@ -323,6 +339,7 @@ class Task:
             **({"words": "public entries"} if self.respells else {}),
             # Teachers that were given other labels before have other votes.
             **({"labels": "declared"} if self.names_classes else {}),
+            **({} if self.held is None else {"held out": self.held.plan.facts}),
             **({} if (directions := self.views.teacher.directions) is None else {"directions": directions.described}),
         }
 

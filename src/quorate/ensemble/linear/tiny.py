@@ -145,9 +145,7 @@ def places_of(numbers: FloatArray, grid: int) -> IntArray:
 
 def ridge(X: FloatArray, targets: FloatArray, penalty: float) -> FloatArray:
     """Return the weights, ``(n_directions,)``, of a ridge regression without an intercept."""
-    few = (
-        len(targets) <= X.shape[1]
-    )  # of n rows and d coordinates the smaller system: one weight a row, or a coordinate
+    few = len(targets) <= X.shape[1]  # the smaller system: one weight a row, or a coordinate
     matrix = X @ X.T if few else X.T @ X
     matrix.reshape(-1)[:: len(matrix) + 1] += penalty
     _, solved, failed = linalg.lapack.dposv(matrix, targets if few else X.T @ targets)

@@ -1,0 +1,271 @@
+"""Private units that a run holds out for prediction sets: by public facts, in one charge with what it learns from.
+
+Each unit is held out or learned from, by a keyed hash of its identity alone. So its data enter what learns, or the
+choice of the limit, and never both: the price of the two together is the larger one
+(:class:`~quorate.accounting.Parallel`), and the limit is chosen with all of the run's ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import ceil, sqrt
+from typing import Any, Final
+
+import numpy as np
+
+from quorate.accounting import Event, Parallel
+from quorate.accounting.figures import plural
+from quorate.arguments import real
+from quorate.data.digests import PackedDigests
+from quorate.data.unit_keys import one_row_of_each
+from quorate.ensemble import held_out_rows
+from quorate.ensemble.teachers.unfitted import may_have
+from quorate.errors import InvalidParameter, named, naming
+from quorate.labelling import PrivateLimit, private_slack
+from quorate.labelling.private_sets import limit_at
+from quorate.ledger import Reservation
+from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
+from quorate.mechanisms import PrivateQuantile
+from quorate.noise import NoiseSource
+from quorate.release import release_once
+from quorate.release.target import TUNING
+from quorate.report import Part
+from quorate.report.findings import PrivateSets
+from quorate.report.notation import percent
+from quorate.students.prediction_sets import FAILURE, CoveragePromise
+from quorate.types import BoolArray, IntArray, Secret, derive
+
+MOST_SLACK: Final = 0.05  #: below the coverage: with more, sets promise too little to be worth the units held out
+_MOST_UNITS = 1 << 40  # that a refusal may ask for
+_UPWARD = 1e-6  # to whose multiples a slack is rounded up
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetsPlan:
+    """What is held out, and what its limit will promise: public facts alone.
+
+    `share`: of the units. `n_units`: their declared number, those that learn included. `mechanism`: chooses the limit;
+    its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it. `n_rows`: declared
+    number of rows, where a unit may have several.
+    """
+
+    share: float
+    n_units: int
+    mechanism: PrivateQuantile
+    slack: float
+    n_rows: int | None = None
+
+    @property
+    def n_learning(self) -> int:
+        """How many units learn, on average."""
+        return max(1, round(self.n_units * (1 - self.share)))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is held out, in plain values."""
+        return {
+            "share": self.share, "coverage": self.mechanism.share, "slack": self.slack, "failure": FAILURE,
+            "epsilon": self.mechanism.epsilon,
+        }  # fmt: skip
+
+    @property
+    def promise(self) -> CoveragePromise:
+        """What the sets will promise."""
+        return CoveragePromise(coverage=self.mechanism.share, slack=self.slack, failure=FAILURE, n_rows=None)
+
+    @property
+    def told(self) -> str:
+        """What is released, in words."""
+        return f"one choice of a limit for prediction sets, by permute-and-flip at ε = {self.mechanism.epsilon:.6g}"
+
+    def step(self, unit: str) -> tuple[str, str]:
+        """Return the line of a check about what is held out, and what the sets will promise."""
+        return "hold out", (
+            f"{percent(self.share)} of the {plural(unit)} for prediction sets, within the same charge: {self.promise}"
+        )
+
+    def why(self, unit: str) -> str:
+        """Say in a sentence what is held out."""
+        return (
+            f"{percent(self.share)} of the {plural(unit)}, by a keyed hash of each, are held out, and one row of each "
+            f"chooses the limit of prediction sets of {100 * self.mechanism.share:g} %"
+        )
+
+    def event_with(self, learning: Event) -> Parallel:
+        """Return what is released of all units: `learning` of most, and the limit of those that are held out."""
+        return Parallel((learning, self.mechanism.event))
+
+    def charged(self, purposes: dict[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+        """Return the purposes of a charge with that of the limit, and which part of the event pays for each."""
+        return {**purposes, TUNING: 1}, {**dict.fromkeys(purposes, 0), TUNING: 1}
+
+    def part(self, reservation: Reservation) -> Part:
+        """Say what became of the limit."""
+        blocks = reservation.blocks(TUNING)
+        stored = sum(block.answers is not None for block in blocks)
+        return Part(
+            purpose=TUNING,
+            mechanism="permute-and-flip on units held out",
+            reserved=1,
+            share=0.0,
+            asked=len(blocks),
+            answered=stored,
+            interrupted=len(blocks) - stored,
+        )
+
+    def published(self, limit: PrivateLimit | None) -> PrivateSets | None:
+        """Return what a report says of the limit; None where it was lost."""
+        if limit is None:
+            return None
+        return PrivateSets(
+            limit=limit.limit,
+            coverage=self.mechanism.share,
+            slack=self.slack,
+            failure=FAILURE,
+            share=self.share,
+            epsilon=self.mechanism.epsilon,
+        )
+
+    def limit_of(
+        self, reservation: Reservation, noise: NoiseSource, counts: Callable[[], Secret[IntArray]]
+    ) -> PrivateLimit | None:
+        """Return the limit that a reservation holds, or release it; None where it was drawn and lost.
+
+        `counts`: makes how many held-out units are at each place. Privacy: a limit that was stored is read and never
+        drawn again, nor is one whose process ended between its draw and its storage.
+        """
+        blocks = reservation.blocks(TUNING)
+        if blocks and blocks[0].answers is None:
+            return None
+        if blocks:
+            [place] = blocks[0].answers
+        else:
+            place = release_once(counts(), self.mechanism, reservation, noise, purpose=TUNING)
+        return PrivateLimit(
+            limit=limit_at(int(place)),
+            coverage=self.mechanism.share,
+            slack=self.slack,
+            failure=FAILURE,
+            event=self.mechanism.event,
+            seeded=noise.seeded,
+        )
+
+
+def plan_sets(
+    share: Any,
+    coverage: Any,
+    *,
+    n_records: int | None,
+    budget: tuple[float, float],
+    composition: Composition,
+    unit: str,
+) -> SetsPlan | None:
+    """Fix what is held out, or refuse it; None where nothing was asked for.
+
+    `share`: of the units, in (0, 1). `coverage`: of the sets. `n_records`: declared number of units. `budget`: ε and δ
+    of the run. `composition`: what its ledger adds up. Raises InvalidParameter if one is out of range, the number of
+    units is not declared, or they are too few for the sets to promise enough, with the number that would do.
+    """
+    if share is None:
+        return None
+    share = real("calibration_share", share, above=0, below=1)
+    if n_records is None:
+        raise InvalidParameter(
+            f"{named('calibration_share')} promises what follows from the number of {plural(unit)}, which is not "
+            f"declared; declare {named('n_records')}"
+        )
+    spent, delta = budget
+    if composition == "zcdp":  # where a choice at ε costs ε²/2 at most, and the whole what (ε, δ) is worth
+        spent = min(spent, sqrt(2 * float_down(largest_rho(spent, delta), EPSILON_DIGITS)) * (1 - 2.0**-40))
+    with naming({"share": named("coverage")}):
+        mechanism = PrivateQuantile(epsilon=spent, share=real("share", coverage, above=0, below=1))
+    slack = _slack(mechanism, n_records, share)
+    if slack is None or slack > MOST_SLACK:
+        raise InvalidParameter(_too_few(mechanism, n_records, share, slack, unit))
+    return SetsPlan(share=share, n_units=n_records, mechanism=mechanism, slack=slack)
+
+
+def _slack(mechanism: PrivateQuantile, n_units: int, share: float) -> float | None:
+    """Return the slack, rounded up; None where nothing is promised."""
+    try:
+        slack = private_slack(mechanism, n_units, share=share, failure=FAILURE)
+    except InvalidParameter:
+        return None
+    return round(ceil(slack / _UPWARD) * _UPWARD, 6)
+
+
+def _too_few(mechanism: PrivateQuantile, n_units: int, share: float, slack: float | None, unit: str) -> str:
+    """Say how many units would do, to two digits."""
+    enough = n_units
+    while enough < _MOST_UNITS and (_slack(mechanism, enough, share) or 1.0) > MOST_SLACK:
+        step = 10 ** (len(str(enough)) - 2) if enough >= 10 else 1
+        enough = (enough // step + 1) * step
+    promised = "nothing" if slack is None else f"{100 * (mechanism.share - slack):.1f} %"
+    return (
+        f"{named('calibration_share', share)} of {n_units:,} {plural(unit)} is too little for prediction sets: asked "
+        f"for {100 * mechanism.share:g} %, they would promise {promised} at ε = {mechanism.epsilon:g}, and "
+        f"{100 * (mechanism.share - MOST_SLACK):g} % is the least that is worth it. {enough:,} {plural(unit)} would "
+        "do; or hold out a larger share, spend a larger epsilon, or give labelled public rows, which are free"
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """The rows of units that are held out.
+
+    `held`: which rows these are, ``(n_rows,)``. `codes`: the class of the one that counts of each; −1 for all others.
+    `order`: a hash of the order of all rows, for the key of a charge where units are known by their places.
+    """
+
+    plan: SetsPlan
+    held: Secret[BoolArray]
+    codes: Secret[IntArray]
+    order: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        plan: SetsPlan,
+        unit_keys: Sequence[bytes],
+        codes: IntArray,
+        key: Secret[bytes],
+        *,
+        digests: PackedDigests | None = None,
+    ) -> HeldOut:
+        """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's. `digests`: for an order.
+
+        Of a unit's rows the one counts that its identity and the key choose, whatever it holds: where that has no class
+        or cannot be read, the unit counts as none.
+        """
+        held = held_out_rows(unit_keys, plan.share, key).reveal()
+        counted = np.zeros(len(codes), dtype=bool)
+        counted[one_row_of_each(unit_keys, key)] = True
+        order = "" if digests is None else _order_of(digests, codes, key)
+        return cls(plan, Secret(held), Secret(np.where(held & counted, codes, -1)), order)
+
+    def without_rows(self) -> HeldOut:
+        """The same once the private rows are no longer needed."""
+        return HeldOut(self.plan, Secret(np.empty(0, dtype=bool)), Secret(np.empty(0, dtype=np.int64)), self.order)
+
+
+def _order_of(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
+    """Return a keyed hash of the rows in their order.
+
+    A fingerprint does not see a shuffle. By place a shuffle would move units between what learns and what is held out,
+    and a charge that goes on must never see one in both.
+    """
+    hashed = blake2b(key=derive(key, "order"), digest_size=16)
+    hashed.update(digests.array.tobytes())
+    hashed.update(np.asarray(codes, dtype=np.int64).tobytes())
+    return hashed.hexdigest()
+
+
+def refuse_without_probabilities(learner: Any) -> None:
+    """Refuse sets of a student that says no probabilities: they would be missed only after the charge."""
+    if not may_have(learner, "predict_proba"):
+        raise InvalidParameter(
+            f"{named('calibration_share')} makes sets from probabilities, and {type(learner).__name__} has no "
+            "predict_proba; choose another student, or leave it out"
+        )

@@ -1,0 +1,238 @@
+"""Units that a fit holds out for prediction sets: one charge, one draw, a price by another road, and twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.datasets import make_classification
+
+from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
+from quorate.accounting import Parallel, PureDP, Repeated, delta, epsilon, from_json
+from quorate.audit import audit_mechanism
+from quorate.audit.claims import PureClaim
+from quorate.direct import flow as flow_module
+from quorate.errors import InvalidParameter
+from quorate.ledger import Reservation
+from quorate.mechanisms import PrivateQuantile
+from quorate.release.target import GRADIENT_ROUND, TUNING
+from quorate.run.held_out import HeldOut, plan_sets
+from quorate.types import Secret
+from quorate.voting.flow import learning, shards_of
+from quorate.voting.shard_rows import rows_by_teacher
+
+N, POOL = 4_000, 150
+X, Y = make_classification(N + POOL + 4_000, n_features=4, flip_y=0.1, random_state=3)
+PUBLIC, TEST = PublicPool(X[N : N + POOL]), slice(N + POOL, None)
+
+
+def estimator(kind: Any = PrivateLogisticRegression, **changes: Any) -> Any:
+    given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N, "calibration_share": 0.3}
+    how = {"feature_map": "linear", "unsafe_noise_seed": 4} if kind is PrivateLogisticRegression else {}
+    return kind(**{**given, **how, **changes})
+
+
+def covered(fitted: Any) -> float:
+    sets = fitted.predict_set(X[TEST])
+    return float(sets[np.arange(len(sets)), Y[TEST]].mean())
+
+
+def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise() -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    fitted = estimator(ledger=ledger).fit(X[:N], Y[:N], public=PUBLIC)
+    [reservation] = ledger.reservations()
+    assert reservation.purposes[TUNING] == 1
+    assert reservation.remaining(TUNING) == 0
+    promise = fitted.coverage_promise()
+    assert covered(fitted) > promise.least - 0.02
+    assert 0 < promise.slack < 0.05
+    with pytest.raises(InvalidParameter, match=r"coverage must be 0\.9, got 0\.8"):
+        fitted.predict_set(X[TEST], coverage=0.8)
+    facts = fitted.facts()
+    assert facts.fitted.private_sets.share == 0.3
+    assert facts.setup.n_records == N
+    assert "one choice of a limit for prediction sets" in fitted.guarantee_.mechanism
+    assert fitted.fit(X[:N], Y[:N], public=PUBLIC)
+    assert len(ledger.reservations()) == 1
+    assert fitted.coverage_promise() == promise
+
+
+def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> None:
+    """δ(ε) of the two alone, by Gauss's and the choice's own closed forms: no unit is in both."""
+    for neighbours, length in (("add-or-remove", 1), ("replace", 2)):
+        ledger = Ledger(budget=Budget(1.0, 1e-5))
+        fitted = estimator(neighbours=neighbours, ledger=ledger).fit(X[:N], Y[:N], public=PUBLIC)
+        [reservation] = ledger.reservations()
+        plan, event = fitted.plan_, reservation.event
+        mu = length * 2.0**plan.grid.k * np.sqrt(plan.settings.rounds) / plan.sigma
+        for eps in (0.2, 0.7, 1.0):
+            rounds = norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu)
+            choice = max(0.0, (np.exp(1.0) - np.exp(eps)) / (1 + np.exp(1.0)))
+            assert delta(event, eps) == pytest.approx(max(rounds, choice), rel=1e-3, abs=1e-9)
+        assert epsilon(event, 1e-5) <= 1.0
+
+
+def test_parallel_events_cost_what_the_dearest_does_and_are_read_back() -> None:
+    few, many = Repeated(PureDP(0.3), 2), PureDP(0.5)
+    event = Parallel((few, many))
+    assert epsilon(event, 0.0) == epsilon(few, 0.0)
+    assert from_json(event.to_json()) == event
+    assert epsilon(Repeated(event, 2), 1e-6) >= epsilon(Repeated(few, 2), 1e-6)
+
+
+def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side() -> None:
+    plan = plan_sets(0.3, 0.9, n_records=N, budget=(1.0, 1e-5), composition="sum", unit="record")
+    assert plan is not None
+    keys = [b"%d" % (row // 2) for row in range(N)]
+    held = HeldOut.of(plan, keys, Y[:N], Secret(bytes(32)))
+    assert (held.held.reveal()[::2] == held.held.reveal()[1::2]).all()
+    assert ((held.codes.reveal() >= 0).reshape(-1, 2).sum(axis=1) == held.held.reveal()[::2]).all()
+    labels = Y[:N].copy()
+    labels[10:12] = -1
+    other = HeldOut.of(plan, keys, labels, Secret(bytes(32))).codes.reveal()
+    assert (np.delete(other, [10, 11]) == np.delete(held.codes.reveal(), [10, 11])).all()
+
+
+@pytest.fixture(scope="module")
+def counts_of_neighbours() -> tuple[Any, Any]:
+    """Counts by place as a run makes them, with the unit that is held out first and without its class."""
+    task, seen = None, []
+    fitted = estimator()
+    with pytest.MonkeyPatch.context() as patch:
+        own = flow_module.held_out_places
+
+        def look(task_: Any, weights: Any) -> Any:
+            nonlocal task
+            codes = task_.held.codes.reveal().copy()
+            seen.append(own(task_, weights).reveal())
+            codes[np.flatnonzero(codes >= 0)[0]] = -1
+            without = replace(task_, held=HeldOut(task_.held.plan, task_.held.held, Secret(codes)))
+            seen.append(own(without, weights).reveal())
+            return Secret(seen[0])
+
+        patch.setattr(flow_module, "held_out_places", look)
+        fitted.fit(X[:N], Y[:N], public=PUBLIC)
+    return seen[0], seen[1]
+
+
+class ExactQuantile(PrivateQuantile):
+    """The twin: the quantile as it is, at the price of the noisy one."""
+
+    def release_many(self, counts: Any, noise: Any) -> Any:
+        return self.scores(counts).argmax(axis=1)
+
+
+def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(counts_of_neighbours: Any) -> None:
+    with_unit, without = counts_of_neighbours
+    assert np.abs(with_unit - without).sum() == 1
+    pair = np.array([9, 0, 1, 0]), np.array([8, 0, 1, 0])  # a table of one unit more or less, where it tips the share
+    for kind, caught in ((PrivateQuantile, False), (ExactQuantile, True)):
+        result = audit_mechanism(kind(epsilon=1.0, share=0.9), pair, PureClaim(1.0), runs=20_000, seed=1)
+        assert result.violated == caught, kind
+
+
+@pytest.mark.parametrize("lost", ["before the draw", "after the draw"])
+def test_a_killed_fit_goes_on_and_draws_the_limit_once(
+    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fit.ledger"
+    how = {"ledger": path, "feature_map": "linear", "unsafe_noise_seed": None}
+    with monkeypatch.context() as patch:
+        if lost == "before the draw":
+            patch.setattr(flow_module, "held_out_places", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        else:
+            own = PrivateQuantile.release_many
+
+            def ends(*arguments: Any) -> Any:
+                own(*arguments)
+                raise KeyboardInterrupt
+
+            patch.setattr(PrivateQuantile, "release_many", ends)
+        with pytest.raises(KeyboardInterrupt):
+            estimator(**how).fit(X[:N], Y[:N], public=PUBLIC)
+    monkeypatch.setattr(
+        PrivateQuantile, "release_many", _once(PrivateQuantile.release_many, allowed=lost == "before the draw")
+    )
+    fitted = estimator(**how).resume(X[:N], Y[:N], public=PUBLIC)
+    with Ledger(path) as ledger:
+        [reservation] = ledger.reservations()
+        assert reservation.purposes[GRADIENT_ROUND] == fitted.n_rounds_
+        assert isinstance(reservation, Reservation)
+    if lost == "before the draw":
+        assert covered(fitted) > 0.8
+    else:  # paid for, lost, and never drawn again
+        with pytest.raises(Exception, match="prediction sets need labelled public rows"):
+            fitted.predict_set(X[TEST])
+        assert [part.interrupted for part in fitted.facts().spending.parts if part.purpose == TUNING] == [1]
+
+
+def _once(own: Any, *, allowed: bool) -> Any:
+    def release(*arguments: Any) -> Any:
+        assert allowed, "a limit was drawn again"
+        return own(*arguments)
+
+    return release
+
+
+def test_a_shuffle_of_rows_known_by_their_place_is_another_fit(tmp_path: Path) -> None:
+    """Else a row could learn before the shuffle and choose the limit after it."""
+    ledger = Ledger(budget=Budget(3.0, 1e-4))
+    order = np.random.default_rng(0).permutation(N)
+    for rows in (np.arange(N), order):
+        estimator(ledger=ledger).fit(X[:N][rows], Y[:N][rows], public=PUBLIC)
+    assert len(ledger.reservations()) == 2
+
+
+def test_what_cannot_be_is_refused_with_the_number_that_would_do() -> None:
+    for changes, words in (
+        ({"n_records": 300}, r"calibration_share=0\.3 of 300 records is too little .* \d[\d,]+ records would do"),
+        ({"n_records": None}, "declare n_records"),
+        ({"calibration_share": 1.5}, "calibration_share must be"),
+        ({"coverage": 0.12345}, "coverage must be at most three decimals"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            estimator(**changes).fit(X[:N], Y[:N], public=PUBLIC)
+    plan = plan_sets(0.3, 0.9, n_records=N, budget=(1.0, 1e-5), composition="sum", unit="record")
+    assert plan is not None
+    assert plan.slack < 0.05
+    said = " ".join(str(check(estimator(), X[:N], Y[:N], public=PUBLIC)).split())
+    assert f"30.0 % of the records for prediction sets, within the same charge: {plan.promise}" in said
+
+
+def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))
+    fitted = estimator(ledger=ledger, calibration_share=0.6).fit(X[:N], Y[:N], public=PUBLIC)
+    assert covered(fitted) > 0.85
+    assert fitted.facts().fitted.private_sets.epsilon < 0.5
+
+
+def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
+    how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
+    rounds = estimator()._task(X[:N], Y[:N], **how)
+    assert ((rounds.private.reveal().codes >= 0) == ~rounds.held.held.reveal()).all()
+    assert rounds.paying_for_rounds(rounds.event) == rounds.plan.event
+    votes = estimator(PrivateClassifier, method="votes", n_teachers=60)._task(X[:N], Y[:N], **how)
+    shards = learning(votes, shards_of(votes)).reveal()
+    assert ((shards == votes.recipe.n_teachers) == votes.held.held.reveal()).all()
+    wanted = [range(votes.recipe.n_teachers)]
+    taught = sum(len(part.codes) for part in rows_by_teacher(votes, Secret(shards), wanted))
+    assert taught == int((~votes.held.held.reveal()).sum())
+    assert (votes.n_records, votes.facts.n_records) == (N, round(0.7 * N))
+    assert "more than 10 % off" not in str(
+        check(estimator(PrivateClassifier, method="votes"), X[:N], Y[:N], public=PUBLIC)
+    )
+
+
+@pytest.mark.heavy  # trains teachers
+def test_votes_hold_units_out_and_no_teacher_sees_them() -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=ledger)
+    fitted = votes.fit(X[:N], Y[:N], public=PUBLIC)
+    [reservation] = ledger.reservations()
+    assert isinstance(reservation.event, Parallel)
+    assert reservation.remaining(TUNING) == 0
+    assert covered(fitted) > fitted.coverage_promise().least - 0.02

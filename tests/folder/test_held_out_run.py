@@ -1,0 +1,49 @@
+"""A folder holds units out for prediction sets: one charge, in all that is published, and nothing drawn again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.folder.conftest import visits
+
+import quorate
+from quorate.errors import InvalidParameter
+from quorate.folder.methods import execute, read_run
+from quorate.folder.settings import read_settings
+from quorate.ledger import Ledger
+
+SETS = {"data.n_records": 1_200, "data.calibration_share": 0.4, "budget.epsilon": 3.0}
+
+NO_TEACHERS = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
+
+
+@pytest.mark.parametrize("by", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
+def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, by: str) -> None:
+    dropped = {"teachers.count": 40} if by == "votes" else NO_TEACHERS
+    root = make_run(n=1_200, **{"method.by": by, **SETS, **dropped})
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "hold out" in out
+    facts = execute(read_run(root), command="quorate run")
+    sets = facts.fitted.private_sets
+    loaded = quorate.load(root)
+    rows, _ = visits(300, 5)
+    assert loaded.coverage_promise().least == pytest.approx(0.9 - sets.slack)
+    assert 0 < loaded.predict_set(rows).mean() <= 1
+    card = (root / "public" / "model_card.md").read_text(encoding="utf-8")
+    assert "which nothing learned from" in " ".join(card.split())
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        entries = len(ledger.reservations())
+    assert execute(read_run(root), command="quorate run").fitted.private_sets == sets
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == entries == 1
+    assert np.isfinite(sets.limit)
+
+
+def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:
+    root = make_run(n=1_200, **SETS, **{"data.calibration": "other.csv"})
+    with pytest.raises(InvalidParameter, match=r"leave calibration_share out"):
+        read_settings(root / "quorate.toml")
