@@ -250,7 +250,8 @@ def test_the_check_works_the_hash_out_by_itself(monkeypatch):
     """A partition with a broken hash must not be measured by that same hash."""
     broken = np.tile(np.array([0, 0, 0, 3], dtype=np.uint64), (len(set(SLOTS)), 1))
     monkeypatch.setattr(
-        "quorate.ensemble.partition._hash_units", lambda unit_keys, n, key: (as_unit_keys(unit_keys), iter([broken]))
+        "quorate.ensemble.partition._hash_units",
+        lambda unit_keys, n, key, **_: (as_unit_keys(unit_keys), iter([broken])),
     )
     assert faults(partition_rows(SLOTS, 5, KEY).reveal()) == {PartitionFault.NOT_THE_KEYED_HASH}
     assert derive(KEY, "partition") != KEY.reveal()

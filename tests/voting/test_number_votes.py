@@ -85,7 +85,7 @@ class TestOneUnit:
         assert sum(not np.array_equal(one, other) for one, other in zip(*votes, strict=True)) == 1
 
     def test_in_two_shards_is_refused_before_anything_is_fitted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def by_row(slots: Any, n_teachers: int, key: Any, *, partition: str) -> Any:
+        def by_row(slots: Any, n_teachers: int, key: Any, *, partition: str, fewer: bool) -> Any:
             return Secret(np.arange(len(slots)) % n_teachers)
 
         monkeypatch.setattr(number_flow, "partition_rows", by_row)
@@ -279,6 +279,11 @@ def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeyp
 @pytest.mark.parametrize("spoil", [lambda y: y[::-1] * 0, lambda y: y * np.nan])
 def test_no_private_cell_decides_on_a_refusal(spoil: Callable[[Any], Any]) -> None:
     estimator().fit(X, spoil(Y), public=PUBLIC)
+
+
+def test_fewer_units_than_teachers_are_not_told_of() -> None:
+    model = estimator().fit(X[:20], Y[:20], public=PUBLIC)
+    assert model.n_teachers_ == fitted().n_teachers_ > 20
 
 
 def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:

@@ -45,7 +45,9 @@ def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace",
     return "replace" if partition == "balanced" else "add-remove-replace"
 
 
-def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
+def hash_shards(
+    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, fewer: bool = False
+) -> Secret[IntArray]:
     """Assign every row to a shard by a keyed hash of its slot alone.
 
     ``shard = BLAKE2b(slot; derived key) mod K``. Since no other row, and no count of rows, enters, adding, removing
@@ -59,6 +61,8 @@ def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes])
         K, at least 1.
     key : Secret[bytes]
         The run's key; the partition's own key is derived from it.
+    fewer : bool, default False
+        Whether there may be fewer units than teachers, some of whom then abstain: no message tells of it.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes])
     InvalidParameter
         If `n_teachers` is not a whole number >= 1, a slot is not bytes, or `key` is not a Secret.
     DataRefused
-        If `n_teachers` is above the number of units.
+        If `n_teachers` is above the number of units, and `fewer` is False.
 
     Notes
     -----
@@ -85,7 +89,7 @@ def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes])
     np.True_
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
-    keys, hashes = _hash_units(unit_keys, n_teachers, key)
+    keys, hashes = _hash_units(unit_keys, n_teachers, key, fewer=fewer)
     return Secret(keys.of_rows(np.concatenate([_modulo(words, n_teachers) for words in hashes])))
 
 
@@ -205,9 +209,16 @@ def seeds_of_units(unit_keys: Sequence[bytes], shards: Secret[IntArray], key: Se
 
 
 def partition_rows(
-    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, partition: Partition = "hash"
+    unit_keys: Sequence[bytes],
+    n_teachers: int,
+    key: Secret[bytes],
+    *,
+    partition: Partition = "hash",
+    fewer: bool = False,
 ) -> Secret[IntArray]:
     """Assign every row to a shard by the rule named `partition`; with ``"unit"``, whatever `n_teachers` is.
+
+    `fewer`: as for :func:`hash_shards`.
 
     Examples
     --------
@@ -217,7 +228,9 @@ def partition_rows(
     one_of("partition", partition, get_args(Partition))
     if partition == "unit":
         return unit_shards(unit_keys, key)
-    return (hash_shards if partition == "hash" else balanced_shards)(unit_keys, n_teachers, key)
+    if partition == "hash":
+        return hash_shards(unit_keys, n_teachers, key, fewer=fewer)
+    return balanced_shards(unit_keys, n_teachers, key)
 
 
 def shared_shards(partition: str) -> None:
@@ -247,13 +260,13 @@ def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) ->
 
 
 def _hash_units(
-    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]
+    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, fewer: bool = False
 ) -> tuple[UnitKeys, Iterator[WordArray]]:
     """Return the distinct slots, and the 256-bit keyed hash of each, block by block, as four words a slot."""
     if not isinstance(cast("object", key), Secret):
         raise InvalidParameter(f"key must be the run's Secret key of bytes, got {type(key).__name__}")
     keys = as_unit_keys(unit_keys)
-    if n_teachers > keys.n_units:
+    if n_teachers > keys.n_units and not fewer:
         raise DataRefused(
             f"too many teachers: {named('n_teachers', n_teachers)} is more than the units in the private table, so "
             f"some teachers could only abstain. Use fewer teachers, or {named('n_teachers', 'auto')}"

@@ -77,7 +77,7 @@ def sums_of(task: NumberTask, see: Watch) -> Secret[IntArray]:
     Raises PreconditionFailed if a unit could change two teachers.
     """
     private, slots = task.private.reveal(), task.slots.reveal()
-    shards = partition_rows(slots, task.n_teachers, task.key, partition=PARTITION)
+    shards = partition_rows(slots, task.n_teachers, task.key, partition=PARTITION, fewer=True)
     if check_partition(slots, shards, task.n_teachers, task.key, partition=PARTITION):
         raise PreconditionFailed(
             f"the shards are not those of a {PARTITION} partition: a {task.unit} could change more than one teacher, "
