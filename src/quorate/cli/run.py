@@ -53,7 +53,7 @@ def command(
     """
     from quorate.deferred import load_ahead_of_skops
     from quorate.folder.settings import settings_of
-    from quorate.folder.table_source import is_large, is_there
+    from quorate.folder.table_source import is_large
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
     typed = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
@@ -63,7 +63,7 @@ def command(
     if settings.method.by == "auto":
         settings = _with_scheduler(_chosen(run, before=None if as_json else say_before), options)
     with progress(quiet=as_json) as watch:
-        if watch is not None and is_there(settings.data.private) and is_large(settings.data.private):
+        if watch is not None and is_large(settings.data.private):
             watch("private rows", 0, 1 if settings.method.by == "votes" else PARTS)  # before what reads them is loaded
         load_ahead_of_skops()
 

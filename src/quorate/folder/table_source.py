@@ -76,7 +76,7 @@ def is_large(table: Source) -> bool:
     from quorate.data.file_reading import bytes_of  # here: who only looks at a run reads no table
 
     file = file_of(table)
-    return file is None or bytes_of(file) >= LARGE_FILE
+    return file is None or (is_there(table) and bytes_of(file) >= LARGE_FILE)
 
 
 def same_source(one: Source, other: Source) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -91,3 +92,10 @@ def _one_of_openmp() -> None:
     from threadpoolctl import ThreadpoolController
 
     ThreadpoolController().limit(limits=1, user_api="openmp")
+
+
+def return_freed_memory() -> None:
+    """Give the system back what the C library keeps of freed memory, where it can: after a large table was read."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's; others have none, and keep less
+    if trim is not None:
+        trim(0)
