@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quorate.data import kind, n_rows, take, width
+from quorate.data.file_reading import polars_path
 from quorate.data.fixed_types import fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
 from quorate.types import IntArray, Secret
@@ -118,7 +119,7 @@ def _each_group(X: Any, task: Task, group_rows: list[IntArray]) -> Iterator[Any]
     for parts in files:
         import polars as pl
 
-        yield view(pl.concat([pl.read_ipc(part) for part in parts])) if parts else _no_rows(task)
+        yield view(pl.concat([pl.read_ipc(polars_path(part)) for part in parts])) if parts else _no_rows(task)
         for part in parts:
             part.unlink()
 
@@ -140,7 +141,7 @@ def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
                 continue
             path = X.workspace.path / f"{group:05d}-{number:06d}.arrow"
             try:
-                fixed[inside].write_ipc(path, compression="lz4")
+                fixed[inside].write_ipc(polars_path(path), compression="lz4")
             except OSError as error:
                 raise cannot_hold(path.parent, error) from None
             files[group].append(path)
