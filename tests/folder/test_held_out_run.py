@@ -41,6 +41,9 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     with Ledger(root / "ledger.db") as ledger:
         assert len(ledger.reservations()) == entries == 1
     assert np.isfinite(sets.limit)
+    code, out, err = cli("audit", root, "--runs", "2000")
+    assert code == 0, err
+    assert "limit of prediction sets" in " ".join(out.split())
 
 
 def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:

@@ -239,6 +239,8 @@ def audit_run(
     )
     if task.draws_pool:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
+    if task.held is not None:
+        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
@@ -256,6 +258,7 @@ def audit_run(
 
 
 NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
+NOT_THE_LIMIT = "the limit of prediction sets, and which units were held out for it"
 
 
 def charged_event(batch: LoadedRun) -> Event:

@@ -10,7 +10,7 @@ from quorate.arguments import for_shell
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
-from quorate.folder.audited import NOT_THE_COUNTS, RUNS, RunAudit
+from quorate.folder.audited import NOT_THE_COUNTS, NOT_THE_LIMIT, RUNS, RunAudit
 from quorate.folder.direct_run import DirectRun
 from quorate.report.facts import name_of
 from quorate.types import Watch
@@ -63,6 +63,8 @@ def audit_direct(
     )
     if task.drawn is not None:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
+    if task.held is not None:
+        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     return RunAudit(
         schedule=schedule,
         sizes=None,
