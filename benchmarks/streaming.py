@@ -13,10 +13,11 @@ its own process each time: a row a record, and four rows a person. MAP is `[meth
 "auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
 Its last lines are those of docs/limitations.md.
 
-    python -m benchmarks.streaming votes [ROWS]
+    python -m benchmarks.streaming votes [ROWS] [MODEL TEACHERS]
 
 does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
-It tells how often the table, as polars holds it, goes into the difference.
+It tells how often the table, as polars holds it, goes into all that a run takes, and into the difference. MODEL is
+`[teachers] model`, such as lightgbm, by default a run's default, with so many TEACHERS.
 
     OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...]
 
@@ -215,7 +216,7 @@ def write_direct(root: Path, n_rows: int, feature_map: str = "linear", columns: 
     return root
 
 
-def write_votes(root: Path, n_rows: int) -> float:
+def write_votes(root: Path, n_rows: int, model: str = "", n_teachers: str = "") -> float:
     """Write two folders of runs by votes, `records` and `few`; return the bytes of the former's table in memory."""
     write_direct(root, n_rows)
     (root / "persons").rename(root / "few")
@@ -223,7 +224,10 @@ def write_votes(root: Path, n_rows: int) -> float:
     rows.head(FEW).write_parquet(root / "few" / "private.parquet")
     for name, units in (("records", n_rows), ("few", FEW)):
         how = {"whose": 'drop = ["person"]', "method": 'by = "votes"', "run": "n_jobs = 1\nallow_hopeless = true"}
-        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, **how))
+        teachers = ""
+        if model:  # of the few rows as many as have some
+            teachers = f'\n[teachers]\nmodel = "{model}"\ncount = {min(int(n_teachers), units // 40)}\n'
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, **how) + teachers)
     return float(rows.estimated_size())
 
 
@@ -234,7 +238,7 @@ def measured(*command: str, said: Any = subprocess.DEVNULL) -> tuple[float, floa
     _, status, used = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{command} ended with status {status}")
-    return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss / 1024
+    return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss * 1024 / 1e6
 
 
 def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> int:
@@ -305,10 +309,10 @@ def main_direct(n_rows: int, feature_map: str = "linear") -> None:
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
-def main_votes(n_rows: int) -> None:
+def main_votes(n_rows: int, *teachers: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows).result() / 1e6
+            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows, *teachers).result() / 1e6
         most = {}
         for name in ("few", "records"):
             cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
@@ -316,8 +320,8 @@ def main_votes(n_rows: int) -> None:
                 f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
                 flush=True,
             )
-        times = (most["records"] - most["few"]) / held
-        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {times:.1f} times that above {FEW:,} rows")
+        whole, above = most["records"] / held, (most["records"] - most["few"]) / held
+        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {whole:.1f} times that, {above:.1f} above {FEW:,} rows")
 
 
 def grown(n_rows: int, feature_map: str = "linear") -> float:
@@ -351,7 +355,7 @@ def main_grow(*sizes: int) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["votes"]:
-        main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
+        main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:5])
         return
     if sys.argv[1:2] == ["grow"]:
         main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))

@@ -128,6 +128,7 @@ def test_the_names_are_those_that_were_written_down() -> None:
     assert sorted(names) == sorted(WRITTEN)
 
 
+@pytest.mark.heavy
 def test_what_was_written_down_with_its_module_is_found_where_it_is_now() -> None:
     """skops writes the module of each class: where a file moves, `PLACES` says to where."""
     now = named()
@@ -135,6 +136,7 @@ def test_what_was_written_down_with_its_module_is_found_where_it_is_now() -> Non
     assert found == {name: name for name in WRITTEN}
 
 
+@pytest.mark.heavy
 def test_no_file_that_moves_changes_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every class says that it stands somewhere else, as after a move of all files: the texts are the same."""
     models = [Margin(30), Thresholds(bits=4), PlainStep(None), *(kind for kind in met().values())]
@@ -145,6 +147,7 @@ def test_no_file_that_moves_changes_a_key(monkeypatch: pytest.MonkeyPatch) -> No
     assert not any("elsewhere" in text for text in before)
 
 
+@pytest.mark.heavy
 def test_facts_name_what_ran_by_a_name_that_outlives_a_move() -> None:
     """In every file: whatever is given to ``ran=name_of(...)`` has a stored name."""
     ran = {

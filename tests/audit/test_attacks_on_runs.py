@@ -282,6 +282,7 @@ def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_unti
         ask(online(Memo(), paid), [b"x"])
 
 
+@pytest.mark.heavy
 def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once: None) -> None:
     clf = PrivateClassifier(
         KNeighborsClassifier(1), classes=[0, 1], epsilon=1.0, delta=DELTA, n_teachers=K, queries="all", n_jobs=1,

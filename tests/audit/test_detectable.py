@@ -103,7 +103,7 @@ def test_a_row_is_found_again(name: str, fault: str) -> None:
     assert found_again(row_of(name, fault), 8)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "fault"), CHEAP)
 def test_a_row_that_says_that_half_its_fault_is_found_fails_that_test(name: str, fault: str) -> None:
     assert not found_again(smaller(row_of(name, fault)), 8)
@@ -205,7 +205,7 @@ def reference_parts(mechanism: Any, n_teachers: int) -> list[Any]:
 QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step")]
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_fault_of_no_size_is_none(name: str) -> None:
     mechanism = reference(name).mechanism

@@ -34,7 +34,7 @@ TEACHERS = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", TEACHERS)
 def test_one_unit_moves_one_solved_teacher(name: str) -> None:
     X, y = table(1)

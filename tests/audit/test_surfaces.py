@@ -340,6 +340,7 @@ def test_what_is_packed_in_a_file_is_found(packing: str, writing: str, tmp_path:
     assert found(seen) == {fact}
 
 
+@pytest.mark.heavy
 def test_saved_models_tables_and_databases_are_opened(tmp_path: Path) -> None:
     from sklearn.linear_model import LogisticRegression
 

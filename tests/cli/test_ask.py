@@ -212,6 +212,7 @@ def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, 
     assert (asked / "public" / "report.html").read_text() == before
 
 
+@pytest.mark.heavy
 def test_a_report_that_somebody_changed_keeps_no_answer_back(asked: Path, cli: Any) -> None:
     (asked / "public" / "facts.json").write_text("{}")
     code, out, _ = cli("ask", asked, asked / "new.csv")

@@ -131,6 +131,7 @@ def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, mo
             )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("odd", ['x;5" tube;no', 'x;"5 tube;no', 'x;tube";no', '"x', '"'])
 def test_a_mark_that_stands_alone_takes_in_no_other_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str

@@ -65,6 +65,7 @@ def test_marks_that_are_not_matched_and_files_without_rows(content: str, tmp_pat
     assert b"".join(part for part in text_parts.parts_of(path)).decode() == content
 
 
+@pytest.mark.heavy
 def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_parts, "AT_ONCE", 1_000)
     path, longest = tmp_path / "t.csv", 0

@@ -97,6 +97,7 @@ def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by: Any) -> None:
     assert len(clf.pool_) >= 1_200
 
 
+@pytest.mark.heavy
 def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: Any) -> None:
     clf, ledger = fitted
     rows, labels = wards(N, 1)
@@ -123,6 +124,7 @@ def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begi
     assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, ledger = fitted
     rows, labels = wards(N, 1)

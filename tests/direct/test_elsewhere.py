@@ -113,6 +113,7 @@ def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people: pl.Da
         summed(task)
 
 
+@pytest.mark.heavy
 def test_dask_is_told_of_no_row_and_no_sum(people: pl.DataFrame, folder: Path) -> None:
     told: list[bytes] = []
 

@@ -209,6 +209,7 @@ class TestTheAudit:
         monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
         monkeypatch.setattr(audited, "_MOST_RUNS", 20)
 
+    @pytest.mark.heavy
     def test_passes_rounds_as_they_are(self) -> None:
         assert not self.violated()
 
@@ -225,6 +226,7 @@ class TestTheAudit:
         monkeypatch.setattr(audited, "of_records", unclipped)
         assert self.violated()
 
+    @pytest.mark.heavy
     def test_catches_counts_of_targets_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = descend.noisy_sum
 

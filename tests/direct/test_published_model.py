@@ -26,7 +26,7 @@ def estimator(**more: Any) -> PrivateLogisticRegression:
     return PrivateLogisticRegression(classes=[False, True], epsilon=2.0, delta=1e-5, n_records=600, **more)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("feature_map", ["auto", "linear", "both"])
 @pytest.mark.parametrize("constant", [("number",), ("text",), ("missing",), ("number", "text", "missing")])
 def test_columns_of_which_all_public_entries_are_one_are_taken(

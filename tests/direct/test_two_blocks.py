@@ -174,6 +174,7 @@ def test_an_outline_is_the_plan_of_a_run(feature_map: ResidualMap) -> None:
 SETTINGS = DirectSettings(ridge=0.1, clip=1.5, rounds=10, residual_ridge=0.1, length=3.0)
 
 
+@pytest.mark.heavy
 def test_the_noise_of_the_average_is_that_of_the_recursion() -> None:
     """Played many times: weights near a minimum, with the noise of every round and no clip."""
     curvature = np.array([0.02, 0.1, 0.25])

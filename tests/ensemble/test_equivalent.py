@@ -320,6 +320,7 @@ def test_the_seed_stands_in_the_estimator_as_ever():
     assert mine.estimator.get_params() == own.estimator.get_params()
 
 
+@pytest.mark.heavy
 def test_prior_matching_and_files_take_what_was_solved():
     X, y = shard(60, 3, 2)
     pool = np.random.default_rng(1).normal(size=(50, 3))

@@ -121,7 +121,7 @@ def test_one_changed_unit_changes_exactly_one_teacher(name, change):
     assert changed_teachers(lambda units: honest(teacher, units, hash_shards), change) == [shard]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", TRAINERS)
 def test_one_replaced_unit_changes_exactly_one_teacher_under_the_balanced_rule(name):
     teacher = ClassifierTeacher(TRAINERS[name])

@@ -19,6 +19,7 @@ from quorate.types import Secret
 SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
+@pytest.mark.heavy
 def test_the_tasks_of_an_array_count_what_one_machine_counts(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = pl.DataFrame({"age": rng.normal(50, 9, 300), "bmi": rng.normal(25, 4, 300)})

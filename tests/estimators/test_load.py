@@ -224,6 +224,7 @@ def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(
         quorate.load(outbox).predict(rows.drop("day"))
 
 
+@pytest.mark.heavy
 def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(
     typed: Callable[[str], tuple[Path, Path]], tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_an_unfitted_classifier_says_so(tmp_path: Path) -> None:
             act()
 
 
+@pytest.mark.heavy
 def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order() -> None:
     swapped = fitted(classes=[1, 0], epsilon=30.0)
     X_new, y_new = table(400, 9)

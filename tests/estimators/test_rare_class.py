@@ -84,6 +84,7 @@ def test_a_threshold_that_cannot_be_is_refused_before_a_charge(kind: Any, tmp_pa
     assert not (tmp_path / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_there_is_no_balance_without_public_rows() -> None:
     X, y = table()
     clf = PrivateLogisticRegression(classes=CLASSES, epsilon=4.0, delta=1e-5, decision_threshold="balanced")

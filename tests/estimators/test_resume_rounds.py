@@ -182,6 +182,7 @@ def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
     assert entries(path) == before
 
 
+@pytest.mark.heavy
 def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path: Path) -> None:
     for ledger, error, said in (
         (None, InvalidParameter, "ledger= is None"),

@@ -224,6 +224,7 @@ def test_a_wrong_number_on_the_page_is_caught(page: ModuleType) -> None:
     assert page.refreshed(wrong, page.kept_rows()) != wrong
 
 
+@pytest.mark.heavy
 def test_the_kept_rows_are_what_the_constants_say_now(page: ModuleType) -> None:
     """The figures that no sample enters are computed again."""
     now = [row.tree() for row in reproduce_few_labels(parts=["constants"]).rows]

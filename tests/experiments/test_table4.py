@@ -51,6 +51,7 @@ def test_a_larger_budget_gives_a_better_student(ensemble: LinearEnsemble) -> Non
     assert low.accuracy + 0.1 < high.accuracy
 
 
+@pytest.mark.heavy
 def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble: LinearEnsemble) -> None:
     found = ensemble.active(1.0, OracularCAL(49))
     assert found.n_queries <= 49

@@ -66,7 +66,7 @@ RUNS: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, str]]] =
 }  # fmt: skip
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", RUNS)
 def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

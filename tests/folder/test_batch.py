@@ -245,6 +245,7 @@ def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: 
         load_run(root)
 
 
+@pytest.mark.heavy
 def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished: Path) -> None:
     assert "is the owner&#x27;s word" in (finished / "public" / "report.html").read_text().replace("'", "&#x27;")
 

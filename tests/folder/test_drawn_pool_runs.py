@@ -98,6 +98,7 @@ VOTES = {
 }
 
 
+@pytest.mark.heavy
 def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
     make_run: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_predictions_are_cut_off_and_written_for_a_table(run: Path, tmp_path: Pa
     assert pl.read_parquet(out)["prediction"].to_list() == model.predict(far).tolist()
 
 
+@pytest.mark.heavy
 def test_a_plan_says_that_there_is_nothing_to_compare_and_status_how_good_it_is(run: Path) -> None:
     code, said = typed("plan", run)
     assert code == 2

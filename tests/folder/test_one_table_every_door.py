@@ -43,7 +43,7 @@ DIRECT: dict[str, Any] = {
 
 
 def visits(n: int, seed: int) -> pl.DataFrame:
-    """Dates, decimal commas, categories, missing cells, whole numbers, running text, and what is left out."""
+    """Dates, decimal commas, categories, missing cells, whole numbers, truth values, text, and what is left out."""
     chance = np.random.default_rng(seed)
     heat = chance.uniform(35, 41, n).round(1)
     days = chance.integers(1, 28, n)
@@ -55,6 +55,7 @@ def visits(n: int, seed: int) -> pl.DataFrame:
         "code": chance.choice(["01", "02"], n),
         "age": chance.integers(20, 90, n),
         "note": [f"seen with {'a cough' if heat[row] > 38 else 'no fever'} on day {days[row]}" for row in range(n)],
+        "smokes": chance.random(n) < 0.3,
         "ill": np.where(heat > 38, "yes", "no"),
     })  # fmt: skip
 
@@ -103,7 +104,8 @@ def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path
     accuracy = np.mean(run.predict(table) == table["ill"].to_numpy())
     assert run.facts().utility.student.accuracy == pytest.approx(accuracy)  # as the run itself scored it
 
-    for same in (as_typed(table), table.drop("key", "ill"), table.to_pandas(), respelled(table)):
+    as_text = pl.read_csv(root / "evaluation.csv", infer_schema=False)
+    for same in (as_typed(table), table.drop("key", "ill"), table.to_pandas(), respelled(table), as_text):
         assert run.predict_proba(same).tolist() == expected.tolist()
     export_files(root, root / "exported", unverified=True)
     exported = quorate.load(root / "exported")
@@ -116,7 +118,7 @@ def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path
     features = Features.of(pool, reader=reader)
     cells = table.select(pool.columns)
     numbers = cells.with_columns(pl.col("heat").str.replace(",", ".").cast(pl.Float64))
-    written = cells.with_columns(pl.col("age").cast(pl.String))
+    written = cells.with_columns(pl.col("age", "smokes").cast(pl.String))
     for rows in (cells, numbers, written, respelled(cells)):
         told = features.table(features.parse(rows.to_dicts()))
         assert run.student_.predict_proba(reader.kinds(told)).tolist() == expected.tolist()
@@ -374,7 +376,7 @@ def asked_keys(root: Path, table: Any) -> list[str]:
     return [key.hex() for key in question_keys(batch.task.views.teacher, Memo(), rows, earlier)]
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", WRITINGS)
 def test_one_point_has_one_key_whatever_holds_it(name: str, typed: Path) -> None:
     keys = set()

@@ -96,6 +96,7 @@ def test_a_plan_with_it_says_what_it_rests_on_and_how_far_the_noise_reaches(fold
     assert any("which was charged" in note for note in made.notes)
 
 
+@pytest.mark.heavy
 def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path) -> None:
     with pytest.raises(InvalidParameter, match=r"--spend 0\.1"):
         estimate_for_plan(folder, spend=None)

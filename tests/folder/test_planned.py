@@ -265,7 +265,7 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> N
     assert len(told) == 2
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("by", "line"),
     [

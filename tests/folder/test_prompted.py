@@ -317,6 +317,7 @@ def test_check_says_how_often_the_endpoint_will_be_asked(
     assert requests_for_votes(there) == []
 
 
+@pytest.mark.heavy
 def test_check_says_that_prompts_show_a_small_part_of_their_shards(
     there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_d
     assert (n_charges, fewer < 0.5 * without < whole) == (3, True)
 
 
+@pytest.mark.heavy
 def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_linear(make_run)
     monkeypatch.setattr(DirectTask, "units", lambda self, **how: 1 / 0)  # behind what is kept, before the charge

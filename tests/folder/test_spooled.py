@@ -17,7 +17,7 @@ from tests.folder.test_direct_runs import SMALL
 
 from quorate.data import spool
 from quorate.direct import descend
-from quorate.folder import direct_run, tables
+from quorate.folder import direct_run, table_source, tables
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
@@ -74,7 +74,7 @@ def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_k
     make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_spooled(**{"method.rounds": 6})
-    monkeypatch.setattr(direct_run, "LARGE_FILE", 100)
+    monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(descend, "release", killed_after(3, descend.release))
@@ -87,7 +87,7 @@ def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_k
     resumed = cli("run", root)[2]
     assert resumed.startswith("reading private rows (100)\nreading them as at first (100)\n")
     assert "gradient rounds (6, 3 of them done before)" in resumed
-    monkeypatch.setattr(direct_run, "LARGE_FILE", 1 << 24)
+    monkeypatch.setattr(table_source, "LARGE_FILE", 1 << 24)
     assert "private rows" not in cli("run", root)[2]
 
 
@@ -109,7 +109,7 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
 ) -> None:
     root = make_spooled()
     small = cli("check", root)[1]
-    monkeypatch.setattr(direct_run, "LARGE_FILE", 100)
+    monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     said, told = " ".join(cli("check", root)[1].split()), cli("check", root, "--json")[1]
     assert "private.csv has 0 MB: expect about" in said
     assert "of one core" in said

@@ -14,6 +14,8 @@ import pytest
 
 from quorate.data.stream import StreamedFrame, Workspace
 from quorate.errors import QuorateError
+from quorate.estimators.finished_run import load
+from quorate.estimators.predicted_table import predict_table
 from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.methods import execute
@@ -58,6 +60,8 @@ def written(root: Path, rows: pl.DataFrame, file: str) -> None:
     """Write the private table of a run in the format of a file's name."""
     if file.endswith(".parquet"):
         rows.write_parquet(root / file, row_group_size=90)
+    elif file.endswith(".arrow"):
+        rows.write_ipc(root / file)
     elif file.endswith(".gz"):
         import gzip
 
@@ -227,6 +231,19 @@ def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> N
             load_run(root, begin=False)
         said.append((type(refused.value), str(refused.value).replace(str(root), "")))
     assert said[0] == said[1]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("file", ["private.parquet", "private.csv", "private.arrow"])
+def test_such_a_run_is_the_same_in_a_folder_whose_name_is_no_text(make_run: Any, file: str) -> None:
+    held, streamed = both(make_run, hospital("gaps").drop("patient_id"), file)
+    streamed = streamed.rename(Path(os.fsdecode(os.fsencode(held.parent) + b"/caf\xe9")))
+    for root in (held, streamed):
+        execute(load_run(root), command="quorate run .")
+        for predicted in ("predicted.parquet", "predicted.csv"):
+            predict_table(load(root), root / file, root / predicted)
+    for made in ("public/guarantee.json", "predicted.parquet", "predicted.csv"):
+        assert (held / made).read_bytes() == (streamed / made).read_bytes(), made
 
 
 @pytest.mark.heavy

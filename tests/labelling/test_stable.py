@@ -46,6 +46,7 @@ def slow_tally(votes: list[str | None]) -> tuple[str, int]:
     return leader, moves
 
 
+@pytest.mark.heavy
 def test_answers_are_those_of_a_slow_version_that_draws_the_same_noise(ledger: Ledger) -> None:
     rng, noise = np.random.default_rng(3), SeededNoise(5)
     mechanism = StableSparseVector(20.0, DELTA, cutoff=12, n_queries=40)

@@ -139,6 +139,7 @@ def sample(bits, n_labelled, n_unlabelled, seed):
     return X, y, cut
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("bits", [8, 16, 32])
 def test_its_theorem_asks_for_as_many_labels_whatever_the_grid(bits):
     needed = learner_of(bits).rows_needed()

@@ -50,6 +50,7 @@ def test_every_arrangement_has_exactly_one_path(n: int, size: int) -> None:
     assert len(found) == factorial(n) // factorial(n - size)
 
 
+@pytest.mark.heavy
 @given(n=st.integers(0, 60), seed=st.integers(0, 2**32), data=st.data())
 def test_an_arrangement_is_distinct_and_in_range(n: int, seed: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, n))

@@ -532,7 +532,7 @@ def test_two_servers_on_one_ledger(tables: None) -> None:
     run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=6))  # type: ignore[no-untyped-call]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "found"),
     [

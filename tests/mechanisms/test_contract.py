@@ -26,6 +26,7 @@ from quorate.mechanisms import (
     LaplaceNoisyMax,
     Mechanism,
     NoisyCounts,
+    NoisyMean,
     NoisySum,
     NoisyVotes,
     PermuteAndFlip,
@@ -71,12 +72,12 @@ def name_of(mechanism: Mechanism) -> str:
 
 
 def widths_of(mechanism: Mechanism) -> tuple[int, ...]:
-    if isinstance(mechanism, NoisySum) and mechanism.form == "single":
+    if isinstance(mechanism, NoisyMean) or (isinstance(mechanism, NoisySum) and mechanism.form == "single"):
         return (1,)
     return (2,) if getattr(mechanism, "form", None) == "binary" else (2, 3, 1000)
 
 
-EVERY = [mechanism for kind in REGISTERED.values() for mechanism in made(kind)]
+EVERY = [mechanism for kind in (*REGISTERED.values(), NoisyMean) for mechanism in made(kind)]
 QUERIES = [mechanism for mechanism in EVERY if isinstance(mechanism, QueryMechanism)]
 ON_VOTES = [mechanism for mechanism in QUERIES if mechanism.takes != "sums"]
 
@@ -105,8 +106,9 @@ def test_every_public_mechanism_is_registered() -> None:
     bases = {Mechanism, QueryMechanism, StreamMechanism, mechanisms.CandidateChoice}
     public = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
     own = {name for name in public if issubclass(getattr(mechanisms, name), Mechanism)}
-    # No settings name these: one answers where votes of several sites are combined, the other makes prediction sets.
-    unnamed = {"SeveralVotesNoisyMax", "PrivateQuantile"}
+    # No settings name these: one answers where votes of several sites are combined, one makes prediction sets, and one
+    # releases numbers.
+    unnamed = {"SeveralVotesNoisyMax", "PrivateQuantile", "NoisyMean"}
     assert own - {each.__name__ for each in bases} - unnamed == set(REGISTERED)
 
 
@@ -392,7 +394,7 @@ class TestRefusedCounts:
     def test_a_negative_count_but_not_a_negative_score(self, mechanism: QueryMechanism) -> None:
         counts = votes(4, widths_of(mechanism)[0])
         counts[0, 0] = -1
-        if isinstance(mechanism, mechanisms.CandidateChoice):
+        if isinstance(mechanism, mechanisms.CandidateChoice | NoisyMean):
             assert mechanism.release_many(counts, OSNoise()).shape == (4,)
         else:
             with pytest.raises(InvalidParameter, match=r"^counts must "):

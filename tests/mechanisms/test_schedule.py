@@ -71,6 +71,7 @@ def test_the_users_own_noise_is_taken_as_it_is():
     assert (mechanism.sigma_threshold, mechanism.sigma_answer, mechanism.threshold) == (20.0, 5.0, 150.0)
 
 
+@pytest.mark.heavy
 def test_two_noises_keep_the_proportion_of_the_papers():
     mechanism = made("ConfidentNoisyMax")
     assert mechanism.sigma_threshold / mechanism.sigma_answer == pytest.approx(150 / 40)

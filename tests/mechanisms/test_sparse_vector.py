@@ -193,7 +193,7 @@ def slow_passing_dist(stage, probability):
     return d
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("probability", [0.05, 0.5, 0.95, 0.999])
 def test_the_passing_distance_is_that_of_a_search_through_exact_sums(exact, calibration, probability):
@@ -212,6 +212,7 @@ def test_the_probability_of_passing_is_the_exact_sum(exact, calibration):
         assert mechanism.pass_probability(distance) == pytest.approx((stage.p * stage.passes(distance)).sum(), rel=1e-7)
 
 
+@pytest.mark.heavy
 def test_the_tight_search_finds_what_a_brute_search_finds(exact):
     """All thresholds, shares and ε₀ on a coarse grid of its own: none passes a smaller distance."""
     epsilon_, delta_, cutoff = 4.0, 1e-3, 5

@@ -48,6 +48,7 @@ def test_a_wrong_argument_is_one_line(wrong: dict[str, Any], said: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.heavy
 def test_a_mechanism_may_be_named() -> None:
     named, typed = (quorate.plan(**TASK, mechanisms=[each]) for each in ("NoisyCounts", NoisyCounts))
     assert [row.key for row in named.rows] == [row.key for row in typed.rows]

@@ -69,6 +69,7 @@ def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
     assert "a private estimate, which was charged. ε 1 was charged for this." in page
 
 
+@pytest.mark.heavy
 def test_a_name_from_outside_is_no_markup(priced: Plan) -> None:
     hostile = replace(priced, rows=(replace(priced.first, name="<img src=x>"), *priced.rows[1:]))
     assert "<img" not in plan_page(hostile)

@@ -59,6 +59,7 @@ def test_each_threshold_does_what_the_table_says(scored: Any) -> None:
     assert max(np.diff(recalls)) < 0.1  # no step of the curve is left out
 
 
+@pytest.mark.heavy
 def test_every_edition_says_it(facts: Facts, scored: Any) -> None:
     student, *_ = scored
     shown = replace(
@@ -79,6 +80,7 @@ def test_every_edition_says_it(facts: Facts, scored: Any) -> None:
     assert len(page) - len(render_html(facts)) < 36_000
 
 
+@pytest.mark.heavy
 def test_no_figure_of_a_threshold_can_change_without_the_page_changing(facts: Facts, scored: Any) -> None:
     student, *_ = scored
 

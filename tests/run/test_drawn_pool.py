@@ -389,6 +389,7 @@ def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
     return release_marginals(marginals, counts, reserved(marginals), SeededNoise(5))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("wide", [1, 20])
 def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int) -> None:
     """Of counts from 3 σ alone a normal column comes out with half its spread; with tails, at more of it."""

@@ -68,6 +68,7 @@ def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library
     assert not {"maybe", "moon", "<0.5"} & set(said.replace("'", " ").split()), "no cell is quoted"
 
 
+@pytest.mark.heavy
 def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_private_row() -> None:
     X, y, pool = rows(N, 1), labels(N), PublicPool(rows(100, 2))
     plain = check(direct(), X, y, public=pool)

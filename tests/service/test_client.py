@@ -81,6 +81,7 @@ def test_it_gives_up_after_its_retries(serve: Serve) -> None:
     assert run.service.records.charged == 1
 
 
+@pytest.mark.heavy
 def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

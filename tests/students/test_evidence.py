@@ -23,7 +23,7 @@ def log_evidence(variance: float, noise: float) -> float:
     return float(-0.5 * (C * log_determinant + np.einsum("ic,ic->", Y, np.linalg.solve(covariance, Y))))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("noise", [0.02, 0.3])
 def test_it_is_the_posterior_mean_at_the_most_likely_variance(noise):
     logs = np.linspace(-14, 10, 4_801)

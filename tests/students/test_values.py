@@ -327,6 +327,7 @@ def test_by_default_the_student_of_straight_votes_is_the_linear_model_of_their_s
     np.testing.assert_array_equal(student.predict_proba(X), linear.predict_proba(X))
 
 
+@pytest.mark.heavy
 def test_trees_are_tried_by_auto_and_not_by_smooth(monkeypatch):
     tried = []
     monkeypatch.setattr(

@@ -108,6 +108,7 @@ def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) ->
     assert 0 < error <= btt18_claim_4_1_by_markov(0.0, mean) <= btt18_claim_4_1(0.0, mean)
 
 
+@pytest.mark.heavy
 def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
     """T of the mean error, and T/m bounds the share of queries that a third of the teachers gets wrong."""
     rng = np.random.default_rng(7)

@@ -119,6 +119,7 @@ def test_every_mechanism_is_calibrated_beside_the_counts(mechanism: Any, fields:
     assert 1.0 - 1e-6 < epsilon(made.event, 1e-5) <= 1.0
 
 
+@pytest.mark.heavy
 def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted: Any) -> None:
     clf, ledger = fitted
     [reservation] = ledger.reservations()
@@ -219,6 +220,7 @@ def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkey
         estimator(ledger=place).resume(rows, labels, schema=LISTS)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("schema", "cells"),
     [
@@ -228,7 +230,6 @@ def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkey
     ],
     ids=["one value", "no numbers", "extremes"],
 )
-@pytest.mark.default_cases(1)
 def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema: Any, cells: list[Any]) -> None:
     ledger = budget()
     rows = pl.DataFrame({"x": cells})
@@ -297,6 +298,7 @@ def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones() -> None:
     assert drawn.score(new.to_pandas(), truth) == drawn.score(new, truth)
 
 
+@pytest.mark.heavy
 def test_teachers_are_tiny_in_coordinates_of_the_drawn_rows_and_the_charge_does_not_depend_on_these(
     fitted: tuple[PrivateClassifier, Ledger],
 ) -> None:

@@ -69,6 +69,7 @@ def test_in_small_groups_each_teacher_gets_the_same_rows(polars: bool, monkeypat
     assert given(task)[1] != whole
 
 
+@pytest.mark.heavy
 def test_digests_of_many_rows_are_packed_and_the_same() -> None:
     table = np.arange(2.0 * (AT_ONCE + 3)).reshape(-1, 2)
     packed, listed = row_digests(table), row_digests(table[:9])

@@ -39,7 +39,7 @@ def looked(teacher: Any, labels: Any = Y, **changes: Any) -> Any:
 LEAVES_OF_20 = HistGradientBoostingClassifier(max_iter=5)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("teacher", "n_teachers", "applies"),
     [

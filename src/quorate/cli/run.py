@@ -13,9 +13,11 @@ import click
 from quorate.arguments import for_shell
 from quorate.cli.options import as_json, run_folder, say_before
 from quorate.cli.stopping import charged_as
-from quorate.run.progress import progress
+from quorate.run.progress import PARTS, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from quorate.folder.settings import Settings
 
 
@@ -49,31 +51,32 @@ def command(
     stage is stored. Killed and started again, a run goes on from there; nothing is charged twice, and no label or round
     is drawn twice.
     """
+    from quorate.deferred import load_ahead_of_skops
     from quorate.folder.settings import settings_of
+    from quorate.folder.table_source import is_large, is_there
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
     typed = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
     options = {key: value for key, value in typed.items() if value is not None}
     settings = _with_scheduler(settings, options)
 
-    from quorate.deferred import load_ahead_of_skops
-
-    load_ahead_of_skops()
-
-    from quorate.folder.methods import execute, read_run
-    from quorate.folder.prepared import charged_so_far, outputs
-    from quorate.planning.planned_run import expected_score
-    from quorate.report import Utility, render_text
-    from quorate.run.cautions import rehearsal_caution
-
     if settings.method.by == "auto":
-        from quorate.folder.planned import settings_to_run
+        settings = _with_scheduler(_chosen(run, before=None if as_json else say_before), options)
+    with progress(quiet=as_json) as watch:
+        if watch is not None and is_there(settings.data.private) and is_large(settings.data.private):
+            watch("private rows", 0, 1 if settings.method.by == "votes" else PARTS)  # before what reads them is loaded
+        load_ahead_of_skops()
 
-        settings = _with_scheduler(settings_to_run(run, before=None if as_json else say_before), options)
-    read = None
-    with charged_as(lambda: charged_so_far(run, read)):
-        with progress(quiet=as_json) as watch:
+        from quorate.folder.methods import execute, read_run
+        from quorate.folder.prepared import charged_so_far, outputs
+        from quorate.planning.planned_run import expected_score
+        from quorate.report import Utility, render_text
+        from quorate.run.cautions import rehearsal_caution
+
+        read = None
+        with charged_as(lambda: charged_so_far(run, read)):
             read = read_run(run, settings=settings, watch=watch)
+    with charged_as(lambda: charged_so_far(run, read)):
         if not as_json:
             if settings.choice is not None:
                 for line in wrap(settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
@@ -98,6 +101,17 @@ def command(
         return
     following = f"quorate status {for_shell(run)}" if facts.seeded else f"quorate export {for_shell(run)} --to outbox"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
+
+
+def _chosen(run: Path, *, before: Callable[[str], None] | None) -> Settings:
+    """Return the settings with the method that public facts choose."""
+    from quorate.deferred import load_ahead_of_skops
+
+    load_ahead_of_skops()
+
+    from quorate.folder.planned import settings_to_run
+
+    return settings_to_run(run, before=before)
 
 
 def _with_scheduler(settings: Settings, options: dict[str, Any]) -> Settings:

@@ -6,6 +6,7 @@ import glob
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ _DAMAGED = (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
 _OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _SPREADSHEETS = (".xls", ".xlsb", ".ods")
 PARQUET = (".parquet", ".pq")
+
+# Folders whose names polars does not take, by device and inode, and how many are kept open at the most.
+_OPEN_FOLDERS: dict[tuple[int, int], int] = {}
+_MOST_OPEN = 64
 
 
 def format_of(path: str | Path) -> str:
@@ -98,15 +103,37 @@ def existing_file(path: str | Path) -> Path:
 
 
 def polars_source(path: str | Path) -> Any:
-    """Return what polars reads a file by: its path, or its bytes where the path is no text, which polars refuses.
+    """Return what polars reads a file by: its path, or its bytes where polars can be given no path."""
+    named = polars_path(path)
+    if _is_utf8(Path(path)) or (_is_utf8(named) and named.exists()):  # without /proc nothing is there
+        return named
+    return io.BytesIO(Path(path).read_bytes())
 
-    Such names come from file systems of another encoding.
+
+def polars_path(path: str | Path) -> Path:
+    """Return a path by which polars reads or writes a file: it takes none that is no UTF-8.
+
+    File systems of another encoding have such folders. One is opened then, and named by its descriptor, which this
+    process keeps open.
     """
+    path = Path(path)
+    if _is_utf8(path) or not path.parent.is_dir():
+        return path
+    status = path.parent.stat()
+    folder = (status.st_dev, status.st_ino)
+    if folder not in _OPEN_FOLDERS:
+        if len(_OPEN_FOLDERS) == _MOST_OPEN:
+            return path
+        _OPEN_FOLDERS[folder] = os.open(path.parent, os.O_RDONLY)
+    return Path(f"/proc/self/fd/{_OPEN_FOLDERS[folder]}", path.name)
+
+
+def _is_utf8(path: Path) -> bool:
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
-        return io.BytesIO(Path(path).read_bytes())
-    return path
+        return False
+    return True
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.data.file_reading import polars_source, state_of
+from quorate.data.file_reading import polars_path, polars_source, state_of
 from quorate.data.spool import Spool
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -81,7 +81,7 @@ def put_in_parts(frames: Iterable[pl.DataFrame], folder: Path) -> int:
     height = 0
     for number, rows in enumerate(frames):
         try:
-            rows.write_parquet(folder / f"{number:08d}.parquet")
+            rows.write_parquet(polars_path(folder / f"{number:08d}.parquet"))
         except OSError as error:
             raise cannot_hold(folder, error) from None
         height += rows.height

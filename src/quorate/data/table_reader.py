@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import canonical_text
+from quorate.data.cell_text import canonical_text, truth_text
 from quorate.data.column_cells import frame_of, with_cells
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
@@ -269,6 +269,8 @@ class TableReader:
 
     def number(self, name: str, text: str | None) -> float:
         """Return what a text says in a column of numbers, in the pool's own notation; NaN for what is none."""
+        if text is not None and self.types.get(name) == "truth value":
+            text = truth_text(text)
         if text is None:
             return float("nan")
         if self.kinds.dialect.declares_numbers:

@@ -12,6 +12,7 @@ import numpy as np
 from quorate.data.cell_text import each
 from quorate.data.notation import has_thousands, number, number_with_comma
 from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 STEPS: Final = 2**16  #: into which a range is cut: a target is a whole number of them
@@ -32,6 +33,7 @@ def without_numbers(cells: Iterable[str]) -> str | None:
     return None if any_number or not texts else texts[0]
 
 
+@stored_as("quorate.data.target_range.TargetRange")
 @dataclass(frozen=True, slots=True)
 class TargetRange:
     """From `low` to `high`, a public statement: what is beyond it is cut off at the nearer end."""

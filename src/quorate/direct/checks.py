@@ -9,9 +9,18 @@ from quorate.direct.task import DirectTask
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
 from quorate.report.facts import name_of
-from quorate.run.checks import audit_not_run, chain, classes, exact_noise, seed, target_range
-
-LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
+from quorate.run.checks import (
+    audit_not_run,
+    chain,
+    classes,
+    evaluation_rows,
+    exact_noise,
+    fitted_before,
+    public_pool,
+    seed,
+    target_range,
+    unusable_rows,
+)
 
 
 def direct_checks(
@@ -20,13 +29,13 @@ def direct_checks(
     """Answer every question about a direct run; `readers` are what of other packages reads its files."""
     return (
         _contributions(task),
-        _private_rows(readers),
+        unusable_rows(readers),
         classes(were_read=False, others_are_left_out=True) if task.classes else target_range(),
-        *((_pool(),) if task.has_public_pool else ()),
+        *((public_pool(),) if task.has_public_pool else ()),
         *((_drawn_pool(task.drawn),) if task.drawn is not None else ()),
-        *((_evaluation(),) if evaluated else ()),
+        *((evaluation_rows(),) if evaluated else ()),
         _preprocessing(task),
-        _outside(),
+        fitted_before(),
         exact_noise(),
         seed(task.noise),
         chain(ledger),
@@ -47,38 +56,6 @@ def _contributions(task: DirectTask) -> Finding:
     )
 
 
-def _private_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
-    if readers:
-        return Finding(
-            code="private rows",
-            words=LEFT_OUT,
-            outcome=Outcome.NOT_COVERED,
-            evidence=f"Files were read by {' and '.join(sorted({suffix for _, suffix in readers}))}, of whose code "
-            "quorate cannot see whether one row stops it, or changes how it reads another.",
-            remedy="Save the tables as CSV or Parquet.",
-        )
-    return Finding(
-        code="private rows",
-        words=LEFT_OUT,
-        outcome=Outcome.BY_CONSTRUCTION,
-        evidence="It is left out without a word. A run is refused for its settings, the pool, the names and the number "
-        "of columns, a file that cannot be opened at all, or a ledger that was opened for other data; that last "
-        "refusal compares keyed fingerprints and is told to the owner alone.",
-    )
-
-
-def _pool() -> Finding:
-    return Finding(
-        code="public pool",
-        words="Is nobody's private row in the public pool?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
-        "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
-        "private row in the pool would be published by it, and the guarantee would not cover that.",
-        remedy="Take public rows from another source than the private ones.",
-    )
-
-
 def _drawn_pool(drawn: DrawnPool) -> Finding:
     released = drawn.released
     lost = released is not None and released.lost is not None
@@ -91,19 +68,6 @@ def _drawn_pool(drawn: DrawnPool) -> Finding:
         "from stored counts, each column by itself. They are not people, and were not compared with the private ones: "
         "rows of few categories agree by chance, and the answer would tell of private rows."
         + (" One level was lost when a process ended; it counts as zeros, and was not drawn again." if lost else ""),
-    )
-
-
-def _evaluation() -> Finding:
-    return Finding(
-        code="evaluation rows",
-        words="Is nobody's private row among those that the model was scored on?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
-        "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
-        "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
-        "charge.",
-        remedy="Score on rows from another source, or leave the evaluation out.",
     )
 
 
@@ -124,15 +88,4 @@ def _preprocessing(task: DirectTask) -> Finding:
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
         + ("." if task.drawn is None else ", and of noisy counts that were charged."),
-    )
-
-
-def _outside() -> Finding:
-    return Finding(
-        code="outside",
-        words="Was nothing fitted on the private rows before quorate got them?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
-        "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
-        remedy="Fit such steps on public rows.",
     )

@@ -15,12 +15,10 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.named import FeatureMapName
 from quorate.data.feature_maps.patches import has_patches
-from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
 from quorate.data.target_range import TargetRange
-from quorate.data.unit_ids import refuse_floating_ids
 from quorate.direct.located import RULE
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import (
     N_ROWS,
@@ -30,7 +28,7 @@ from quorate.run.drawn_rows import (
     EVENLY,
     draw_rows,
 )
-from quorate.run.schema import Schema
+from quorate.run.schema import Schema, check_pool
 from quorate.students.prediction_sets import COVERAGE
 from quorate.students.scores import share_of_rarer
 
@@ -123,16 +121,6 @@ def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
     return {name: as_kind for name, as_kind in facts.items() if as_kind != "text" or name not in config.text}
 
 
-def check_pool(public: Any) -> PublicPool:
-    """Return the pool, or refuse what is none."""
-    if isinstance(public, PublicPool):
-        return public
-    raise InvalidParameter(
-        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
-        "model selection cannot cut it along private folds"
-    )
-
-
 def plan_key(
     config: DirectConfig,
     schema: Schema,
@@ -204,22 +192,6 @@ def charge_beginning(
     if order:
         cache_inputs = (*cache_inputs, order)
     return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
-
-
-def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
-    """Refuse what the objects themselves tell, whatever they hold."""
-    if public is not None and is_same_object(X, public.rows()):
-        raise DataRefused(
-            "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
-            "public rows, about nobody in the private table"
-        )
-    if y is None or not hasattr(y, "__iter__"):
-        requires = "this estimator requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
-        raise DataRefused(f"y: {requires}; give one label for every row")
-    for name, column in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(as_column(column), "ndim", 1)) != 1:
-            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
-    refuse_floating_ids(groups)
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:

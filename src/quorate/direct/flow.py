@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
-from quorate.ambient import of_arrays, one_thread, unwarned
+from quorate.ambient import one_thread, unwarned
 from quorate.data import take
 from quorate.data.table_reader import TableReader
 from quorate.data.target_range import TargetRange
@@ -36,6 +36,7 @@ from quorate.run.drawn_rows import (
     parquet_of,
 )
 from quorate.run.progress import PARTS, in_parts
+from quorate.run.published_model import behind_features, number_model
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.run.usable_rows import UsableRows
@@ -58,22 +59,13 @@ def published_model(
     measured by; predictions may lie beyond it.
     It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.pipeline import Pipeline
-
-    feature_map = plan.coordinates.feature_map
-    coefficients, intercepts = feature_map.weights(plan.coordinates.features(weights))
+    coefficients, intercepts = plan.coordinates.feature_map.weights(plan.coordinates.features(weights))
     if target_range is None:
         linear = _classifier(coefficients, intercepts, classes)
         linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
     else:
-        linear = _regression(coefficients[:, 0], float(intercepts[0]), target_range)
-    linear.n_features_in_ = len(coefficients)
-    numbers = schema.numbers(schema.pool)
-    steps: list[tuple[str, Any]] = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
-    if schema.published_encoder is not None:
-        steps.insert(0, ("encoder", FrozenEstimator(schema.published_encoder)))
-    return Pipeline([*of_arrays(steps[:-1]), steps[-1]])
+        linear = number_model(coefficients[:, 0], float(intercepts[0]), target_range)
+    return behind_features(linear, plan.coordinates.feature_map, schema, n_columns=len(coefficients))
 
 
 def _classifier(coefficients: FloatArray, intercepts: FloatArray, classes: tuple[Any, ...]) -> Any:
@@ -83,16 +75,6 @@ def _classifier(coefficients: FloatArray, intercepts: FloatArray, classes: tuple
     linear.classes_ = np.asarray(list(classes))
     linear.coef_ = np.ascontiguousarray(coefficients.T)
     linear.intercept_ = np.ascontiguousarray(intercepts)
-    return linear
-
-
-def _regression(coefficients: FloatArray, intercept: float, target_range: TargetRange) -> Any:
-    """Return what predicts the middle of the range at a score of 0, and a quarter of its width more at a score of 1."""
-    from sklearn.linear_model import LinearRegression
-
-    linear = LinearRegression()
-    linear.coef_ = np.ascontiguousarray(coefficients * (target_range.width / 4))
-    linear.intercept_ = np.float64(target_range.low + target_range.width * (0.5 + intercept / 4))
     return linear
 
 

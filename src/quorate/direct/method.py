@@ -11,7 +11,7 @@ from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
 from quorate.direct.facts import direct_draft, direct_facts
-from quorate.direct.flow import DirectResult, run_rounds
+from quorate.direct.flow import DirectResult, direct_guarantee, run_rounds
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.findings import Finding
@@ -127,6 +127,7 @@ class Rounds:
     prepare = staticmethod(prepare_direct)
     draft = staticmethod(direct_draft)
     facts = staticmethod(direct_facts)
+    promised = staticmethod(direct_guarantee)
 
     def check(self, task: DirectTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Say what a task would do and cost."""

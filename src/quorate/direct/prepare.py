@@ -22,7 +22,6 @@ from quorate.direct.config import (
     DirectConfig,
     charge_beginning,
     draws_pool,
-    refuse_forms,
     rho_of,
     schema_of,
     with_images,
@@ -37,7 +36,7 @@ from quorate.release.target import client_of, floor_budget
 from quorate.run.drawn_pool import counted_rows
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.progress import in_parts
-from quorate.run.schema import Schema
+from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots

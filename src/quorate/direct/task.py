@@ -44,7 +44,7 @@ from quorate.run.drawn_rows import (
 )
 from quorate.run.held_out import HeldOut
 from quorate.run.relation import ChosenRelation
-from quorate.run.schema import Schema
+from quorate.run.schema import POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 REMEDY = (
     "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
     "there are changes nothing in the price"
-)
-POOL_IS_STATED = (
-    "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
-    "since the answer would tell of private rows"
 )
 LINE_BREAKS_ARE_STATED = (
     "that every quotation mark within a cell of a text table is doubled (RFC 4180) is the owner's statement, by "

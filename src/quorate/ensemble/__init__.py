@@ -19,6 +19,7 @@ from quorate.ensemble.diagnostics import (
 )
 from quorate.ensemble.ensemble import Ensemble, as_teacher, with_classes
 from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors
+from quorate.ensemble.numbers import RegressorTeacher, sum_numbers
 from quorate.ensemble.outcomes import unit_outcomes, unit_places
 from quorate.ensemble.partition import (
     Partition,
@@ -87,6 +88,8 @@ __all__ = [
     "Ensemble",
     "count_votes",
     "gather_scores",
+    "RegressorTeacher",
+    "sum_numbers",
     "held_out_rows",
     "held_out_in_shards",
     "unit_places",

@@ -14,7 +14,7 @@ from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take, width
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.linear.bare import BareLinearTeacher, bare, read_voter
-from quorate.ensemble.linear.tiny import TinyTeacher
+from quorate.ensemble.linear.tiny import TinyRegressor, TinyTeacher
 from quorate.ensemble.linear.voters import blas
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers.classifier import ClassifierTeacher
@@ -185,7 +185,9 @@ def train_chunk(
     def shard(number: int) -> Shard:
         return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed_of(number))
 
-    if isinstance(teacher.classifier if isinstance(teacher, PriorMatchingTeacher) else teacher, TinyTeacher):
+    if isinstance(
+        teacher.classifier if isinstance(teacher, PriorMatchingTeacher) else teacher, TinyTeacher | TinyRegressor
+    ):
         with blas().limit(limits=1):  # as in a worker, so that rounding is the same
             tiny = tuple(_solved_here(teacher, shard(number)) for number in numbers)
         if progress is not None and len(numbers):

@@ -179,12 +179,14 @@ def votes_of_each(
     *,
     n_jobs: int = 1,
     scheduler: DaskScheduler | None = None,
+    together: bool = False,
 ) -> Iterator[tuple[int, IntArray]]:
     """Ask voters in processes of their own, and yield the votes of each when it is done.
 
     `voters`: who is asked, by number, one a task: the first one that waits is asked as soon as another is done. `X`:
     about what, all at once. `n_classes`: c. `n_jobs`: worker processes. `scheduler`: whose workers ask in their place.
-    Yields: a number, and codes ``(n_queries,)``, -1 for no vote.
+    `together`: whether many are asked in a task, since they keep nothing in their process. Yields: a number, and codes
+    ``(n_queries,)``, -1 for no vote.
 
     Examples
     --------
@@ -193,10 +195,15 @@ def votes_of_each(
     """
     n_queries, kept = n_rows(X), code_type(n_classes)
     numbers = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
-    work = partial(_vote_batch, X, n_classes, False, None)
+    work, batch = partial(_vote_batch, X, n_classes, together, None), voters_a_task(len(numbers), n_jobs)
     nothing = np.full(n_queries, ABSTAINED, dtype=kept)
     for number, result in isolated_map(
-        work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=1, scheduler=scheduler if numbers else None
+        work,
+        voters.__getitem__,
+        numbers,
+        n_jobs=n_jobs,
+        batch=batch if together else 1,
+        scheduler=scheduler if numbers else None,
     ):
         yield number, nothing if result is None else np.frombuffer(result, dtype=kept)
     for number in sorted(set(voters) - set(numbers)):  # last, so that the first to come tell of no empty shard

@@ -18,6 +18,7 @@ from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
+from quorate.direct.flow import DirectResult
 from quorate.direct.method import cautions_of
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
@@ -38,6 +39,8 @@ from quorate.run.facts import RunMetadata
 from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, Secret
+from quorate.voting.number_method import cautions_of as cautions_of_votes
+from quorate.voting.numbers import NumberTask
 
 
 @stored_as("quorate.estimators.by_rounds.LearnsByRounds")
@@ -69,7 +72,7 @@ class LearnsByRounds(ShownEstimator):
     def _fit(self, X: Any, y: Any, **tables: Any) -> Self:
         verbose, metadata = wanted(self.verbose), self._metadata("fit")
         task = self._task(X, y, **tables)
-        warn_of(cautions_of(task))
+        warn_of(cautions_of(task) if isinstance(task, DirectTask) else cautions_of_votes(task))
         self._take(fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
         return self
 
@@ -102,19 +105,20 @@ class LearnsByRounds(ShownEstimator):
         return self
 
     def _take(self, kept: FittedRounds) -> None:
-        self._kept, self._standing, result, task = kept, kept.left, kept.result, kept.task
-        self.model_ = result.model
+        self._kept, self._standing, task = kept, kept.left, kept.task
+        self.model_ = kept.result.model
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: Any = self.model_[-1].intercept_
         self.guarantee_: Guarantee = kept.promised
-        self.plan_ = task.plan
         self.column_kinds_: ColumnKinds = task.schema.kinds
-        dropped = () if task.drawn is None else task.drawn.before.declared.dropped
+        drawn = None
+        if isinstance(task, DirectTask) and isinstance(kept.result, DirectResult):
+            self.plan_, self.n_rounds_, drawn = task.plan, kept.result.n_rounds, task.drawn
+        dropped = () if drawn is None else drawn.before.declared.dropped
         self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
-        self._declared = None if task.drawn is None else (task.schema, dropped)
-        self.n_rounds_ = result.n_rounds
+        self._declared = None if drawn is None else (task.schema, dropped)
         note_columns(self, task.schema.pool)
-        if task.drawn is not None:
+        if drawn is not None:
             self.pool_ = task.schema.pool
 
     @property
@@ -158,8 +162,13 @@ class LearnsByRounds(ShownEstimator):
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
-    ) -> DirectTask:
+    ) -> DirectTask | NumberTask:
         """Check everything and fix every choice; nothing is written where `begin` is False."""
+        return self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+
+    def _direct_task(
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
+    ) -> DirectTask:
         noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
         key = seeded_key if noise.seeded else None
         epsilon, delta = floor_budget(self.epsilon, self.delta)

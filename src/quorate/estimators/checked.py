@@ -29,6 +29,9 @@ from quorate.types import Secret
 from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
 from quorate.voting.notes import note_on_mechanism, private_notes
+from quorate.voting.number_method import NUMBER_VOTES
+from quorate.voting.number_method import cautions_of as cautions_of_votes
+from quorate.voting.numbers import NumberTask
 from quorate.voting.task import Task
 
 PUBLIC_ROWS = "the public rows"
@@ -220,6 +223,28 @@ def check_of_rounds(
     )
     how: dict[str, Any] = {"judged": Judged(shares=shares), "feature_map": feature_map}
     return result.expecting(*expected_of_rounds(facts, public, task.classes, evaluation, **how))
+
+
+def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMethod) -> CheckResult:
+    """Say what votes for a number would do and cost on a ledger, from public facts alone.
+
+    Raises BudgetExhausted, LedgerMismatch if a fit would be refused.
+    """
+    budget = Budget(task.epsilon, task.delta)
+    check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
+    cells = f"targets{', groups and' if task.grouped else ' and'} cells"
+    notes = (
+        note_on_unseen_rows(cells, "X and y", act="fit", compare="y before it", number=True, voted=True),
+        *remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS)),
+    )
+    facts, steps = NUMBER_VOTES.check(task)
+    cautions = cautions_of_votes(task)
+    listed = {"notes": [finding.tree() for finding in notes], "cautions": [finding.tree() for finding in cautions]}
+    return CheckResult(
+        found={**facts, "why_method": chosen.why, **listed},
+        steps=(("method", chosen.in_words), *steps),
+        cautions=cautions,
+    )
 
 
 def refuse_public(estimator: Any, public: Any) -> None:

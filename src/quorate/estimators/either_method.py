@@ -36,7 +36,7 @@ _OF_VOTES: Mapping[str, Any] = {  # arguments that ask for votes by being given,
 }
 
 
-def _is(value: object, default: object) -> bool:
+def is_default(value: object, default: object) -> bool:
     """Whether an argument is its default, whatever it compares equal to."""
     return value is default or (type(value) is type(default) and value == default)
 
@@ -54,7 +54,7 @@ class EitherMethod(VotedClassifier):
 
     def _chosen(self, *, grouped: bool) -> ChosenMethod:
         """Return the method of a fit, by arguments and declared numbers alone."""
-        of_votes = [name for name, default in _OF_VOTES.items() if not _is(getattr(self, name), default)]
+        of_votes = [name for name, default in _OF_VOTES.items() if not is_default(getattr(self, name), default)]
         way = one_of("method", self.method, WAYS)
         if way == "direct" and of_votes:
             *most, last = of_votes

@@ -1,4 +1,4 @@
-"""What the estimator of the direct method keeps of its fit, to report; and how a fit begins, and goes on later."""
+"""What an estimator keeps of its fit, by noisy rounds or by votes for a number; how one begins, and goes on later."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.data import encode_labels
-from quorate.direct.facts import direct_facts
-from quorate.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.direct.flow import DirectResult
+from quorate.direct.method import ROUNDS
 from quorate.direct.task import DirectTask, left_out
 from quorate.errors import PreconditionFailed
 from quorate.estimators.interrupted import BY_FIT, noted
@@ -20,6 +20,9 @@ from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say
 from quorate.types import IntArray
+from quorate.voting.number_flow import NumberResult
+from quorate.voting.number_method import NUMBER_VOTES
+from quorate.voting.numbers import NumberTask
 
 _MADE_OF = {"evaluation": "score", "calibration": "calibration"}  # public rows with labels, and what they give
 NO_SUCH_FIT = (
@@ -31,7 +34,7 @@ NO_SUCH_FIT = (
 
 @dataclass(frozen=True, slots=True)
 class FittedRounds:
-    """One fit by noisy rounds: no private row is among it.
+    """One fit by noisy rounds, or by votes for a number: no private row is among it.
 
     `task`: what was asked, without the private rows.
     `result`: what came of it.
@@ -41,8 +44,8 @@ class FittedRounds:
     `left`: what the ledger had left when the fit let go of it.
     """
 
-    task: DirectTask
-    result: DirectResult
+    task: DirectTask | NumberTask
+    result: DirectResult | NumberResult
     account: Account
     metadata: RunMetadata
     promised: Guarantee
@@ -54,6 +57,7 @@ class FittedRounds:
         `rows`: as the pool is read. `name`: what messages call them. Returns None where more of the private records are
         among them than chance explains, which a line on the terminal tells.
         """
+        assert isinstance(self.task, DirectTask)  # noqa: S101 - votes for a number have no labels
         codes = encode_labels(y, self.task.classes, name=f"{name} labels")
         return codes if self.are_public(rows, name) else None
 
@@ -68,10 +72,20 @@ class FittedRounds:
         """Gather what a report says, with the model's score."""
         with self.account.open(given) as (ledger, reservation):
             result = replace(self.result, reservation=reservation)
-            return direct_facts(self.task, result, ledger, replace(self.metadata, utility=utility))
+            facts: Facts = method_of(self.task).facts(
+                self.task, result, ledger, replace(self.metadata, utility=utility)
+            )
+            return facts
 
 
-def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
+def method_of(task: DirectTask | NumberTask) -> Any:
+    """Return what a task is done by: noisy rounds, or votes for a number."""
+    return NUMBER_VOTES if isinstance(task, NumberTask) else ROUNDS
+
+
+def fit_rounds(
+    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
     """Charge a task and go its rounds; or go on with them, free of charge, where the ledger holds them already.
 
     `task`: what to do. `given`: the estimator's ``ledger=``. `metadata`: when and by which call. `verbose`: whether
@@ -82,7 +96,9 @@ def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, v
         return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
 
 
-def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
+def resume_rounds(
+    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
     """Go on with the rounds of a task that its ledger was charged for, and charge nothing.
 
     `task`, `given`, `metadata`, `verbose`: as for :func:`fit_rounds`. Raises InvalidParameter if there is no ledger
@@ -98,12 +114,12 @@ def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata
 
 
 def _go_rounds(
-    task: DirectTask, ledger: Ledger, guard: RollbackGuard, *, metadata: RunMetadata, verbose: bool
+    task: DirectTask | NumberTask, ledger: Ledger, guard: RollbackGuard, *, metadata: RunMetadata, verbose: bool
 ) -> FittedRounds:
-    key = task.charge_on(ledger).key
+    key, method = task.charge_on(ledger).key, method_of(task)
     with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
-        result = run_rounds(task, ledger, watch=watch)
-    promised, task = direct_guarantee(result.task, ledger), result.task.without_private_rows()
+        task, result = method.go(task, ledger, watch=watch)
+    promised, task = method.promised(task, ledger), task.without_private_rows()
     return FittedRounds(
         task=task,
         result=replace(result, task=task),
@@ -114,5 +130,5 @@ def _go_rounds(
     )
 
 
-def _budget(task: DirectTask) -> Budget:
+def _budget(task: DirectTask | NumberTask) -> Budget:
     return Budget(task.epsilon, task.delta)

@@ -167,9 +167,9 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     --------
     >>> from sklearn.datasets import make_classification
     >>> from quorate import LabelPrivateClassifier
-    >>> X, y = make_classification(1_500, n_features=6, random_state=0)
-    >>> clf = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X[:1_000], y[:1_000])
-    >>> clf.score(X[1_000:], y[1_000:]) > 0.7, clf.guarantee_.neighbours
+    >>> X, y = make_classification(750, n_features=6, random_state=0)
+    >>> clf = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X[:250], y[:250])
+    >>> clf.score(X[250:], y[250:]) > 0.7, clf.guarantee_.neighbours
     (True, 'replace one label')
     """
 

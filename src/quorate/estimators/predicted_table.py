@@ -12,7 +12,7 @@ import numpy as np
 
 from quorate.arguments import shown
 from quorate.data.dialect import Dialect
-from quorate.data.file_reading import files_of
+from quorate.data.file_reading import files_of, polars_path
 from quorate.data.formats import TableFormat, format_for, require_column
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.table_reader import TableReader, unread_in_words
@@ -72,15 +72,15 @@ def predict_table(
         for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
             predictions = _predictions(run, reader, rows.drop(keep), file.name, limit)
             parts.append(Path(folder, f"{number:08}.parquet"))
-            pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(parts[-1])
+            pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(polars_path(parts[-1]))
             n_rows += rows.height
             unread.update(reader.unread(rows))
         whole = Path(folder, f"whole{out.suffix}")
-        scan = pl.scan_parquet(parts, glob=False)
+        scan = pl.scan_parquet([polars_path(part) for part in parts], glob=False)
         if out.suffix == ".parquet":
-            scan.sink_parquet(whole)
+            scan.sink_parquet(polars_path(whole))
         else:
-            scan.sink_csv(whole)
+            scan.sink_csv(polars_path(whole))
         whole.replace(out)
     if unread and tell is not None:
         tell(unread_in_words(unread, table.name))

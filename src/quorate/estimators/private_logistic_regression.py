@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from quorate.ambient import own_switches
 from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
@@ -241,8 +242,10 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     def _take(self, kept: FittedRounds) -> None:
         super()._take(kept)
         self._calibrated = None
+        assert isinstance(kept.task, DirectTask)  # noqa: S101 - whose labels are classes
         held = kept.task.held
-        self._held_sets = None if held is None else held.plan.published(kept.result.limit)
+        limit = kept.result.limit if isinstance(kept.result, DirectResult) else None
+        self._held_sets = None if held is None else held.plan.published(limit)
         self.classes_ = np.asarray(list(kept.task.classes))
         self._deciding()  # while the pool is at hand: a copy has none
 
@@ -295,7 +298,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
     ) -> DirectTask:
-        task = super()._task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+        task = self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
         require_pool(self._rule(task.classes), task.has_public_pool, self._class_shares(task.classes))
         return task
 
@@ -322,4 +325,5 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None
-        return self._fitted(), None if task is None or not task.has_public_pool else task.schema.kinds(task.schema.pool)
+        pool = task.schema if isinstance(task, DirectTask) and task.has_public_pool else None
+        return self._fitted(), None if pool is None else pool.kinds(pool.pool)

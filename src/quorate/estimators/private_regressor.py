@@ -1,34 +1,56 @@
-"""A number in a declared range, by noisy rounds on the private rows themselves."""
+"""A number in a declared range, by noisy rounds on the private rows themselves, or by votes of teachers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, NoReturn, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
+from quorate.arguments import one_of, truth
 from quorate.data.cell_text import each
 from quorate.data.identity import as_column, as_list
 from quorate.data.notation import number
 from quorate.data.target_range import TargetRange
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
-from quorate.errors import DataRefused, PreconditionFailed
+from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.task import DirectTask
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import LearnsByRounds
-from quorate.estimators.checked import check_of_rounds
+from quorate.estimators.checked import check_of_numbers, check_of_rounds
+from quorate.estimators.columns import rows_and_labels
+from quorate.estimators.either_method import is_default
 from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.release import GivenLedger
+from quorate.release import GivenLedger, ledger_location
+from quorate.release.keys import with_key
+from quorate.release.target import floor_budget, noise_and_key
+from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
+from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
+from quorate.run.resources import processes
+from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as
 from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, promised
 from quorate.types import FloatArray
+from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
+
+#: Arguments that one method alone has, and their defaults.
+_OF_VOTES: Final = {"teacher": None, "n_teachers": "auto", "queries": "auto"}
+_OF_DIRECT: Final = {
+    "feature_map": "auto", "text": (), "marginals": None, "rounds": None, "clip": None, "neighbours": "auto",
+}  # fmt: skip
 
 
 @stored_as("quorate.estimators.private_regressor.PrivateRegressor")
 class PrivateRegressor(RegressorMixin, LearnsByRounds):
     r"""Predict a number in a declared range, by a linear model in coordinates that the public pool defines.
+
+    By the direct method, which is the default, noisy rounds go over the private rows themselves. By votes, teachers on
+    disjoint parts of the private rows predict the number on public rows, and their noisy means are released, on which
+    the model is fitted.
 
     Each target is cut off at the ends of the range and written as a place in it, from 0 to 1. What a unit adds to a
     round is its residual, place less predicted place, times its coordinates, clipped and turned into integers; their
@@ -47,9 +69,24 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         units, whose counts noise hides, a range much wider than the targets costs accuracy.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map, text, marginals, rounds, clip, n_records, unit, whole_ids, neighbours, scheduler
-        As for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the part where most targets lie,
-        times coordinates; with fewer than 16 rounds no round counts targets, and that part is the whole range.
+    method : {"auto", "votes", "direct"}, default "auto"
+        "auto" takes votes where `teacher`, `n_teachers` or `queries` is given, else the direct method.
+    teacher : regressor, optional
+        Of votes: any regressor with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on
+        its own part of the rows, encoded as the public rows are. By default many small ridge regressions in
+        coordinates of the pool.
+    n_teachers : int or "auto"
+        Of votes: K.
+    queries : int, "auto" or "all"
+        Of votes: ℓ, the public rows on which the teachers predict; by default all, or 10,000 of them.
+    n_jobs : int, optional
+        Of votes: processes; as many as there are cores by default.
+    n_records, unit, whole_ids, scheduler
+        As for :class:`~quorate.PrivateLogisticRegression`.
+    feature_map, text, marginals, rounds, clip, neighbours
+        Of the direct method, as for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the part where
+        most targets lie, times coordinates; with fewer than 16 rounds no round counts targets, and that part is the
+        whole range.
     ledger, unsafe_noise_seed, verbose
         As for :class:`~quorate.PrivateLogisticRegression`.
 
@@ -62,8 +99,12 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Of that ``LinearRegression``, per feature of the map, in the unit of the target.
     guarantee_ : Guarantee
         What was promised, and its caveats.
+    method_ : ChosenMethod
+        "votes" or "direct", to which it is equal, and the reason as ``method_.why``.
+    n_teachers_, mechanism_ : int, NoisyMean
+        Of votes: K, and what crossed the boundary.
     plan_ : DirectPlan
-        Coordinates, settings and noise: public facts, fixed before a private row was seen.
+        Of the direct method: coordinates, settings and noise: public facts, fixed before a private row was seen.
     column_kinds_, epsilon_, delta_, ledger_, n_rounds_, pool_, n_features_in_, feature_names_in_
         As of :class:`~quorate.PrivateLogisticRegression`.
 
@@ -71,7 +112,10 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     -----
     Privacy: what ``fit`` leaves in public attributes is (ε, δ)-differentially private for one unit. What a unit adds
     to a round is, bit for bit, a function of that unit's rows and public facts, of Euclidean length at most 2^k grid
-    steps. A target that is no finite number makes its row unusable: it adds nothing, and no message says so.
+    steps. By votes a unit belongs to one teacher, whose prediction moves each sum of K predictions by at most the whole
+    range, whether the unit is added, removed or replaced; a teacher without a finite prediction counts as the middle of
+    the range, and the divisor is K. A target that is no finite number makes its row unusable: it adds nothing, and no
+    message says so.
 
     The loss is that of a generalised linear model whose mean is :math:`1/2 + w^\top z/4`, cut off at the ends of the
     range: large residuals count no more than the clip, as in Huber's loss.
@@ -101,6 +145,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         self,
         *,
         target_range: tuple[float, float] | None = None,
+        method: Literal["auto", "votes", "direct"] = "auto",
+        teacher: Any = None,
+        n_teachers: int | Literal["auto"] = "auto",
+        queries: int | Literal["auto", "all"] = "auto",
+        n_jobs: int | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         feature_map: Any = "auto",
@@ -118,6 +167,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         verbose: bool | int = False,
     ) -> None:
         self.target_range = target_range
+        self.method = method
+        self.teacher = teacher
+        self.n_teachers = n_teachers
+        self.queries = queries
+        self.n_jobs = n_jobs
         self.epsilon = epsilon
         self.delta = delta
         self.feature_map = feature_map
@@ -138,7 +192,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     def fit(
         self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
     ) -> PrivateRegressor:
-        """Go the noisy rounds and publish their mean.
+        """Learn by the method that the arguments choose, and keep what may be published.
 
         Parameters
         ----------
@@ -252,16 +306,107 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             raise PreconditionFailed("intervals need public rows with targets; first: calibrate(X, y)")
         return self._limits
 
+    @own_switches()
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+        """Gather what a report says.
+
+        Parameters
+        ----------
+        evaluation : (X, y), optional
+            *Public* rows with targets, to score the model on. Where more of the private rows are among them than chance
+            explains, the report has no score, and a line on the terminal says why.
+        """
+        self._fitted()
+        if not hasattr(self, "_kept"):
+            raise PreconditionFailed(f"a copy of a fitted {self._called} has no ledger; the original reports")
+        utility = Utility()
+        if evaluation is not None:
+            X, y = rows_and_labels(evaluation)
+            truth = self._range.public_numbers(as_list(as_column(y)), name="evaluation")
+            predicted = self.predict(X)
+            if predicted.shape != truth.shape:
+                raise DataRefused("evaluation: rows and targets differ in number; give one target for every row")
+            if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "evaluation"):
+                utility = Utility(number=score_numbers(predicted, truth))
+        return self._kept.facts(self.ledger, utility)
+
+    def ask(self, X: Any) -> NoReturn:
+        """Refuse a question, since no answer is kept back: PreconditionFailed says what to call instead."""
+        raise PreconditionFailed("there is nothing to ask: no answers are kept back. predict() asks the model, free")
+
     def _take(self, kept: FittedRounds) -> None:
+        for name in ("plan_", "n_rounds_", "pool_", "n_teachers_", "mechanism_"):
+            if name in vars(self):  # of a fit by the other method
+                delattr(self, name)
         super()._take(kept)
-        self._limits = None
-        assert kept.task.target_range is not None  # noqa: S101 - as _predicted declares it
-        self._range = kept.task.target_range
+        self._limits, task = None, kept.task
+        assert task.target_range is not None  # noqa: S101 - as _predicted declares it
+        self._range = task.target_range
+        self.method_ = self._chosen()
+        if isinstance(task, NumberTask):
+            self.n_teachers_, self.mechanism_ = task.n_teachers, task.mechanism
 
     def _predicted(self) -> dict[str, Any]:
         return {"target_range": TargetRange.of(self.target_range)}
 
+    def _chosen(self) -> ChosenMethod:
+        """Return the method of a fit, by arguments alone; raises InvalidParameter where they do not go together."""
+        of_votes = [name for name, default in _OF_VOTES.items() if not is_default(getattr(self, name), default)]
+        of_direct = [name for name, default in _OF_DIRECT.items() if not is_default(getattr(self, name), default)]
+        way = one_of("method", self.method, WAYS)
+        if way == "auto" and not of_votes:
+            return ChosenMethod("direct", "no teacher is given")
+        if way == "direct" and of_votes:
+            raise InvalidParameter(
+                f'{named(of_votes[0])} is for votes of teachers, and {named("method")} is "direct"; leave it out, or '
+                f"take {named('method', 'votes')}"
+            )
+        if way != "direct" and of_direct:
+            reason = f'{named("method")} is "votes"' if way == "votes" else f"{named(of_votes[0])} is for votes"
+            raise InvalidParameter(
+                f"{named(of_direct[0])} is for the direct method, and {reason}; leave one of the two out"
+            )
+        if way == "auto":
+            return ChosenMethod("votes", f"{' and '.join(of_votes)} {'are' if of_votes[1:] else 'is'} for votes")
+        return asked_for("direct" if way == "direct" else "votes")
+
+    def _task(
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
+    ) -> DirectTask | NumberTask:
+        chosen = self._chosen()
+        if chosen.by == "direct":
+            return self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+        if schema is not None:
+            raise InvalidParameter(
+                "schema= is for the direct method, and votes for a number need public rows; give "
+                f"public=PublicPool(X_public), or take {named('method', 'direct')}"
+            )
+        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        config = NumberConfig(
+            **self._predicted(),
+            epsilon=epsilon,
+            delta=delta,
+            teacher=self.teacher,
+            n_teachers=self.n_teachers,
+            queries=self.queries,
+            n_records=self.n_records,
+            unit=self.unit,
+            n_jobs=processes(self.n_jobs),
+            scheduler=as_scheduler(self.scheduler),
+        )
+        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
+        how: dict[str, Any] = {"public": public, "groups": groups, "noise": noise}
+        how["key"] = seeded_key if noise.seeded else None
+        return with_key(
+            ledger_location(self.ledger),
+            lambda beside: prepare_numbers(config, X, y, fingerprint_key=beside, **how),
+            begin=begin,
+        )
+
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
+        if isinstance(task, NumberTask):
+            return check_of_numbers(task, self.ledger, chosen=self._chosen())
         return check_of_rounds(task, self.ledger)

@@ -39,7 +39,7 @@ from quorate.folder.prepared import (
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
-from quorate.folder.table_source import same_source
+from quorate.folder.table_source import file_of, is_large, same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -70,7 +70,6 @@ NOTHING_TO_ASK = (
     "quorate predict RUN TABLE --out PATH, or in Python predict(X). A run whose teachers can be asked has "
     "online_answers = 100, or another number, under [mechanism] before it begins"
 )
-LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
 _PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
 _AT_LEAST, _OF_A_ROW = 6e8, 250  # bytes in memory: libraries and blocks; labels, numbers of units and digests of a row
@@ -172,7 +171,7 @@ def read_direct(
     refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
-    watch = watch if is_large(data) else None
+    watch = watch if is_large(data.private) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
     place = partial(folder.place_for_rows, begin=begin)
@@ -273,8 +272,8 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     for the terminal of its owner: the size of a private file is in no JSON, log or report.
     """
     data, task = run.settings.data, run.task
-    file = _file_of(data)
-    if file is None or not is_large(data):
+    file = file_of(data.private)
+    if file is None or not is_large(data.private):
         return ()
     size = bytes_of(file)
     bytes_each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
@@ -300,21 +299,8 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     return (note("size-of-the-run", words),)
 
 
-def is_large(data: DataSettings) -> bool:
-    """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
-    file = _file_of(data)
-    return file is None or bytes_of(file) >= LARGE_FILE
-
-
 def _suffix(table: Path) -> str:
     return format_of(next(iter(files_of(table)), table))
-
-
-def _file_of(data: DataSettings) -> Path | None:
-    """Return the file of the private rows; None where they are with a server."""
-    if isinstance(data.private, Path):
-        return data.private
-    return data.private.file if data.private.is_sqlite else None
 
 
 def _of_a_row(task: DirectTask) -> tuple[float, float]:

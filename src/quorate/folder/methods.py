@@ -17,12 +17,13 @@ from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
 from quorate.folder.batch import load_run
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
-from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, is_large, read_direct
+from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, read_direct
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
+from quorate.folder.table_source import is_large
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
@@ -64,7 +65,7 @@ def read_run(
 
 
 def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
-    if watch is None or not is_large(settings.data):
+    if watch is None or not is_large(settings.data.private):
         return load_run(root, begin=begin, settings=settings, try_models=tried)
     watch("private rows", 0, 1)
     run = load_run(root, begin=begin, settings=settings, try_models=tried)

@@ -264,7 +264,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     """
     data = document.get("data", {})
     if "target" in data:
-        return ChosenMethod("direct", "[data] target is a number, and teachers vote on classes")
+        return ChosenMethod("direct", "[data] target is a number, and a folder's teachers vote on classes")
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
     unit, unit_name = data.get("unit"), data.get("unit_name")
     text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
@@ -324,8 +324,8 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
     is_number = "target" in document.get("data", {})
     if method.by == "votes" and is_number:
         raise InvalidParameter(
-            '[data] target is a number, which the direct method learns, and [method] by = "votes" has teachers that '
-            'vote on classes; set by = "direct", or leave it out'
+            '[data] target is a number, which a folder learns by the direct method alone, got [method] by = "votes"; '
+            'set by = "direct", or leave it out. Votes for a number are in Python: PrivateRegressor(method="votes")'
         )
     if method.by == "direct":
         if (is_number or not by_choice) and (others := _changed_for_teachers(document)):

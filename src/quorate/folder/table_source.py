@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "Path | DatabaseQuery"
 
+LARGE_FILE = 1 << 24  # bytes, from which it is said how far the reading is, and how long a run takes
+
 
 def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     """Read where a table is: a file, or a database with the query that is put to it.
@@ -60,6 +62,21 @@ def is_there(table: Source) -> bool:
 
         return is_partitioned(table) and bool(files_of(table))
     return table.exists()
+
+
+def file_of(table: Source) -> Path | None:
+    """Return the file of a table; None where it is with a server."""
+    if isinstance(table, Path):
+        return table
+    return table.file if table.is_sqlite else None
+
+
+def is_large(table: Source) -> bool:
+    """Tell whether to go through a table takes a while: by the size of its file; of a query, nobody knows."""
+    from quorate.data.file_reading import bytes_of  # here: who only looks at a run reads no table
+
+    file = file_of(table)
+    return file is None or bytes_of(file) >= LARGE_FILE
 
 
 def same_source(one: Source, other: Source) -> bool:

@@ -10,6 +10,7 @@ registered nowhere, which is how it is known.
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
 :class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
 :class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
+:class:`NoisyMean`              the sum of teachers' numbers, after Gaussian noise           a price a query
 :class:`NoisyMarginals`         counts of each column's values, level by level               one for all levels
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
@@ -48,6 +49,7 @@ from quorate.mechanisms.gaussian_noise import NoisyMaxTerms
 from quorate.mechanisms.marginals import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.mechanism import REGISTERED, Answer, Mechanism, QueryMechanism, StreamMechanism, for_runs
 from quorate.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, SeveralVotesNoisyMax
+from quorate.mechanisms.noisy_mean import NoisyMean
 from quorate.mechanisms.noisy_sum import NoisySum
 from quorate.mechanisms.own import (
     check_answers,
@@ -75,6 +77,7 @@ __all__ = [
     "NoisyCounts",
     "SeveralVotesNoisyMax",
     "NoisySum",
+    "NoisyMean",
     "NoisyMarginals",
     "MarginalLevel",
     "Partition",

@@ -167,6 +167,8 @@ def _noise(part: Part) -> str:
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
     counts = sorted(zip(facts.answers.per_class, facts.setup.classes, strict=True), key=lambda pair: -pair[0])
+    if not counts:  # of a number
+        return []
     largest, rest = counts[:_CLASSES], counts[_CLASSES:]
     tallest = max(1, largest[0][0])
     digits = max(len(f"{times:,}") for times, _ in largest)

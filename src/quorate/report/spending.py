@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from quorate.ledger.entries import BudgetRaised
 from quorate.report.plain import Plain, require
@@ -199,6 +199,8 @@ class AnswerCounts(Plain):
         Asked, and declined by the mechanism; asked, and lost when a process died.
     never_asked : int
         Chosen, and not put to the teachers, since the mechanism had closed. They are not among `asked`.
+    released : int or None
+        Released answers where they are numbers, and there are no classes.
 
     Examples
     --------
@@ -212,11 +214,14 @@ class AnswerCounts(Plain):
     declined: int = 0
     interrupted: int = 0
     never_asked: int = 0
+    released: int | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("released",)
 
     @property
     def answered(self) -> int:
-        """How many queries got a class."""
-        return sum(self.per_class)
+        """How many queries got a class, or a number."""
+        return sum(self.per_class) if self.released is None else self.released
 
     @property
     def numbers(self) -> dict[str, int]:

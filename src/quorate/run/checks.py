@@ -10,6 +10,7 @@ from quorate.report.facts import name_of
 from quorate.stored_names import stored_as
 
 AUDIT = "audit"
+LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 NOISE = "Is the noise drawn exactly, from the distribution that the price assumes?"
 
 
@@ -105,4 +106,64 @@ def audit_not_run() -> Finding:
         words="Do attacks prove no more than was claimed?",
         outcome=Outcome.NOT_RUN,
         evidence="The release was not attacked.",
+    )
+
+
+def unusable_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
+    """Say what becomes of a row that cannot be used; `readers`: what of other packages reads the files."""
+    if readers:
+        return Finding(
+            code="private rows",
+            words=LEFT_OUT,
+            outcome=Outcome.NOT_COVERED,
+            evidence=f"Files were read by {' and '.join(sorted({suffix for _, suffix in readers}))}, of whose code "
+            "quorate cannot see whether one row stops it, or changes how it reads another.",
+            remedy="Save the tables as CSV or Parquet.",
+        )
+    return Finding(
+        code="private rows",
+        words=LEFT_OUT,
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="It is left out without a word. A run is refused for its settings, the pool, the names and the number "
+        "of columns, a file that cannot be opened at all, or a ledger that was opened for other data; that last "
+        "refusal compares keyed fingerprints and is told to the owner alone.",
+    )
+
+
+def public_pool() -> Finding:
+    """Say whose word it is that the pool is public."""
+    return Finding(
+        code="public pool",
+        words="Is nobody's private row in the public pool?",
+        outcome=Outcome.NOT_COVERED,
+        evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
+        "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
+        "private row in the pool would be published by it, and the guarantee would not cover that.",
+        remedy="Take public rows from another source than the private ones.",
+    )
+
+
+def evaluation_rows() -> Finding:
+    """Say whose word it is that rows to score on are public."""
+    return Finding(
+        code="evaluation rows",
+        words="Is nobody's private row among those that the model was scored on?",
+        outcome=Outcome.NOT_COVERED,
+        evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
+        "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
+        "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
+        "charge.",
+        remedy="Score on rows from another source, or leave the evaluation out.",
+    )
+
+
+def fitted_before() -> Finding:
+    """Say what happened to the rows before quorate got them: it cannot see that."""
+    return Finding(
+        code="outside",
+        words="Was nothing fitted on the private rows before quorate got them?",
+        outcome=Outcome.NOT_COVERED,
+        evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
+        "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
+        remedy="Fit such steps on public rows.",
     )

@@ -28,19 +28,22 @@ def notes_on_pool(pool: Rows, name: str) -> Iterator[Finding]:
             yield note("public-columns-without-information", words)
 
 
-def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str, number: bool = False) -> Finding:
-    """Say of the direct method, no word of which depends on private rows, that their owner has to look at them.
+def note_on_unseen_rows(
+    parts: str, private: str, *, act: str, compare: str, number: bool = False, voted: bool = False
+) -> Finding:
+    """Say of a method no word of which depends on private rows that their owner has to look at them.
 
     `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
     "run", "fit". `compare`: what the declaration is to be compared with, and what to mind. `number`: whether that is
-    the range of a number, and not the classes.
+    the range of a number, and not the classes. `voted`: whether it is learned by votes.
     """
+    which = "such a" if voted else "a direct"
     unusable, declared = ("A row with a label that is none of the classes", "classes")
     if number:
         unusable, declared = "A row whose target is no finite number", keyword("target_range")
     return note(
         "private-rows-are-not-checked",
-        f"{parts} of {private} are NOT checked, since no message of a direct {act} may depend on private rows. "
+        f"{parts} of {private} are NOT checked, since no message of {which} {act} may depend on private rows. "
         f"{unusable} is left out without a word; where that is every row, the whole "
         f"budget is spent for nothing. Compare {declared} with {compare}",
     )

@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
+from quorate.data import (
+    PublicPool,
+    columns,
+    families,
+    is_frame,
+    kind,
+    missing_columns,
+    public_encoder,
+    public_units,
+    take,
+    width,
+)
 from quorate.data.cell_text import each, is_missing
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
@@ -26,15 +37,20 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_list
+from quorate.data.identity import as_column, as_list, is_same_object
 from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
+from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.cells import as_numbers, as_the_column, finite_rows, frame_like, real
 from quorate.types import FloatArray
 
+POOL_IS_STATED = (
+    "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
+    "since the answer would tell of private rows"
+)
 _DECLARED = "the schema"
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
@@ -313,3 +329,29 @@ def _kinds(pool: Rows, text: Sequence[str], declared: GivenKinds | None) -> Colu
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
+
+
+def check_pool(public: Any) -> PublicPool:
+    """Return the pool, or refuse what is none."""
+    if isinstance(public, PublicPool):
+        return public
+    raise InvalidParameter(
+        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
+        "model selection cannot cut it along private folds"
+    )
+
+
+def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
+    """Refuse what the objects themselves tell, whatever they hold."""
+    if public is not None and is_same_object(X, public.rows()):
+        raise DataRefused(
+            "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
+            "public rows, about nobody in the private table"
+        )
+    if y is None or not hasattr(y, "__iter__"):
+        requires = "this estimator requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
+        raise DataRefused(f"y: {requires}; give one label for every row")
+    for name, column in (("y", y), ("groups", groups)):
+        if (dimensions := getattr(as_column(column), "ndim", 1)) != 1:
+            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)

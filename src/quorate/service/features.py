@@ -70,6 +70,10 @@ class Column:
         match self.kind:
             case "truth" if type(value) is bool:
                 return value
+            case "truth" if type(value) is str and self.reader is not None:
+                said = self.reader.number(self.name, value)
+                if said in (0, 1):
+                    return bool(said)
             case "text" if type(value) is str:
                 return value
             case "number" if type(value) in (int, float):

@@ -42,20 +42,47 @@ def fit_linear_shares(
     check_shares(u, shares)
     noise = real("noise_sd", noise_sd, above=0) ** 2
     scaled = u * np.sqrt(effects)
-    left, lengths, right = np.linalg.svd(scaled, full_matrices=False)
-    q = left.T @ (shares - 1 / shares.shape[1])
-    squares, of_classes = lengths**2, np.sum(q**2, axis=1)
-
-    def cost(log_variance: float) -> float:
-        spread = np.exp(log_variance) * squares + noise
-        return float(np.sum(shares.shape[1] * np.log(spread) + of_classes / spread))
-
-    v = float(np.exp(optimize.minimize_scalar(cost, bounds=_LOG_VARIANCES, method="bounded").x))
-    gain = v * lengths / (v * squares + noise)
-    weights = (right.T * gain) @ q
+    weights, v = _most_likely(scaled, shares - 1 / shares.shape[1], noise)
     if bends:
         weights = _bent(scaled, shares[:, 1], weights[:, 1], variance=v / 2, noise=noise)
     return np.asarray(weights.T * np.sqrt(effects))
+
+
+def fit_linear_numbers(seen: FloatArray, means: FloatArray, *, noise_sd: float, effects: FloatArray) -> FloatArray:
+    r"""Return γ, ``(n_directions,)``, of a number that is linear in coordinates: least squares that knows its noise.
+
+    `seen`: how a teacher's number follows from γ at each point that was asked, ``(n_queries, n_directions)``. `means`:
+    the noisy means of the teachers' numbers, ``(n_queries,)``, where 0 is the middle of the range. `noise_sd`: τ > 0,
+    the standard deviation of their noise. `effects`: e, so that :math:`\gamma_j \sim N(0, v e_j)`.
+
+    Examples
+    --------
+    >>> points = np.random.default_rng(0).normal(size=(400, 2))
+    >>> gamma = fit_linear_numbers(points, points @ [0.5, 0.0], noise_sd=0.01, effects=np.ones(2))
+    >>> np.round(gamma, 2).tolist()
+    [0.5, 0.0]
+    """
+    scaled = seen * np.sqrt(effects)
+    weights, _ = _most_likely(scaled, means[:, None], real("noise_sd", noise_sd, above=0) ** 2)
+    return np.asarray(weights[:, 0] * np.sqrt(effects))
+
+
+def _most_likely(scaled: FloatArray, values: FloatArray, noise: float) -> tuple[FloatArray, float]:
+    """Return weights ``(n_directions, n_outputs)`` by the most likely variance, and that variance.
+
+    `values`: ``(n_queries, n_outputs)``, less what is expected without weights. `noise`: the variance of each.
+    """
+    left, lengths, right = np.linalg.svd(scaled, full_matrices=False)
+    q = left.T @ values
+    squares, of_outputs = lengths**2, np.sum(q**2, axis=1)
+
+    def cost(log_variance: float) -> float:
+        spread = np.exp(log_variance) * squares + noise
+        return float(np.sum(values.shape[1] * np.log(spread) + of_outputs / spread))
+
+    v = float(np.exp(optimize.minimize_scalar(cost, bounds=_LOG_VARIANCES, method="bounded").x))
+    gain = v * lengths / (v * squares + noise)
+    return np.asarray((right.T * gain) @ q), v
 
 
 def _bent(scaled: FloatArray, share: FloatArray, start: FloatArray, *, variance: float, noise: float) -> FloatArray:

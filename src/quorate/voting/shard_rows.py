@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quorate.data import kind, n_rows, take, width
+from quorate.data.file_reading import polars_path
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
 from quorate.types import IntArray, Secret
@@ -23,7 +24,7 @@ from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
 _CELL = 8  # bytes
-_AT_ONCE = 1 << 27  # bytes of one group for each two workers: more of them are no quicker
+_AT_ONCE = 1 << 26  # bytes of one group, and as many for each two workers: more are no quicker
 
 
 class ShardRows(NamedTuple):
@@ -131,7 +132,7 @@ def _each_group(X: Any, task: Task, group_rows: list[IntArray], view: View | Non
     for parts in files:
         import polars as pl
 
-        yield view(pl.concat([pl.read_ipc(part) for part in parts])) if parts else _no_rows(task, view)
+        yield view(pl.concat([pl.read_ipc(polars_path(part)) for part in parts])) if parts else _no_rows(task, view)
         for part in parts:
             part.unlink()
 
@@ -153,7 +154,7 @@ def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
                 continue
             path = X.workspace.path / f"{group:05d}-{number:06d}.arrow"
             try:
-                fixed[inside].write_ipc(path, compression="lz4")
+                fixed[inside].write_ipc(polars_path(path), compression="lz4")
             except OSError as error:
                 raise cannot_hold(path.parent, error) from None
             files[group].append(path)

@@ -54,6 +54,7 @@ def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[in
     assert sum(computed) == len(IMAGES) + len(ROWS)
 
 
+@pytest.mark.heavy
 def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
     known = SharedPatches().of(IMAGES)
     n_numbers = known.numbers(ROWS[:1]).size

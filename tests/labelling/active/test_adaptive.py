@@ -520,6 +520,7 @@ def test_the_block_in_flight_comes_out_interrupted_with_its_own_rows(sessions, s
     assert stored.rows.tolist() == resumed.rows[kept].tolist()
 
 
+@pytest.mark.heavy
 def test_a_strategy_that_cannot_repeat_itself_still_draws_no_more_than_its_cap(sessions):
     """Its lost rows cannot be worked out again; what the ledger stored stays, and the cap holds."""
 

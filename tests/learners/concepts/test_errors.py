@@ -31,7 +31,7 @@ def labelled(data, world, max_size=9):
     return places, labels, data.draw(st.lists(weight, min_size=n, max_size=n))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())
@@ -47,7 +47,7 @@ def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
     check_erm(world, *labelled(data, world))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())

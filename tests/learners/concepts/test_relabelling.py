@@ -23,7 +23,7 @@ from quorate.learners.concepts.boxes import refuse_table
 from quorate.learners.concepts.weighing import unit_scores
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())

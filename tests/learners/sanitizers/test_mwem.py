@@ -236,6 +236,7 @@ def test_that_test_catches_noise_of_another_budget(concept_class, n):
     assert binom.sf(beyond - 1, 25, 0.1) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_with_no_noise_to_speak_of_the_rounds_alone_decide():
     """ln|X|/2T is what is left of the bound, and the error keeps below it."""
     n, rounds = 2000, 40

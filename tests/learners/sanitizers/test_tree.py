@@ -329,6 +329,7 @@ def test_making_prefix_counts_monotone_never_moves_them_away(steps, errors):
     assert np.abs(monotone - true).max() <= np.abs(noisy - true).max()
 
 
+@pytest.mark.heavy
 @given(
     cells=st.lists(st.tuples(st.integers(1, 6), st.floats(0, 50)), min_size=1, max_size=10),
     size=st.integers(1, 40),

@@ -186,6 +186,7 @@ def test_that_test_catches_twelve_times_the_noise(concept_class, bits, n, error)
     assert binom.sf(beyond - 1, RUNS, BETA) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("bits", "n"), [(8, 1000), (32, 20_000)])
 def test_the_prefix_bound_holds_inside_cells_that_were_not_opened(bits, n):
     """Every prefix, also those that end inside a closed cell, with one row in 400 where it hurts most."""
@@ -218,6 +219,7 @@ def test_more_rows_more_budget_and_more_risk_make_the_bound_smaller():
     assert bound(10, Thresholds(32), 0.1, 1.0) == 1.0
 
 
+@pytest.mark.heavy
 def test_rows_needed_grow_with_the_bits_of_the_grid_and_not_with_its_points():
     needed = {bits: Tree().rows_needed(Thresholds(bits), 0.05, 0.1, 1.0) for bits in (8, 16, 32)}
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorate.data.file_reading import existing_file, polars_source
+from quorate.data.file_reading import existing_file, polars_path, polars_source
 from quorate.data.formats.format import TableFormat
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused
@@ -141,8 +141,8 @@ class Arrow(_Columnar):
         copy = workspace.path / "table.parquet"
         try:
             with self.sound(path):
-                self.scan(existing_file(path)).sink_parquet(copy)
-                scan = pl.scan_parquet(copy, glob=False)
+                self.scan(existing_file(path)).sink_parquet(polars_path(copy))
+                scan = pl.scan_parquet(polars_path(copy), glob=False)
                 schema, height = dict(scan.collect_schema()), _height(scan)
         except OSError as error:
             raise cannot_hold(workspace.path, error) from None

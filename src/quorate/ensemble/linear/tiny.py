@@ -21,7 +21,7 @@ import numpy as np
 
 from quorate.deferred import linalg
 from quorate.ensemble.teachers.classifier import ClassifierVoter
-from quorate.ensemble.teachers.teacher import AbstainingVoter, Voter
+from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Voter
 from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
@@ -72,21 +72,89 @@ class TinyTeacher:
         return ClassifierVoter(_logistic(weights, constants, self.n_classes), np.arange(self.n_classes))
 
     def _regression(self, X: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        signs = np.where(y == 1, 1.0, -1.0)
-        few = len(y) <= X.shape[1]  # of n rows and d coordinates the smaller system: one weight a row, or a coordinate
-        matrix = X @ X.T if few else X.T @ X
-        matrix.reshape(-1)[:: len(matrix) + 1] += self.penalty
-        _, solved, failed = linalg.lapack.dposv(matrix, signs if few else X.T @ signs)
-        if failed:
-            raise ValueError  # as other failures; nobody is told of it
-        weights = np.reshape(solved, (1, -1))
-        return weights @ X if few else weights, np.zeros(1)
+        return ridge(X, np.where(y == 1, 1.0, -1.0), self.penalty)[None], np.zeros(1)
 
     def _sums(self, X: FloatArray, y: IntArray, seed: int) -> tuple[FloatArray, FloatArray]:
         weights = np.zeros((self.n_classes, X.shape[1]))
         np.add.at(weights, y, X)
         typical = sqrt(float(np.sum(weights**2)) / weights.size)  # of a score, where all directions are alike
         return weights, DITHER * typical * np.random.default_rng(seed).gumbel(size=self.n_classes)
+
+
+@stored_as("quorate.ensemble.linear.tiny.TinyRegressor")
+@dataclass(frozen=True, slots=True)
+class TinyRegressor:
+    r"""Train a ridge regression through the middle of a range on a few rows ``(n_rows, n_directions)``.
+
+    A teacher of few rows says little of each direction, and its vote uses little of the range, for which noise is made.
+    So all weights but the first, which is that of the constant 1, are multiplied by a public `gain`.
+
+    `penalty`: λ > 0, :math:`w = Z^\top (ZZ^\top + \lambda I)^{-1} t` with targets t from -1 to 1. `grid`: steps from
+    the middle of the range to an end: labels are places, 0 … 2 `grid`, and so are votes. What comes back depends on the
+    shard and the parameters alone. An empty shard abstains.
+
+    Examples
+    --------
+    >>> voter = TinyRegressor(penalty=1.0, grid=100, gain=2.0).train(np.eye(2), np.array([200, 100]), 0)
+    >>> voter.vote(np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, 0.0]]))
+    array([150, 100,  -1])
+    """
+
+    penalty: float
+    grid: int
+    gain: float = 1.0
+
+    called_in_prose: ClassVar[str] = "linear"
+    keeps_no_global_state: ClassVar[bool] = True
+
+    def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
+        """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
+        del seed
+        if not len(y):
+            return AbstainingVoter()
+        weights = ridge(X, y / self.grid - 1, self.penalty)
+        weights[1:] *= self.gain
+        return TinyPredictor(weights, self.grid)
+
+
+@stored_as("quorate.ensemble.linear.tiny.TinyPredictor")
+@dataclass(frozen=True, slots=True, eq=False)
+class TinyPredictor:
+    """What :class:`TinyRegressor` trains."""
+
+    weights: FloatArray
+    grid: int
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Return the place of each row's number, or an abstention where there is none."""
+        return places_of(X @ self.weights, self.grid)
+
+
+def places_of(numbers: FloatArray, grid: int) -> IntArray:
+    """Return numbers, of which -1 and 1 are the ends of a range, as places 0 … 2 `grid`; an abstention for no number.
+
+    Examples
+    --------
+    >>> places_of(np.array([-7.0, 0.0, 0.5, np.inf, np.nan]), 100).tolist()
+    [0, 100, 150, -1, -1]
+    """
+    finite = np.isfinite(numbers)
+    inside = np.clip(np.where(finite, numbers, 0.0), -1.0, 1.0)
+    return np.where(finite, np.rint((inside + 1) * grid).astype(np.int64), ABSTAINED)
+
+
+def ridge(X: FloatArray, targets: FloatArray, penalty: float) -> FloatArray:
+    """Return the weights, ``(n_directions,)``, of a ridge regression without an intercept."""
+    few = (
+        len(targets) <= X.shape[1]
+    )  # of n rows and d coordinates the smaller system: one weight a row, or a coordinate
+    matrix = X @ X.T if few else X.T @ X
+    matrix.reshape(-1)[:: len(matrix) + 1] += penalty
+    _, solved, failed = linalg.lapack.dposv(matrix, targets if few else X.T @ targets)
+    if failed:
+        raise ValueError  # as other failures; nobody is told of it
+    weights = np.reshape(solved, (1, -1))
+    return np.asarray((weights @ X if few else weights)[0])
 
 
 def _logistic(weights: FloatArray, constants: FloatArray, n_classes: int) -> Any:

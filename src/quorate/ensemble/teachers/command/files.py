@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from quorate.data.file_reading import polars_path
 from quorate.data.rows import kind
 from quorate.ensemble.teachers.teacher import ABSTAINED
 
@@ -68,9 +69,9 @@ def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format:
             name += "_"
         frame = frame.with_columns(pl.Series(name, list(labels)))
     if file_format == "csv":
-        frame.write_csv(path)
+        frame.write_csv(polars_path(path))
     else:
-        frame.write_parquet(path)
+        frame.write_parquet(polars_path(path))
 
 
 def _frame(X: Any) -> Any:

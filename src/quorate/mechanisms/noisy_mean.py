@@ -1,0 +1,125 @@
+r"""The mean of the numbers that teachers predict: their sum on a grid, after discrete Gaussian noise, divided by K.
+
+A teacher's number is written as a whole number of steps counted from the middle of a public range, -G … G. Who has no
+number adds 0, the middle, and is divided by as everybody else: how many have one stays secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from quorate.accounting import GridGaussian, calibrate_sigma
+from quorate.accounting.events import LEAST_GRID_SIGMA
+from quorate.arguments import count, real
+from quorate.errors import InvalidParameter
+from quorate.mechanisms.counts import in_blocks
+from quorate.mechanisms.fields import NOISE, Schedule, least
+from quorate.mechanisms.mechanism import QueryMechanism, Takes, unlisted
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.noise.source import MAX_SCALE, checked_scale
+from quorate.stored_names import stored_as
+from quorate.types import FloatArray, IntArray
+
+GRID = 2**15  # steps from the middle of a range to an end
+
+
+@stored_as("quorate.mechanisms.noisy_mean.NoisyMean")
+@unlisted
+@dataclass(frozen=True, slots=True)
+class NoisyMean(QueryMechanism):
+    r"""Release the sum of the numbers of K teachers with Gaussian noise: :math:`s + Z`, in steps of a grid.
+
+    Parameters
+    ----------
+    sigma : float
+        The σ of the noise, in votes: 1 is one teacher's number moved by half the range, so that the mean has noise of
+        :math:`\sigma/K` halves of the range. At least 2¹⁰ steps.
+    grid : int, default 32768
+        G ≥ 1, the steps from the middle of the range to an end.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if the sums are not int64, one a query.
+
+    Notes
+    -----
+    Privacy: neighbours change one teacher. On each query its number is anywhere from −G to G steps, so the sum moves by
+    at most 2G. That covers a unit that is added, removed or replaced, whose teacher is trained on other rows. A teacher
+    that abstains adds 0, so that an abstention in the place of a number moves the sum by G at most. The divisor is K, a
+    public number. The noise is priced as the continuous Gaussian noise that it is next to on this grid
+    (:class:`~quorate.accounting.GridGaussian`, with its proof), which is exact for every change of at most 2G.
+
+    The promise is about sums of :meth:`steps`, one row a teacher.
+
+    References
+    ----------
+    Balle and Wang (2018), arXiv:1805.06530, for the price; CKS20 (Canonne, Kamath, Steinke, arXiv:2004.00010) for the
+    noise.
+
+    Examples
+    --------
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = NoisyMean(sigma=0.5, grid=10_000)
+    >>> places = np.array([[20_000, 10_000], [15_000, -1]])  # two teachers, two queries; one abstention
+    >>> sums = mechanism.steps(places).sum(axis=0)
+    >>> sums.tolist(), mechanism.event
+    ([15000, 0], GridGaussian(sigma=5000.0, l2_sensitivity=20000.0, numbers=1))
+    >>> noisy = mechanism.release_many(sums[:, None], SeededNoise(0))
+    >>> np.round(mechanism.means(noisy, n_teachers=2), 2).tolist()
+    [0.4, 0.22]
+    """
+
+    takes: ClassVar[Takes] = "sums"
+
+    sigma: float = field(metadata=NOISE)
+    grid: int = GRID
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", count("grid", self.grid, at_least=1))
+        least_sigma = LEAST_GRID_SIGMA / self.grid
+        object.__setattr__(self, "sigma", real("sigma", checked_scale("sigma", self.sigma), at_least=least_sigma))
+        if self.sigma * self.grid > MAX_SCALE:
+            raise InvalidParameter(f"grid must be at most 2^40 / sigma steps, got {self.grid}; use a coarser grid")
+
+    @property
+    def event(self) -> GridGaussian:
+        """Price of one release."""
+        return GridGaussian(self.sigma * self.grid, 2.0 * self.grid, 1)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least σ for which a whole schedule fits its budget."""
+        start = calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, 2.0, noise="continuous")
+        lowest = LEAST_GRID_SIGMA / values.get("grid", GRID)
+        return least(lambda sigma: cls(sigma=sigma, **values), max(start, lowest), schedule)
+
+    def steps(self, places: IntArray) -> IntArray:
+        """Return what teachers add, -G … G, by what they predict: places in the range, 0 … 2G; any other adds 0."""
+        counted = (places >= 0) & (places <= 2 * self.grid)
+        return np.where(counted, places.astype(np.int64) - self.grid, 0)
+
+    def means(self, answers: IntArray, n_teachers: int) -> FloatArray:
+        """Return the noisy means of K teachers' numbers: 0 in the middle of the range, -1 and 1 at its ends."""
+        return np.asarray(answers / (self.grid * float(n_teachers)))
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Release each row of ``(n_queries, 1)`` sums in steps: noisy sums ``(n_queries,)``."""
+        sums = _one_column(counts)
+        noisy = np.empty(len(sums), dtype=np.int64)
+        for rows, block in in_blocks(sums):
+            noisy[rows] = block[:, 0] + discrete_gaussian(self.sigma * self.grid, len(block), noise)
+        return noisy
+
+
+def _one_column(counts: IntArray) -> IntArray:
+    """Return ``(n_queries, 1)`` sums, which may be negative, checked; the message tells no sum."""
+    if not isinstance(counts, np.ndarray) or counts.ndim != 2 or counts.shape[1] != 1 or counts.dtype != np.int64:
+        raise InvalidParameter("counts must be an int64 array (n_queries, 1); pass one sum of steps a query")
+    if counts.size and (counts.min() < -MAX_SCALE or counts.max() > MAX_SCALE):
+        raise InvalidParameter("counts must be sums of steps, at most 2^40; take fewer teachers")
+    return counts

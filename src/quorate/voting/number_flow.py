@@ -1,0 +1,215 @@
+"""From a task of votes for a number to a student: shards → teachers → sums → charge → noisy means → least squares."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_least, several
+from quorate.ambient import one_thread, unwarned
+from quorate.data import take
+from quorate.data.feature_maps.coordinates import PublicCoordinates
+from quorate.data.table_reader import TableReader
+from quorate.ensemble import check_partition, partition_rows, sum_numbers, train_chunk
+from quorate.ensemble.linear.tiny import TinyRegressor
+from quorate.errors import PreconditionFailed
+from quorate.labelling.passive import block_size
+from quorate.ledger import Ledger, Reservation
+from quorate.release import Charge, check_covered, guarantee_of, release
+from quorate.release.target import LABEL
+from quorate.run.published_model import behind_features, number_model
+from quorate.students.evidence import fit_linear_numbers
+from quorate.types import FloatArray, IntArray, Secret, Watch
+from quorate.voting.numbers import PARTITION, NumberTask
+
+_SHARDS = 400  # drawn from the public rows, to see what tiny teachers say of a number that is known
+_MOST_ROWS = 400  # of such a shard
+_TRIED = 3  # public rows
+CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates, which are 1 at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberResult:
+    """What came of the votes; all of it may be published. `answered`: noisy means that were stored."""
+
+    task: NumberTask
+    model: Any
+    answered: int
+    charge: Charge
+    reservation: Reservation
+
+
+@one_thread()
+def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> NumberResult:
+    """Go the whole way, or on from where a killed process stopped.
+
+    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the answers do not fit what is left;
+    nothing is fitted or charged then.
+    """
+    see = watch or (lambda stage, done, total: None)
+    ledger.bind(task.fingerprint)
+    charge = task.charge_on(ledger)
+    charge.check_affordable(ledger)  # a refusal comes before any work
+    model_of(
+        task, np.zeros(1 + task.coordinates.n_directions), tried=True
+    )  # what would fail after the charge fails here
+    begun = charge.find(ledger)
+    sums = None
+    if begun is None or begun.remaining(LABEL):
+        with nullcontext() if task.scheduler is None else task.scheduler.connected():
+            sums = sums_of(task, see)
+    reservation = charge.reserve(ledger)
+    with unwarned():  # as an error, a warning would end what is charged by now
+        means, answered = noisy_means(task, sums, reservation, see)
+        see("student", 0, 1)
+        model = model_of(task, student_weights(task, means, answered))
+        see("student", 1, 1)
+    return NumberResult(task=task, model=model, answered=int(answered.sum()), charge=charge, reservation=reservation)
+
+
+def sums_of(task: NumberTask, see: Watch) -> Secret[IntArray]:
+    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``.
+
+    Raises PreconditionFailed if a unit could change two teachers.
+    """
+    private, slots = task.private.reveal(), task.slots.reveal()
+    shards = partition_rows(slots, task.n_teachers, task.key, partition=PARTITION)
+    if check_partition(slots, shards, task.n_teachers, task.key, partition=PARTITION):
+        raise PreconditionFailed(
+            f"the shards are not those of a {PARTITION} partition: a {task.unit} could change more than one teacher, "
+            "so nothing was fitted. This is a fault of quorate; please report it"
+        )
+
+    def seen(encoded: Any) -> Any:
+        return with_one(task.coordinates.transform(encoded)) if task.tiny else encoded
+
+    asked = seen(task.schema.numbers(take(task.schema.pool, task.queries)))
+    places, rows = [np.empty(0, dtype=np.int64)], [asked[:0]]
+    for at, encoded in private.blocks():
+        places.append(at)
+        rows.append(seen(encoded))
+    kept = np.concatenate(places)
+    see("teachers", 0, task.n_teachers)
+    voters = train_chunk(
+        task.teacher,
+        np.concatenate(rows),
+        private.codes[kept],
+        Secret(shards.reveal()[kept]),
+        numbers=range(task.n_teachers),
+        n_teachers=task.n_teachers,
+        n_classes=2 * task.mechanism.grid + 1,
+        key=task.key,
+        n_jobs=task.n_jobs,
+    )
+    see("teachers", task.n_teachers, task.n_teachers)
+    return sum_numbers(
+        voters,
+        asked,
+        task.mechanism,
+        grid=task.mechanism.grid,
+        n_jobs=task.n_jobs,
+        scheduler=task.scheduler,
+        progress=lambda done, total: see("votes", done, total),
+    )
+
+
+def noisy_means(
+    task: NumberTask, sums: Secret[IntArray] | None, reservation: Reservation, see: Watch
+) -> tuple[FloatArray, Any]:
+    """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored.
+
+    Block by block: marked as drawn → durable → its noise → stored. What was drawn and not stored is never drawn again.
+    """
+    mechanism, n_queries = task.mechanism, task.n_queries
+    check_covered(reservation, LABEL, mechanism)
+    done = sum(block.count for block in reservation.blocks(LABEL))
+    size = block_size(n_queries, task.noise, informed=False)
+    while done < n_queries:
+        see("labels", done, n_queries)
+        assert sums is not None  # noqa: S101 - where answers are left, there are sums
+        drawn, _ = release(
+            reservation,
+            LABEL,
+            min(size, n_queries - done),
+            lambda drawn: mechanism.release_many(
+                sums.reveal()[drawn.first : drawn.first + drawn.count], drawn.noise(task.noise)
+            ).tolist(),
+        )
+        done = drawn.first + drawn.count
+    see("labels", n_queries, n_queries)
+    answers, answered = np.zeros(n_queries, dtype=np.int64), np.zeros(n_queries, dtype=bool)
+    for block in reservation.blocks(LABEL):
+        if isinstance(block.answers, list):
+            part = slice(block.first, block.first + block.count)
+            answers[part], answered[part] = block.answers, True
+    return mechanism.means(answers, task.n_teachers), answered
+
+
+def student_weights(task: NumberTask, means: FloatArray, answered: Any) -> FloatArray:
+    """Return γ of public coordinates, in halves of the range: least squares that knows the noise of the means."""
+    if not answered.any():
+        return np.zeros(1 + task.coordinates.n_directions)
+    encoded = task.schema.numbers(take(task.schema.pool, task.queries[answered]))
+    if task.tiny:
+        design = with_one(task.coordinates.transform(encoded)) @ what_tiny_teachers_say(task)
+    else:
+        design = with_one(in_units(task.coordinates.coordinates, encoded))
+    effects = np.concatenate([[CONSTANT], task.coordinates.effects])
+    return fit_linear_numbers(design, means[answered], noise_sd=task.noise_sd, effects=effects)
+
+
+def what_tiny_teachers_say(task: NumberTask) -> FloatArray:
+    r"""Return :math:`E[(A^\top A + \lambda I)^{-1} A^\top Z]` times the gain, square: of public rows alone."""
+    encoded = task.schema.numbers(task.schema.pool)
+    A = with_one(task.coordinates.transform(encoded))
+    Z = with_one(in_units(task.coordinates.coordinates, encoded))
+    rng, total = np.random.default_rng(0), np.zeros((A.shape[1], Z.shape[1]))
+    assert isinstance(task.teacher, TinyRegressor)  # noqa: S101 - the caller's condition
+    penalty, gains = task.teacher.penalty, np.full(A.shape[1], task.teacher.gain)
+    gains[0] = 1.0
+    for size in np.minimum(rng.poisson(task.rows_each, _SHARDS), _MOST_ROWS).tolist():
+        rows = rng.integers(0, len(A), size)
+        gram = A[rows] @ A[rows].T + penalty * np.eye(size)
+        total += A[rows].T @ np.linalg.solve(gram, Z[rows])
+    return np.asarray(gains[:, None] * total / _SHARDS)
+
+
+def with_one(coordinates: FloatArray) -> FloatArray:
+    """Return rows with a 1 before their coordinates, so that a teacher of few rows knows their mean."""
+    return np.column_stack([np.ones(len(coordinates)), coordinates])
+
+
+def in_units(coordinates: PublicCoordinates, encoded: Any) -> FloatArray:
+    """Return coordinates of rows as numbers, and not as steps of their grid."""
+    return np.ldexp(np.asarray(coordinates(encoded), dtype=np.float64), -coordinates.bits)
+
+
+def model_of(task: NumberTask, weights: FloatArray, *, tried: bool = False) -> Any:
+    """Return the published Pipeline; `tried`: after asking it about a few public rows."""
+    coordinates = task.coordinates.coordinates
+    feature_map = coordinates.feature_map
+    coefficients, intercepts = feature_map.weights(coordinates.features(2 * weights[1:, None]))
+    linear = number_model(coefficients[:, 0], float(intercepts[0] + 2 * weights[0]), task.target_range)
+    model = behind_features(linear, feature_map, task.schema, n_columns=len(coefficients))
+    if tried:
+        rows = take(task.schema.pool, np.arange(min(_TRIED, task.n_public)))
+        model.predict(TableReader.of(task.schema.pool, task.schema.kinds)(rows))
+    return model
+
+
+def promised_by(task: NumberTask, ledger: Ledger) -> Guarantee:
+    """Say what everything that was charged to the ledger guarantees together."""
+    return guarantee_of(ledger, task.event, delta=task.delta, mechanism=released_words(task), seeded=task.noise.seeded)
+
+
+def released_words(task: NumberTask) -> str:
+    """What is released, in words."""
+    return (
+        f"noisy means of the numbers of {several(task.n_teachers, 'teacher')} on "
+        f"{several(task.n_queries, 'public row')}, discrete Gaussian noise of {at_least(task.mechanism.sigma)} votes "
+        "on each sum"
+    )

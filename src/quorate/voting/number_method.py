@@ -1,0 +1,195 @@
+"""Votes for a number, whole: what an estimator does with them, what a check says of them, and what a report does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quorate.accounting import epsilon
+from quorate.accounting.attacker import budget_cautions
+from quorate.accounting.figures import at_most, several
+from quorate.accounting.neighbouring import ONE_RECORD
+from quorate.ensemble import check_partition, check_unfitted
+from quorate.ensemble.linear.tiny import TinyRegressor
+from quorate.findings import Finding, Outcome
+from quorate.ledger import Ledger
+from quorate.mechanisms import NoisyMean, Schedule
+from quorate.release import Charge
+from quorate.release.target import LABEL
+from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
+from quorate.report.facts import name_of as function_name
+from quorate.run.attacker import attack_curve
+from quorate.run.check_result import unit_line
+from quorate.run.checks import (
+    audit_not_run,
+    chain,
+    evaluation_rows,
+    exact_noise,
+    fitted_before,
+    public_pool,
+    seed,
+    target_range,
+    unusable_rows,
+)
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
+from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+from quorate.types import Watch
+from quorate.voting.claims import SHARDS
+from quorate.voting.number_flow import NumberResult, promised_by, released_words, run_votes
+from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
+
+
+class NumberVotes:
+    """Teachers predict a number, their noisy mean is released, a student is published."""
+
+    prepare = staticmethod(prepare_numbers)
+    promised = staticmethod(promised_by)
+
+    def check(self, task: NumberTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Say what a task would do and cost."""
+        price = epsilon(task.event, task.delta)
+        facts: dict[str, Any] = {
+            "method": "votes",
+            "n_teachers": task.n_teachers,
+            "n_queries": task.n_queries,
+            "n_public": task.n_public,
+            "n_units": task.n_units,
+            "n_coordinates": task.coordinates.n_directions,
+            "mechanism": type(task.mechanism).__name__,
+            "sigma": task.mechanism.sigma,
+            "noise": task.noise_sd * task.target_range.width / 2,
+            "released_by": released_words(task),
+            "epsilon": task.epsilon,
+            "delta": task.delta,
+            "price": price,
+            "unit": task.unit,
+            "neighbours": task.neighbouring.stated,
+            "target_range": list(task.target_range.ends),
+            "seeded": task.noise.seeded,
+            "n_is_treated_as_public": task.n_was_read,
+            "why": list(task.why),
+        }
+        teachers = several(task.n_teachers, "teacher") + ("" if task.tiny else f" ({task.teacher_name})")
+        return facts, [
+            *unit_line(task.neighbouring),
+            ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
+            ("release", f"{several(task.n_queries, 'noisy mean')}, one a public row; every prediction is free"),
+            ("by", released_words(task)),
+            ("spend", f"ε = {at_most(price, 6)}, δ = {at_most(task.delta, 6)} for {task.neighbouring.any_one}"),
+        ]
+
+    def charge(self, task: NumberTask, ledger: Ledger, key: str | None = None) -> Charge:
+        """Return what a task asks of its ledger, or has asked; its key is that of the work alone."""
+        del key
+        return task.charge_on(ledger)
+
+    def go(self, task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> tuple[NumberTask, NumberResult]:
+        """Go the whole way."""
+        return task, run_votes(task, ledger, watch=watch)
+
+    def facts(self, task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
+        """Gather everything that a report says."""
+        model, promised = name_of(result.model), promised_by(task, ledger)
+        drawn = sum(block.count for block in result.reservation.blocks(LABEL))
+        answered, lost = result.answered, drawn - result.answered
+        part = Part(
+            purpose=LABEL,
+            mechanism=type(task.mechanism).__name__,
+            sigma=task.mechanism.sigma,
+            reserved=task.n_queries,
+            share=1.0,
+            asked=drawn,
+            answered=answered,
+            interrupted=lost,
+        )
+        return Facts(
+            guarantee=promised,
+            setup=Setup(
+                n_teachers=task.n_teachers,
+                partition=PARTITION,
+                unit=task.unit,
+                classes=(),
+                n_public=task.n_public,
+                n_queries=task.n_queries,
+                teacher=task.teacher_name,
+                student=model,
+                mechanism=type(task.mechanism).__name__,
+                n_records=None if task.n_was_read else task.n_units,
+                n_records_from="read" if task.n_was_read else "declared",
+                data_collection=metadata.collection,
+                target_range=task.target_range.ends,
+                recipe=task.why,
+            ),
+            spending=spending_of(ledger, task.event, task.delta, (part,)),
+            answers=AnswerCounts(asked=drawn, per_class=(), interrupted=lost, released=answered),
+            fitted=Fitted(name=model),
+            utility=metadata.utility,
+            choices=_choices(task),
+            attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
+            checks=_checks(task, ledger, metadata),
+            provenance=provenance_of(
+                ledger, metadata, seeded=task.noise.seeded, public_digests=(("public pool", task.public_digest),)
+            ),
+        )
+
+
+NUMBER_VOTES: Final = NumberVotes()
+
+
+def cautions_of(task: NumberTask) -> tuple[Finding, ...]:
+    """Return what the owner should hear before the budget is spent, from public facts alone."""
+    learns = "they alone say how columns are scaled, and on them alone the teachers predict"
+    cautions = (
+        *budget_cautions(task.n_units, task.epsilon, task.delta, task.unit),
+        *((unit_caution(task.schema.pool),) if task.unit == ONE_RECORD else ()),
+        *pool_cautions(task.schema.pool, "the public rows", kinds=task.schema.kinds),
+        few_rows_caution(task.n_public, 0, learns=learns),
+    )
+    return tuple(caution for caution in cautions if caution.applies)
+
+
+def _choices(task: NumberTask) -> tuple[Choice, ...]:
+    """The same teachers and queries at other budgets: the noise that each would take."""
+    rows = []
+    for value in sorted({*SHOWN_EPSILONS, task.epsilon}):
+        budget = Schedule(answers=task.n_queries, epsilon=value, delta=task.delta)
+        sigma = task.mechanism.sigma if value == task.epsilon else NoisyMean.calibrated({}, budget).sigma
+        rows.append(Choice(epsilon=value, sigma=sigma, n_answers=task.n_queries, chosen=value == task.epsilon))
+    return tuple(rows)
+
+
+def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Finding, ...]:
+    together = "" if task.unit == ONE_RECORD else f", the rows of each {task.unit} are in the same one"
+    shards = Finding(
+        code=SHARDS,
+        words=f"Does each {task.unit} belong to exactly one teacher?",
+        outcome=Outcome.PASSED,
+        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard{together}, and its "
+        "number is the keyed hash of its identity, modulo the number of teachers. So "
+        f"{task.neighbouring.changing} changes exactly one teacher.",
+        ran=function_name(check_partition),
+    )
+    if isinstance(task.teacher, TinyRegressor):
+        words = "Teachers and student are quorate's own. Each teacher is solved from its own shard"
+    else:
+        check_unfitted(task.teacher.estimator)  # refuses, so that who gets further has passed
+        words = "No step of the teacher was fitted when it came. Each teacher fits its own on its own shard"
+    preprocessing = Finding(
+        code="preprocessing",
+        words="Did quorate fit nothing on the pooled private rows?",
+        outcome=Outcome.PASSED,
+        evidence=f"{words}; encoder and coordinates are functions of public rows.",
+        ran=function_name(check_unfitted),
+    )
+    return (
+        shards,
+        unusable_rows(metadata.readers),
+        target_range(),
+        public_pool(),
+        *((evaluation_rows(),) if metadata.utility.is_scored else ()),
+        preprocessing,
+        fitted_before(),
+        exact_noise(),
+        seed(task.noise),
+        chain(ledger),
+        audit_not_run(),
+    )

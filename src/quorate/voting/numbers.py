@@ -1,0 +1,366 @@
+r"""Votes for a number: what was asked, checked, with every open choice filled in; no private row used yet.
+
+Teachers predict a number in a declared range on public rows; what is released of a row is their noisy mean. What is
+linear in public coordinates z of a row, :math:`f = \gamma^\top z` in halves of the range from its middle, many tiny
+ridge regressions on shards A (rows of length one) say only in part: of what they predict at a row a, on average,
+
+.. math:: a^\top M \gamma, \qquad M = E\big[(A^\top A + \lambda I)^{-1} A^\top Z\big],
+
+where M is that of shards drawn from the public rows, and costs nothing. The student is fitted through it.
+
+A teacher of r rows keeps about r/d of what its shard tells of d directions, and there are n/r of them: the noise of the
+student is the same for every r up to d, and grows beyond.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import count as numbers
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.accounting import Event, Neighbouring
+from quorate.accounting.figures import plural, several
+from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.neighbouring import N_IS_PUBLIC
+from quorate.arguments import count
+from quorate.data import PrivateRecords, public_digest, row_digests, take
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
+from quorate.data.rows import kind, n_rows
+from quorate.data.target_range import TargetRange
+from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
+from quorate.ensemble.linear.tiny import TinyRegressor
+from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.labelling import distinct
+from quorate.ledger import GuaranteeScope, Ledger
+from quorate.mechanisms import NoisyMean, Schedule
+from quorate.mechanisms.noisy_mean import GRID
+from quorate.noise import NoiseSource
+from quorate.release import Charge
+from quorate.release.model_digest import described
+from quorate.release.target import LABEL
+from quorate.run.facts import name_of
+from quorate.run.public_facts import PublicFacts
+from quorate.run.schema import POOL_IS_STATED, Schema, check_pool, refuse_forms
+from quorate.run.unit import unit_of
+from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.types import IntArray, Secret, derive
+from quorate.voting.coordinates import PoolForVotes
+from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
+from quorate.voting.scope import HELD_IS_STATED, scope_about
+
+PARTITION: Literal["hash"] = "hash"
+PENALTY = 0.3  # of a tiny teacher, in rows of its shard for each dimension
+TINY_ROWS = 0.5  # rows of a tiny teacher for each dimension of the coordinates
+FEWEST_ROWS, FEWEST_UNITS = 3, 2
+SHARE = 0.05  # d(κ) is (SHARE μ n)^⅔: where the noise of the student is as large whatever μ n is
+GAIN = 2.0  # of what tiny teachers say beside their mean
+NO_COORDINATES = (
+    "votes for a number need a pool of at least 20 public rows that differ, a dense table of at most 1,000 columns "
+    'once it is encoded: the student is linear in its coordinates. Take method="direct", or leave columns of text out'
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberConfig:
+    """What was asked for; names and meanings are those of :class:`quorate.PrivateRegressor`."""
+
+    target_range: TargetRange
+    epsilon: float
+    delta: float
+    teacher: Any = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] = "auto"
+    n_records: int | None = None
+    unit: str | None = None
+    n_jobs: int = 1
+    scheduler: DaskScheduler | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberTask:
+    """Everything that the votes are made from: public facts, and rows that are kept secret.
+
+    `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
+    rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is.
+    """
+
+    schema: Schema = field(repr=False)
+    coordinates: UnitCoordinates = field(repr=False)
+    teacher: TinyRegressor | RegressorTeacher
+    mechanism: NoisyMean
+    n_teachers: int
+    n_queries: int
+    rows_each: float
+    private: Secret[UsableRows] = field(repr=False)
+    slots: Secret[Any] = field(repr=False)
+    records: PrivateRecords = field(repr=False)
+    target_range: TargetRange
+    n_units: int
+    n_was_read: bool
+    unit: str
+    grouped: bool
+    epsilon: float
+    delta: float
+    fingerprint: str = field(repr=False)
+    key: Secret[bytes] = field(repr=False)
+    noise: NoiseSource
+    why: tuple[str, ...]
+    n_jobs: int
+    scheduler: DaskScheduler | None = field(default=None, repr=False)
+
+    @property
+    def n_public(self) -> int:
+        """Rows of the public pool."""
+        return int(n_rows(self.schema.pool))
+
+    @property
+    def tiny(self) -> bool:
+        """Whether teachers are quorate's own, and see coordinates."""
+        return isinstance(self.teacher, TinyRegressor)
+
+    @property
+    def teacher_name(self) -> str:
+        """What teachers are, in words."""
+        return name_of(self.teacher if isinstance(self.teacher, TinyRegressor) else self.teacher.estimator)
+
+    @property
+    def event(self) -> Event:
+        """What is released."""
+        return self.mechanism.schedule(self.n_queries)
+
+    @property
+    def noise_sd(self) -> float:
+        """The standard deviation of the noise of a mean, in halves of the range."""
+        return self.mechanism.sigma / self.n_teachers
+
+    @property
+    def neighbouring(self) -> Neighbouring:
+        """What the guarantee compares. Where the number of units was read, it chose the noise."""
+        return Neighbouring.of("replace" if self.n_was_read else change_of_one_teacher(PARTITION), self.unit)
+
+    @property
+    def scope(self) -> GuaranteeScope:
+        """Whose data is protected, against which change."""
+        held = None if isinstance(self.teacher, TinyRegressor) else not_looked_into(self.teacher.estimator)
+        read = (N_IS_PUBLIC,) if self.n_was_read else ()
+        rests_on = (POOL_IS_STATED,) if held is None else (POOL_IS_STATED, HELD_IS_STATED.format(held=held))
+        return scope_about(self.neighbouring, caveats=(*read, *rests_on))
+
+    @cached_property
+    def public_digest(self) -> str:
+        """Content hash of the pool."""
+        return public_digest(self.schema.pool)
+
+    @cached_property
+    def queries(self) -> IntArray:
+        """Rows of the pool whose means are released, ``(n_queries,)``, ascending: drawn from public rows alone."""
+        first, _ = distinct(row_digests(self.schema.pool))
+        rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
+        return np.asarray(np.sort(rng.permutation(first)[: self.n_queries]))
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return the charge that is to be made on a ledger, or that was made and goes on.
+
+        The same fit on the same data has the same key. Where every answer of an attempt was drawn and none was stored
+        there is no model, and nothing may be drawn again: the next attempt is a charge of its own.
+        """
+        teacher = described(getattr(self.teacher, "estimator", self.teacher))
+        made_from = (
+            self.fingerprint, self.unit, self.grouped, self.n_was_read, self.public_digest, self.target_range.ends,
+            self.n_teachers, self.n_queries, repr(self.mechanism), teacher,
+        )  # fmt: skip
+        key = f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
+        for attempt in numbers():
+            charge = Charge(
+                event=self.event,
+                delta=self.delta,
+                purposes={LABEL: self.n_queries},
+                key=f"{key} {attempt}",
+                scope=self.scope,
+                seeded=self.noise.seeded,
+            )
+            made = charge.find(ledger)
+            if made is None or made.remaining(LABEL) or any(part.answers is not None for part in made.blocks(LABEL)):
+                return charge
+        raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    def may_score(self, rows: Any) -> bool:
+        """Tell whether rows may be used as public ones: no more private ones are among them than by chance."""
+        parsed, usable = self.schema.parsed(rows, "evaluation")
+        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
+
+    def without_private_rows(self) -> NumberTask:
+        """The same task once the private rows are no longer needed."""
+        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
+        return replace(
+            self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), slots=Secret([])
+        )
+
+
+def prepare_numbers(
+    config: NumberConfig,
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    groups: Any | None,
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+    key: Secret[bytes] | None = None,
+) -> NumberTask:
+    """Check all that may be refused, and fix everything before a private row is used.
+
+    `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. Raises InvalidParameter,
+    DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
+    """
+    if public is None:
+        raise InvalidParameter(
+            'method="votes" needs public rows, on which the teachers predict; give public=PublicPool(X_public), or '
+            'take method="direct"'
+        )
+    unit, pool = unit_of(config.unit, grouped=groups is not None), check_pool(public)
+    schema = _with_dense_rows(Schema.of(pool.rows(), given=pool.given))
+    refuse_forms(X, y, groups, public)
+    seen = PoolForVotes.of(schema.numbers(schema.pool), schema.encoder)
+    if seen is None:
+        raise DataRefused(NO_COORDINATES)
+    table = PrivateTable.of(schema, X)
+    digests, records = table.known()
+    places, slots = labels_and_slots(y, groups, len(digests), codes=config.target_range.steps_of)
+    private = UsableRows.of(table, places, slots, grouped=groups is not None)
+    declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
+    n_units = declared or max(private.n_slots, 1)
+    return NumberTask(
+        schema=schema,
+        **_planned(config, schema, seen, n_units, unit, grouped=groups is not None),
+        private=Secret(private),
+        slots=Secret(slots),
+        records=records,
+        target_range=config.target_range,
+        n_units=n_units,
+        n_was_read=declared is None,
+        unit=unit,
+        grouped=groups is not None,
+        epsilon=config.epsilon,
+        delta=config.delta,
+        fingerprint=table.fingerprint(digests, places, slots, fingerprint_key),
+        key=fingerprint_key if key is None else key,
+        noise=noise,
+        n_jobs=config.n_jobs,
+        scheduler=config.scheduler,
+    )
+
+
+def _with_dense_rows(schema: Schema) -> Schema:
+    """Return the schema whose encoder gives dense rows where a table of many categories is no wider than a student."""
+    from sklearn.compose import ColumnTransformer
+
+    row = schema.numbers(take(schema.pool, np.arange(1)))
+    if not isinstance(schema.encoder, ColumnTransformer) or kind(row) != "sparse" or row.shape[1] > WIDTH_CAP:
+        return schema
+    encoder = copy(schema.encoder)
+    encoder.sparse_threshold, encoder.sparse_output_ = 0.0, False
+    return replace(schema, encoder=encoder)
+
+
+def _planned(
+    config: NumberConfig, schema: Schema, pool: PoolForVotes, n_units: int, unit: str, *, grouped: bool
+) -> dict[str, Any]:
+    """Fill in what was left open: coordinates, teachers, queries and noise, from public facts alone."""
+    facts = PublicFacts(
+        n_records=n_units,
+        n_public=len(set(row_digests(schema.pool))),
+        n_classes=2,
+        width=int(schema.numbers(take(schema.pool, np.arange(1))).shape[1]),
+        epsilon=config.epsilon,
+        delta=config.delta,
+        unit=unit,
+    )
+    n_queries = _queries(config.queries, facts.n_public)
+    coordinates = _coordinates(pool, mu_of_gaussian(config.epsilon, config.delta) * n_units)
+    dimension = float(coordinates.effects.sum())
+    n_teachers, size = _teachers(config, facts, dimension, grouped=grouped)
+    rows_each = n_units / n_teachers
+    budget = Schedule(answers=n_queries, epsilon=config.epsilon, delta=config.delta)
+    return {
+        "coordinates": coordinates,
+        "teacher": _teacher(config, penalty=PENALTY * max(rows_each, 1.0) / dimension),
+        "mechanism": NoisyMean.calibrated({}, budget),
+        "n_teachers": n_teachers,
+        "n_queries": n_queries,
+        "rows_each": rows_each,
+        "why": (
+            size,
+            f"{several(n_queries, 'query')}: a student of noisy means loses nothing by asking more",
+            f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
+        ),
+    }
+
+
+def _coordinates(pool: PoolForVotes, mu_n: float) -> UnitCoordinates:
+    """Return the coordinates of a task, with fewer dimensions than for classes; `mu_n`: μ times the private rows."""
+    return pool.coordinates(n_classes=2, mu_n=((SHARE * mu_n) ** (2 / 3) / 0.75) ** 2)
+
+
+def _teacher(config: NumberConfig, *, penalty: float) -> TinyRegressor | RegressorTeacher:
+    """Return who predicts, or refuse a teacher that is no regressor, is fitted, or cannot be copied."""
+    if config.teacher is None:
+        return TinyRegressor(penalty, GRID, GAIN)
+    estimator = config.teacher
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    if getattr(estimator, "_estimator_type", None) == "classifier" or (
+        tags is not None and not isinstance(estimator, type) and tags().estimator_type == "classifier"
+    ):
+        raise InvalidParameter(
+            f"{named('teacher')} must predict a number, got the classifier {type(estimator).__name__}; give a "
+            "regressor, such as Ridge()",
+            parameter="teacher",
+            got=type(estimator).__name__,
+        )
+    teacher = RegressorTeacher(estimator, config.target_range, GRID)
+    _ = teacher.copies  # which refuses
+    return teacher
+
+
+def _queries(wish: Any, n_public: int) -> int:
+    if wish in ("auto", "all"):
+        return min(n_public, QUERY_CAP) if wish == "auto" else n_public
+    n_queries = count("queries", wish, at_least=1, hint='A number, "all" or "auto"')
+    if n_queries > n_public:
+        raise InvalidParameter(
+            f"{named('queries', n_queries)} but the pool has {n_public:,} distinct points; ask at most that many",
+            parameter="queries",
+            got=n_queries,
+        )
+    return n_queries
+
+
+def _teachers(config: NumberConfig, facts: PublicFacts, dimension: float, *, grouped: bool) -> tuple[int, str]:
+    """K, and why."""
+    units = facts.n_records or 1
+    if config.n_teachers != "auto":
+        n_teachers = count("n_teachers", config.n_teachers, at_least=1, hint='A number, or "auto"')
+        if n_teachers > units:
+            raise InvalidParameter(
+                parameter="n_teachers",
+                got=n_teachers,
+                expected=f"at most {units:,}, the number of {plural(facts.unit)}",
+                advice="ask for fewer",
+            )
+        return n_teachers, f"{several(n_teachers, 'teacher')}, as asked for"
+    if config.teacher is None and grouped:  # how many rows each has is not known
+        rows, reason = max(FEWEST_UNITS, units / MOST_TEACHERS), f"with all rows of each {facts.unit}"
+    elif config.teacher is None:
+        rows = max(TINY_ROWS * dimension, FEWEST_ROWS, units / MOST_TEACHERS)
+        reason = "no more than they need for the dimensions of the coordinates"
+    else:
+        rows, reason = rows_per_teacher(facts), "chosen to balance the noise against the error of small teachers"
+    n_teachers = max(1, min(units, math.floor(units / rows)))
+    size = several(round(units / n_teachers), facts.unit)
+    return n_teachers, f"{several(n_teachers, 'teacher')} of about {size} each, {reason}"

@@ -1,0 +1,139 @@
+"""The noisy mean of teachers' numbers: what one teacher moves, what that costs, and twins that an audit catches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from quorate.accounting import epsilon
+from quorate.audit import GaussianClaim, audit_mechanism
+from quorate.audit.cheats.noisy_max import ByRow
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import NoisyMean, Schedule
+from quorate.noise import NoiseSource, SeededNoise
+from quorate.types import FloatArray, IntArray
+
+G = 2**15
+TOP, ABSTAINS = 2 * G, -1
+
+
+def test_teachers_without_a_number_add_the_middle_and_count_in_the_divisor() -> None:
+    mechanism = NoisyMean(sigma=1.0)
+    places = np.array([0, G, TOP, ABSTAINS, TOP + 1, -(2**62), 2**62])
+    assert mechanism.steps(places).tolist() == [-G, 0, G, 0, 0, 0, 0]
+    assert mechanism.means(np.array([3 * G]), 4).tolist() == [0.75]
+
+
+def test_one_teacher_moves_a_sum_by_the_sensitivity_and_no_more() -> None:
+    mechanism = NoisyMean(sigma=1.0)
+    added = mechanism.steps(np.array([ABSTAINS, 0, 1, G, TOP - 1, TOP]))
+    assert np.ptp(added) == 2 * G == mechanism.event.l2_sensitivity
+    assert np.abs(added - added[0]).max() == G  # in the place of an abstention
+
+
+def epsilon_by_hand(mu: float, delta: float) -> float:
+    """Of a Gaussian mechanism: Balle and Wang (2018), Theorem 8, solved for ε."""
+
+    def excess(eps: float) -> float:
+        return float(norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta)
+
+    return float(brentq(excess, 0, 100))
+
+
+@pytest.mark.parametrize(("sigma", "answers"), [(40.0, 1), (300.0, 250), (90.0, 40)])
+def test_the_price_is_that_of_gaussian_noise_on_a_vector_of_this_length(sigma: float, answers: int) -> None:
+    mechanism, delta = NoisyMean(sigma), 1e-6
+    length = sqrt(answers * (2 * G) ** 2)  # one teacher moves every query from one end to the other
+    by_hand = epsilon_by_hand(length / (sigma * G), delta)
+    assert by_hand <= epsilon(mechanism.schedule(answers), delta) <= by_hand * (1 + 1e-5)
+
+
+def test_a_budget_buys_the_least_noise() -> None:
+    schedule = Schedule(answers=100, epsilon=1.0, delta=1e-5)
+    mechanism = NoisyMean.calibrated({}, schedule)
+    by_hand = brentq(lambda sigma: epsilon_by_hand(2 * sqrt(100) / sigma, 1e-5) - 1.0, 10, 200)
+    assert mechanism.sigma == pytest.approx(by_hand, rel=1e-5)
+    assert schedule.fits(mechanism)
+    assert not schedule.fits(NoisyMean(mechanism.sigma * 0.999))
+
+
+@pytest.mark.parametrize(
+    "counts", [np.zeros((3, 2), dtype=np.int64), np.zeros((3, 1)), np.zeros(3, dtype=np.int64), [[1]]]
+)
+def test_other_sums_are_refused(counts: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"^counts must be an int64 array \(n_queries, 1\)"):
+        NoisyMean(sigma=1.0).release_many(counts, SeededNoise(0))
+
+
+def test_noise_that_is_too_fine_for_its_grid_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"^sigma"):
+        NoisyMean(sigma=2.0**-6)
+
+
+# --- the twins ------------------------------------------------------------------------------------------------------
+
+
+class FromZero(NoisyMean):
+    """A number is counted from the low end: who abstains in its place moves the sum by twice as much."""
+
+    __slots__ = ()
+
+    def steps(self, places: IntArray) -> IntArray:
+        return np.where((places >= 0) & (places <= 2 * self.grid), places, 0)
+
+
+class ByVoters(NoisyMean):
+    """The divisor is how many had a number, and not K."""
+
+    __slots__ = ()
+
+    def means(self, answers: IntArray, n_teachers: int) -> FloatArray:
+        return np.asarray(answers / (self.grid * float(max(n_teachers - 1, 1))))
+
+
+@dataclass(frozen=True, slots=True)
+class Released(ByRow):
+    """Tables ``(n_tables, n_teachers)`` of places in; noisy means out, as whole numbers of a fine grid."""
+
+    mechanism: NoisyMean
+    takes_streams = True
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        sums = self.mechanism.steps(counts).sum(axis=1)
+        noisy = self.mechanism.release_many(sums[:, None], noise)
+        voters = (counts >= 0).sum(axis=1)
+        means = np.empty(len(counts))
+        for n_voters in np.unique(voters):
+            rows = voters == n_voters
+            own = type(self.mechanism) is ByVoters
+            means[rows] = self.mechanism.means(noisy[rows], int(n_voters) + 1 if own else counts.shape[1])
+        return np.rint(means * 2**20).astype(np.int64)
+
+
+PRESENT, ABSENT = np.array([TOP, G, G]), np.array([ABSTAINS, G, G])
+OTHER_END = np.array([0, G, G])
+SIGMA = 4.0
+
+
+def violated(mechanism: NoisyMean, pair: tuple[IntArray, IntArray], mu: float) -> bool:
+    return audit_mechanism(Released(mechanism), pair, GaussianClaim(mu), 1 - 1e-6, 60_000, seed=20_261_128).violated
+
+
+def test_the_audit_finds_nothing_in_the_release() -> None:
+    assert not violated(NoisyMean(SIGMA), (PRESENT, ABSENT), 1 / SIGMA)
+    assert not violated(NoisyMean(SIGMA), (PRESENT, OTHER_END), 2 / SIGMA)
+
+
+@pytest.mark.parametrize("twin", [FromZero, ByVoters])
+def test_the_audit_catches_the_twin(twin: type[NoisyMean]) -> None:
+    assert violated(twin(SIGMA), (PRESENT, ABSENT), 1 / SIGMA)
+
+
+def test_the_audit_catches_half_the_sensitivity() -> None:
+    assert violated(NoisyMean(SIGMA), (PRESENT, OTHER_END), 1 / SIGMA)

@@ -1,0 +1,303 @@
+"""Votes for a number: what one unit moves, what is charged, what goes on after a kill, what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+import quorate
+from quorate import Ledger, PrivateRegressor, PublicPool
+from quorate.data.target_range import TargetRange
+from quorate.ensemble import AbstainingVoter, RegressorTeacher, sum_numbers
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.mechanisms import NoisyMean
+from quorate.noise import SeededNoise
+from quorate.report import render_html, render_text
+from quorate.types import Secret
+from quorate.voting import number_flow
+from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
+
+N, POOL = 600, 120
+_rng = np.random.default_rng(0)
+ROWS = _rng.normal(size=(N + POOL + 300, 3))
+TARGETS = 50 + 12 * ROWS[:, 0] + _rng.normal(size=len(ROWS))
+X, Y = ROWS[:N], TARGETS[:N]
+PUBLIC, HELD = PublicPool(ROWS[N : N + POOL]), slice(N + POOL, None)
+G = 2**15
+KEY = Secret(bytes(range(32)))
+
+
+def estimator(**changes: Any) -> PrivateRegressor:
+    given: dict[str, Any] = {"target_range": (0, 100), "epsilon": 8.0, "delta": 1e-5, "n_records": N}
+    return PrivateRegressor(**{**given, "method": "votes", "n_jobs": 1, "unsafe_noise_seed": 1, **changes})
+
+
+def fitted(**changes: Any) -> PrivateRegressor:
+    return estimator(**changes).fit(X, Y, public=PUBLIC)
+
+
+def task(x: Any = X, y: Any = Y, *, groups: Any = None, **changes: Any) -> NumberTask:
+    config = NumberConfig(
+        **{"target_range": TargetRange(0.0, 100.0), "epsilon": 4.0, "delta": 1e-5, "n_records": N, **changes}
+    )
+    return prepare_numbers(config, x, y, public=PUBLIC, groups=groups, fingerprint_key=KEY, noise=SeededNoise(0))
+
+
+def sums(of: NumberTask) -> Any:
+    return number_flow.sums_of(of, lambda *_: None).reveal()[:, 0]
+
+
+class TestOneUnit:
+    IDS = np.arange(N) // 3
+
+    def test_moves_each_sum_by_at_most_the_sensitivity_and_changes_one_teacher(self) -> None:
+        changed, gone = Y.copy(), Y.copy()
+        changed[self.IDS == 5], gone[self.IDS == 5] = 1e300, np.nan
+        before = sums(task(groups=self.IDS, n_records=200))
+        for y in (changed, gone):
+            moved = sums(task(y=y, groups=self.IDS, n_records=200)) - before
+            assert np.any(moved)
+            assert np.abs(moved).max() <= 2 * G
+
+    def test_leaves_the_votes_of_all_other_teachers_as_they_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        votes: list[list[Any]] = []
+
+        def kept(voters: Any, asked: Any, mechanism: Any, **how: Any) -> Any:
+            votes.append([voter.vote(asked) for voter in voters.reveal()])
+            return sum_numbers(voters, asked, mechanism, **how)
+
+        monkeypatch.setattr(number_flow, "sum_numbers", kept)
+        removed = np.arange(N) != 17  # by ids: the others stay who they are
+        ids = np.arange(N).astype(str)
+        sums(task(groups=ids))
+        sums(task(X[removed], Y[removed], groups=ids[removed]))
+        assert sum(not np.array_equal(one, other) for one, other in zip(*votes, strict=True)) == 1
+
+    def test_in_two_shards_is_refused_before_anything_is_fitted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def by_row(slots: Any, n_teachers: int, key: Any, *, partition: str) -> Any:
+            return Secret(np.arange(len(slots)) % n_teachers)
+
+        monkeypatch.setattr(number_flow, "partition_rows", by_row)
+        monkeypatch.setattr(number_flow, "train_chunk", lambda *_, **__: pytest.fail("fitted"))
+        with pytest.raises(PreconditionFailed, match="could change more than one teacher"):
+            sums(task(groups=self.IDS, n_records=200))
+
+
+def failing(how: str) -> Any:
+    """Return a regressor, of a class that travels to another process whole, that says nothing in one way or another."""
+
+    class Failing(RegressorMixin, BaseEstimator):
+        def __init__(self, how: str = "raises") -> None:
+            self.how = how
+
+        def fit(self, X: Any, y: Any) -> Any:
+            if self.how == "raises":
+                raise RuntimeError(str(y[0]))
+            return self
+
+        def predict(self, X: Any) -> Any:
+            n = len(X)
+            return {"nan": [float("nan")] * n, "text": ["many"] * n, "shape": [[0.0, 0.0]] * n}[self.how]
+
+    return Failing(how)
+
+
+@pytest.mark.parametrize("how", ["raises", "nan", "text", "shape"])
+def test_a_teacher_without_a_number_is_the_middle_and_says_nothing(how: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert not np.any(sums(task(teacher=failing(how), n_teachers=3)))
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("value", [-1e9, 0.0, 25.0, 50.0, 100.0, 1e300])
+def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value: float) -> None:
+    class Fixed(LinearRegression):
+        def predict(self, X: Any) -> Any:
+            return np.full(len(X), value)
+
+    voter = RegressorTeacher(Fixed(), TargetRange(0.0, 100.0), G).train(X, np.zeros(N, dtype=np.int64), 0)
+    mechanism = NoisyMean(sigma=1.0)
+    both = sum_numbers(Secret((voter, AbstainingVoter())), X[:2], mechanism, grid=G).reveal()
+    assert both.tolist() == [[round((min(max(value, 0.0), 100.0) - 50) / 50 * G)]] * 2
+
+
+def test_targets_reach_a_teacher_in_their_own_unit() -> None:
+    places = TargetRange(-40.0, 60.0).steps_of([10.0, -40.0, 60.0])
+    seen: list[Any] = []
+
+    class Noting(LinearRegression):
+        def fit(self, X: Any, y: Any) -> Any:
+            seen.extend(y.tolist())
+            return super().fit(X, y)
+
+    RegressorTeacher(Noting(), TargetRange(-40.0, 60.0), G).train(X[:3], places, 0)
+    assert seen == pytest.approx([10.0, -40.0, 60.0])
+
+
+def epsilon_by_hand(mu: float, delta: float) -> float:
+    def excess(eps: float) -> float:
+        return float(norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta)
+
+    return float(brentq(excess, 0, 100))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
+    ledger = Ledger(budget=quorate.Budget(epsilon, 1e-5))
+    model = fitted(epsilon=epsilon, ledger=ledger, queries=50)
+    steps = model.mechanism_.sigma * G
+    by_hand = epsilon_by_hand(2 * G * sqrt(50) / steps, 1e-5)  # 50 sums, each moved by the whole range at most
+    assert by_hand <= ledger.spent.epsilon <= epsilon
+    assert by_hand > 0.999 * epsilon
+    assert model.guarantee_.epsilon == ledger.spent.epsilon
+    assert model.guarantee_.neighbours == "add, remove or replace one record"
+
+
+def test_where_the_number_of_units_is_read_the_guarantee_is_for_replacing_one() -> None:
+    assert fitted(n_records=None).guarantee_.neighbours == "replace one record"
+
+
+@pytest.mark.parametrize("teacher", [None, Ridge()], ids=["default", "Ridge"])
+def test_what_is_learned_predicts(teacher: Any) -> None:
+    model = fitted(teacher=teacher, epsilon=60.0)
+    predicted = model.predict(ROWS[HELD])
+    assert model.method_ == "votes"
+    assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.6
+    assert (predicted.min(), predicted.max()) >= (0, 0)
+    assert predicted.max() <= 100
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(ROWS[HELD]), predicted)  # noqa: S301
+
+
+def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_out() -> None:
+    of = replace(task(), mechanism=NoisyMean(2.0**-5))
+    means = of.mechanism.means(sums(of), of.n_teachers)
+    weights = number_flow.student_weights(of, means, np.ones(len(means), dtype=bool))
+    predicted = number_flow.model_of(of, weights).predict(ROWS[HELD])
+    slope = np.polyfit(TARGETS[HELD], predicted, 1)[0]
+    assert 0.8 < slope < 1.2
+
+
+class TestGoingOn:
+    def test_the_same_fit_on_the_same_ledger_is_charged_once_and_gives_the_same_model(self, tmp_path: Path) -> None:
+        path = tmp_path / "ledger.db"
+        first, again = fitted(ledger=path), fitted(ledger=path)
+        assert np.array_equal(first.predict(X), again.predict(X))
+        assert np.array_equal(first.predict(X), estimator(ledger=path).resume(X, Y, public=PUBLIC).predict(X))
+        with Ledger(path) as ledger:
+            assert len(ledger.reservations()) == 1
+
+    def test_after_a_kill_the_answers_that_are_owed_are_drawn_and_no_other(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, drawn = tmp_path / "ledger.db", []
+        real = NoisyMean.release_many
+
+        def dying(self: NoisyMean, counts: Any, noise: Any) -> Any:
+            drawn.append(len(counts))
+            if len(drawn) == 2:
+                raise KeyboardInterrupt
+            return real(self, counts, noise)
+
+        monkeypatch.setattr(NoisyMean, "release_many", dying)
+        monkeypatch.setattr(number_flow, "block_size", lambda *_, **__: 50)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(ledger=path)
+        model = estimator(ledger=path).resume(X, Y, public=PUBLIC)
+        assert drawn == [50, 50, 20]  # the block in which it ended is lost, and not drawn again
+        facts = model.facts()
+        assert (facts.answers.answered, facts.answers.interrupted) == (70, 50)
+        with Ledger(path) as ledger:
+            assert len(ledger.reservations()) == 1
+
+    def test_a_fit_that_was_never_charged_is_not_resumed_and_other_data_are_refused(self, tmp_path: Path) -> None:
+        fitted(ledger=tmp_path / "ledger.db")
+        with pytest.raises(PreconditionFailed, match="no fit of these settings"):
+            estimator(ledger=tmp_path / "ledger.db", queries=7).resume(X, Y, public=PUBLIC)
+        with pytest.raises(LedgerMismatch):
+            estimator(ledger=tmp_path / "ledger.db").fit(X[1:], Y[1:], public=PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"method": "vote"}, "^method must be one of"),
+        ({"method": "direct", "teacher": Ridge()}, "^teacher is for votes"),
+        ({"rounds": 9}, "^rounds is for the direct method"),
+        ({"method": "auto", "teacher": Ridge(), "clip": 1.0}, "^clip is for the direct method"),
+        ({"teacher": LogisticRegression()}, "^teacher must predict a number"),
+        ({"teacher": Ridge().fit(X, Y)}, "Ridge is already fitted"),
+        ({"teacher": Ridge}, "must be an instance"),
+        ({"teacher": "ridge"}, "must have fit and predict"),
+        ({"n_teachers": 0}, "^n_teachers must be"),
+        ({"n_teachers": N + 1}, "^n_teachers must be at most 600"),
+        ({"queries": POOL + 1}, "^queries=121 but the pool has 120"),
+        ({"queries": "few"}, "^queries must be"),
+        ({"target_range": None}, "^target_range is required"),
+        ({"n_jobs": 0}, "^n_jobs must be"),
+    ],
+)
+def test_what_does_not_go_is_refused_in_one_line_and_nothing_is_charged(
+    changes: dict[str, Any], refusal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ledger, "reserve", lambda *_, **__: pytest.fail("charged"))
+    with pytest.raises(InvalidParameter, match=refusal) as refused:
+        fitted(**changes)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"public": None}, InvalidParameter),
+        ({"public": PublicPool(ROWS[:3])}, DataRefused),
+        ({"public": PUBLIC, "schema": {"x0": [0, 1]}}, InvalidParameter),
+        ({"public": PUBLIC, "groups": np.arange(3)}, DataRefused),
+    ],
+)
+def test_tables_that_do_not_go_are_refused_in_one_line(given: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error) as refused:
+        estimator().fit(X, Y, **given)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(number_flow, "train_chunk", lambda *_, **__: pytest.fail("fitted"))
+    with pytest.raises(BudgetExhausted):
+        fitted(ledger=Ledger(budget=quorate.Budget(1.0, 1e-5)))
+
+
+@pytest.mark.parametrize("spoil", [lambda y: y[::-1] * 0, lambda y: y * np.nan])
+def test_no_private_cell_decides_on_a_refusal(spoil: Callable[[Any], Any]) -> None:
+    estimator().fit(X, spoil(Y), public=PUBLIC)
+
+
+def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:
+    checked = quorate.check(estimator(), X, Y, public=PUBLIC)
+    assert checked.found["method"] == "votes"
+    assert "changes exactly one teacher" in " ".join(str(checked).split())
+    model = fitted()
+    facts = model.facts(evaluation=(ROWS[HELD], TARGETS[HELD]))
+    assert facts.from_json(facts.to_json()) == facts
+    assert facts.utility.number is not None
+    text, page = render_text(facts), render_html(facts)
+    assert "120 answered" in text
+    assert "NoisyMean" in text
+    assert "a number from 0 to 100" in page
+
+
+def test_a_fit_by_the_other_method_leaves_nothing_of_the_first() -> None:
+    model = fitted()
+    model.set_params(method="auto").fit(X, Y, public=PUBLIC)
+    assert model.method_ == "direct"
+    assert hasattr(model, "plan_")
+    assert not hasattr(model, "n_teachers_")
