@@ -30,7 +30,7 @@ from quorate.learners.sanitizers.boxes import noisy_boxes
 from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import noisy_children
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NoisyMarginals, NoisySum, Partition, StableSparseVector
+from quorate.mechanisms import NoisyMarginals, NoisyMean, NoisySum, Partition, StableSparseVector
 from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
 from quorate.release import release_once
 from quorate.types import Secret
@@ -165,6 +165,15 @@ def marginal_level() -> Any:
     return audited(release, np.array([30, 5]), np.array([31, 5]), GaussianClaim(1.0))
 
 
+def noisy_mean() -> Any:
+    mechanism = NoisyMean(sigma=4.0, grid=2**10)
+
+    def release(sums: Any, noise: Any) -> Any:
+        return (mechanism.release_many(sums[:, None], noise) // 2**9).tolist()
+
+    return audited(release, np.array([0]), np.array([2**11]), GaussianClaim(2 / 4.0))
+
+
 #: Each place where noise is drawn or candidates are weighed, by the module that does it, and what audits it.
 RELEASING: dict[str, Callable[[], Any]] = {
     "direct.descend:discrete_gaussian": rounds,
@@ -174,6 +183,7 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "mechanisms.noisy_max:discrete_laplace": of("LaplaceNoisyMax"),
     "mechanisms.choice:exp_negative": of("Exponential"),
     "mechanisms.choice:geometric": of("PrivatePrediction"),
+    "mechanisms.noisy_mean:discrete_gaussian": noisy_mean,
     "mechanisms.noisy_sum:discrete_laplace": once(NoisySum(scale=2.0, grid=1), [50], [51], 0.5),
     "mechanisms.noisy_sum:discrete_gaussian": scheduled(NoisySum(scale=12.0, grid=1, noise="gaussian"), 1),
     "mechanisms.noisy_max:discrete_gaussian": scheduled(SeveralVotesNoisyMax(20.0, 1, 2), 50),

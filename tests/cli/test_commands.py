@@ -59,8 +59,11 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     lines = path.read_text().splitlines()
     keys = [line for line in lines if " = " in line]
     assert all(line.count("# ") >= (2 if line.startswith("#") else 1) for line in keys)
-    # In place of a model, of files, of columns with numbers and texts, and of classes, which are there.
-    instead = ("# command =", "# endpoint =", "# private_query =", "# images =", "# target =", "# range =")
+    # In place of a model, files, columns with numbers and texts, classes, and public labels, which are there.
+    instead = (
+        "# command =", "# endpoint =", "# private_query =", "# images =", "# target =", "# range =",
+        "# calibration_share =", "# coverage =",
+    )  # fmt: skip
     on = [line if line.startswith(instead) or " = " not in line else line.removeprefix("# ") for line in lines]
     path.write_text("\n".join(on))
     settings = read_settings(path)

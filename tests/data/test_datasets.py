@@ -56,6 +56,7 @@ def test_the_indicators_of_mushroom_are_the_literatures():
         assert [float(mushroom.X[name][row] == letter) for name, letter in letters] == indicators[row].tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "mushroom" / "mushrooms.svm.xz").exists(), reason="QUORATE_DATA is not there")
 def test_the_indicators_of_mushroom_are_those_of_the_derived_file():
     table = read_data(LARGER / "mushroom" / "mushrooms.svm.xz", n_features=112)

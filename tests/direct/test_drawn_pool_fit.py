@@ -235,6 +235,7 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_st
     assert len(events) == 1
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("schema", "cells"),
     [
@@ -246,7 +247,6 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_st
     ids=["one value", "one of many values", "no numbers", "all missing"],
 )
 @pytest.mark.filterwarnings("ignore:rounds-tell-nothing")  # a column of one value tells nothing
-@pytest.mark.default_cases(2)
 def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, cells: list[Any]) -> None:
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     rows = pl.DataFrame({"x": cells})

@@ -135,6 +135,7 @@ def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(cou
         assert result.violated == caught, kind
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("lost", ["before the draw", "after the draw"])
 def test_a_killed_fit_goes_on_and_draws_the_limit_once(
     lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -178,6 +179,7 @@ def _once(own: Any, *, allowed: bool) -> Any:
     return release
 
 
+@pytest.mark.heavy
 def test_a_shuffle_of_rows_known_by_their_place_is_another_fit(tmp_path: Path) -> None:
     """Else a row could learn before the shuffle and choose the limit after it."""
     ledger = Ledger(budget=Budget(3.0, 1e-4))
@@ -203,6 +205,7 @@ def test_what_cannot_be_is_refused_with_the_number_that_would_do() -> None:
     assert f"30.0 % of the records for prediction sets, within the same charge: {plan.promise}" in said
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
     ledger = Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))
     fitted = estimator(ledger=ledger, calibration_share=0.6).fit(X[:N], Y[:N], public=PUBLIC)
@@ -210,6 +213,7 @@ def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
     assert fitted.facts().fitted.private_sets.epsilon < 0.5
 
 
+@pytest.mark.heavy
 def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
     how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
     rounds = estimator()._task(X[:N], Y[:N], **how)

@@ -291,7 +291,7 @@ class TestTheEstimator:
         again = model.set_params(target_range=(0, 1)).predict(ROWS[HELD])  # of a next fit
         assert again.max() > 1
 
-    @pytest.mark.default_cases(1)
+    @pytest.mark.heavy
     @pytest.mark.parametrize("wide", [(0, 40_000), (-20_000, 100)])
     def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide: tuple[float, float]) -> None:
         model = fitted(epsilon=4.0, target_range=wide)

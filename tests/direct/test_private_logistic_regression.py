@@ -337,6 +337,7 @@ class TestTheLedger:
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.reservations()) == 1
 
+    @pytest.mark.heavy
     def test_an_exhausted_ledger_refuses_before_anything_is_drawn(self, table):
         ledger = Ledger(budget=Budget(0.5, 1e-5))
         with pytest.raises(BudgetExhausted):

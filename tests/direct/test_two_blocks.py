@@ -113,7 +113,7 @@ def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map: Residu
     assert middle != pytest.approx(np.median(within), rel=0.05)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_plan_adds_bounded_vectors_at_its_price(feature_map: ResidualMap, n_classes: int) -> None:
     plan = plan_direct(feature_map, POOL, n_classes=n_classes, **HOW)

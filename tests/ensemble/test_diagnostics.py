@@ -117,6 +117,7 @@ def test_the_stability_of_a_mean_is_the_one_that_is_known() -> None:
     assert abs(found.mean - 2 * 0.3 * 0.7 / 50) < 5 * found.standard_error
 
 
+@pytest.mark.heavy
 def test_a_learner_without_probabilities_is_compared_by_its_votes() -> None:
     rng = np.random.default_rng(8)
     X = rng.normal(size=(100, 2))

@@ -147,6 +147,7 @@ def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
         copy.calibrate(X[CALIBRATION], Y[CALIBRATION])
 
 
+@pytest.mark.heavy
 def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
     X, y = make_classification(1_600, n_features=4, flip_y=0.1, random_state=2)
     clf = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=40, unsafe_noise_seed=1)

@@ -94,6 +94,7 @@ def test_a_name_of_any_kind_does_as_well_as_its_text(kind: str, way: Any) -> Non
     assert given[0].columns.tolist() == list(NAMES[kind])  # the owner's own frame stays as it was
 
 
+@pytest.mark.heavy
 def test_an_array_has_the_columns_that_pandas_numbers() -> None:
     private, public, new = map(pd.DataFrame, TABLES)
     clf = PrivateLogisticRegression(**PROMISED, n_records=120, unsafe_noise_seed=1)

@@ -45,6 +45,7 @@ def test_the_private_rows_are_let_go_of_after_fit() -> None:
     assert clf._kept.task.inputs.private.reveal().X is None
 
 
+@pytest.mark.heavy
 def test_the_direct_method_lets_go_of_them_too() -> None:
     clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=N)
     clf.fit(X.copy(), Y.copy(), public=PublicPool(POOL))

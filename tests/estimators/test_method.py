@@ -49,6 +49,7 @@ def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for(
         PrivateClassifier(method="dirct", **HOW).fit(X, Y, public=POOL)
 
 
+@pytest.mark.heavy
 def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

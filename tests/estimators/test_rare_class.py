@@ -77,6 +77,7 @@ def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with() -
         copy.set_params(decision_threshold="share", class_shares={"ja": 0.1}).predict(X)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_a_threshold_that_cannot_be_is_refused_before_a_charge(kind: Any, tmp_path: Any) -> None:
     with pytest.raises(InvalidParameter, match="declare class_shares"):

@@ -70,6 +70,7 @@ def test_a_figure_that_stands_twice_is_seen(honest: Files) -> None:
     assert set(failing(covered({**honest, "metadata.json": twice.encode()}))) == {"values"}
 
 
+@pytest.mark.heavy
 def test_a_version_and_an_onnx_comparison_are_said_to_be_the_packers_word(honest: Files) -> None:
     files = dict(honest)
     edited(files, "metadata.json", lambda tree: tree.update(version="7"))

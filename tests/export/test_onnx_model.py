@@ -44,7 +44,7 @@ def said_by(content: bytes, fed: dict[str, Any]) -> Any:
     return session.run(None, {name: x.astype("f4") if name in single else x for name, x in fed.items()})
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "model",
     [

@@ -149,6 +149,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     assert "not those of a hash partition" in " ".join(said.split())
 
 
+@pytest.mark.heavy
 def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: PrivateClassifier) -> None:
     facts = ordinary.facts()
     assert "exactly one teacher; checked" in render_text(facts)

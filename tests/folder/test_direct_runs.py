@@ -572,6 +572,7 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
     assert "[method] rounds and [method] clip are for the direct method" in said
 
 
+@pytest.mark.heavy
 def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]

@@ -19,6 +19,7 @@ SETS = {"data.n_records": 1_200, "data.calibration_share": 0.4, "budget.epsilon"
 NO_TEACHERS = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
 def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, by: str) -> None:
     dropped = {"teachers.count": 40} if by == "votes" else NO_TEACHERS

@@ -16,6 +16,7 @@ DIRECT: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
 def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, method: str) -> None:
     root = make_run(m=60, **{**(DIRECT if method == "direct" else {}), "data.unit": "patient_id"})

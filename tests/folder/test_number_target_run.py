@@ -154,12 +154,14 @@ def test_what_is_no_number_is_refused_in_one_line(tmp_path: Path, keys: dict[str
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.heavy
 def test_a_public_target_that_is_no_number_is_refused(tmp_path: Path) -> None:
     odd = TABLE[1_200:].with_columns(price=pl.Series(["much", *map(str, PRICE[1_201:])]))
     with pytest.raises(DataRefused, match="row 0 holds no finite number"):
         read_run(written(tmp_path / "run", evaluation=odd), begin=False)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("sold", [["no", "yes"], ["no", "12"], ["1e9", "-1e9"]])
 def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(tmp_path: Path, sold: list[str]) -> None:
     root = written(tmp_path / "run")

@@ -194,7 +194,7 @@ def test_what_cannot_be_declared_of_a_table_is_one_line(tmp_path: Path, wrong: d
         settings(tmp_path, **wrong)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 def test_the_same_cells_in_another_dialect_are_another_run(tmp_path: Path, method: str) -> None:
     """The texts are the same, and so is the fingerprint of the table; what they say is not."""

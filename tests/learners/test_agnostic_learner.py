@@ -41,6 +41,8 @@ from quorate.learners.transformed_learner import EmpiricalLearner
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 DRAWS = 4_000
 GRID = Thresholds(bits=2)

@@ -28,6 +28,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
 TWO, THREE = laws.thresholds(2), laws.thresholds(3)

@@ -40,6 +40,8 @@ from quorate.learners.amplification import (
 from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
 from quorate.learners.sub_sampling import bns15_claim_5_7, bns15_subsampling, subsampling
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 NEAR = 1e-7  # of a linear program's value
 
 

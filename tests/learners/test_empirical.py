@@ -17,6 +17,8 @@ from quorate.learners.amplification import Price, lwy25_lemma_2_13
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)
 

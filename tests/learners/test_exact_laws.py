@@ -28,6 +28,8 @@ from exact import (
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 SCORES = [-3, 0, -1, -1]
 FALSE_ALARM = 1e-6
 

@@ -16,6 +16,8 @@ from quorate.learners.concepts import FiniteClass, Interval, Intervals, PointFun
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 EPSILON = 1.0
 LAWS = {"exponential": exponential, "permute-and-flip": permute_and_flip}

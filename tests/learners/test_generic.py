@@ -19,6 +19,8 @@ from quorate.learners.sanitizers import BLR, MWEM, Tree
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 EPSILON = 1.0
 SIZE = 2  # synthetic points

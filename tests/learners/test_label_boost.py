@@ -50,6 +50,8 @@ from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 NEAR = 1e-7
 PARTING = ((0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1))  # see test_amplification

@@ -18,6 +18,8 @@ from quorate.learners.concepts import Intervals, Threshold, Thresholds
 from quorate.noise import OSNoise, SeededNoise
 from quorate.noise.table import exp_negative
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 BITS = 2
 EPSILON = 1.0

@@ -20,6 +20,8 @@ from quorate.learners.sub_sampling import bns15_claim_5_7, subsampling
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)
 

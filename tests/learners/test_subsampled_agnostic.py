@@ -14,6 +14,8 @@ from quorate.learners.agnostic.subsampled import SubsampledAgnostic, SubsampledP
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
 POINTS = np.array([[0], [1], [1], [2], [3]])

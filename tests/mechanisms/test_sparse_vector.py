@@ -79,7 +79,7 @@ def test_over_three_thousand_streams_a_tight_stage_never_loses_more_than_epsilon
     assert worst >= 0.999 * mechanism.stage_epsilon
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("paper", [btt18, lzcw21])
 def test_a_paper_stage_never_loses_more_than_epsilon_zero(exact, paper):
     noise = paper(20.0, 1e-2, 2, 10)

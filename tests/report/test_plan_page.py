@@ -75,6 +75,7 @@ def test_a_name_from_outside_is_no_markup(priced: Plan) -> None:
     assert "<img" not in plan_page(hostile)
 
 
+@pytest.mark.heavy
 def test_the_attacker_is_that_of_what_would_be_released(priced: Plan) -> None:
     """ε = 1 at δ = 1e-5 is a Gaussian of μ = 0.268; the curve of the release is that Gaussian's."""
     released, mu = priced.first.released(), 0.26805

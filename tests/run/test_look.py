@@ -44,6 +44,7 @@ def printed(found: CheckResult) -> str:
     return text.partition("LOOK")[2]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library: str) -> None:
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)
@@ -81,6 +82,7 @@ def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_pr
         pickle.dumps(asked)
 
 
+@pytest.mark.heavy
 def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(N, 3)), labels(N)

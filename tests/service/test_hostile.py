@@ -92,6 +92,7 @@ def test_the_application_is_what_its_document_says(serve: Serve) -> None:
         holds()
 
 
+@pytest.mark.heavy
 def test_every_status_of_the_document_has_an_example(serve: Serve) -> None:
     document = serve().http.get("/openapi.json").json()
     for path, operations in document["paths"].items():

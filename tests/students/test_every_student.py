@@ -183,7 +183,7 @@ def test_one_public_point_is_enough(student, mechanism):
     assert taught(student, released, X, ["no", "yes"]).predict(X).tolist() == ["yes"]
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @every_student
 def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, mechanism):
     if isinstance(student.estimator, KNeighborsClassifier):

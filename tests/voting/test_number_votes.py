@@ -113,12 +113,14 @@ def failing(how: str) -> Any:
     return Failing(how)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("how", ["raises", "nan", "text", "shape"])
 def test_a_teacher_without_a_number_is_the_middle_and_says_nothing(how: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert not np.any(sums(task(teacher=failing(how), n_teachers=3)))
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("value", [-1e9, 0.0, 25.0, 50.0, 100.0, 1e300])
 def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value: float) -> None:
     class Fixed(LinearRegression):
@@ -151,6 +153,7 @@ def epsilon_by_hand(mu: float, delta: float) -> float:
     return float(brentq(excess, 0, 100))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
     ledger = Ledger(budget=quorate.Budget(epsilon, 1e-5))
@@ -163,10 +166,12 @@ def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
     assert model.guarantee_.neighbours == "add, remove or replace one record"
 
 
+@pytest.mark.heavy
 def test_where_the_number_of_units_is_read_the_guarantee_is_for_replacing_one() -> None:
     assert fitted(n_records=None).guarantee_.neighbours == "replace one record"
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("teacher", [None, Ridge()], ids=["default", "Ridge"])
 def test_what_is_learned_predicts(teacher: Any) -> None:
     model = fitted(teacher=teacher, epsilon=60.0)
@@ -188,6 +193,7 @@ def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_o
 
 
 class TestGoingOn:
+    @pytest.mark.heavy
     def test_the_same_fit_on_the_same_ledger_is_charged_once_and_gives_the_same_model(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
         first, again = fitted(ledger=path), fitted(ledger=path)
@@ -219,6 +225,7 @@ class TestGoingOn:
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 
+    @pytest.mark.heavy
     def test_a_fit_that_was_never_charged_is_not_resumed_and_other_data_are_refused(self, tmp_path: Path) -> None:
         fitted(ledger=tmp_path / "ledger.db")
         with pytest.raises(PreconditionFailed, match="no fit of these settings"):
@@ -276,11 +283,13 @@ def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeyp
         fitted(ledger=Ledger(budget=quorate.Budget(1.0, 1e-5)))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("spoil", [lambda y: y[::-1] * 0, lambda y: y * np.nan])
 def test_no_private_cell_decides_on_a_refusal(spoil: Callable[[Any], Any]) -> None:
     estimator().fit(X, spoil(Y), public=PUBLIC)
 
 
+@pytest.mark.heavy
 def test_fewer_units_than_teachers_are_not_told_of() -> None:
     model = estimator().fit(X[:20], Y[:20], public=PUBLIC)
     assert model.n_teachers_ == fitted().n_teachers_ > 20
@@ -300,6 +309,7 @@ def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:
     assert "a number from 0 to 100" in page
 
 
+@pytest.mark.heavy
 def test_a_fit_by_the_other_method_leaves_nothing_of_the_first() -> None:
     model = fitted()
     model.set_params(method="auto").fit(X, Y, public=PUBLIC)

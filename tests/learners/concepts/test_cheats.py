@@ -11,6 +11,8 @@ from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 
 @dataclass(frozen=True)
 class InOrderOfArrival(Thresholds):

@@ -26,6 +26,8 @@ from quorate.learners.concepts import (
     sauer,
 )
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 
 @pytest.mark.default_cases(1)
 @worlds

@@ -20,6 +20,8 @@ from quorate.learners.concepts import (
 )
 from quorate.learners.concepts.boxes import BoxConcepts, weights_inside
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 bit = st.integers(0, 1)
 weight = st.integers(0, 5) | st.integers(2**50, 2**54)
 

@@ -15,6 +15,8 @@ from quorate.errors import InvalidParameter
 from quorate.learners import ExponentialLearner
 from quorate.learners.concepts import FiniteClass, Member
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 HARD = 777.0
 
 

@@ -22,6 +22,8 @@ from quorate.learners.concepts import (
 from quorate.learners.concepts.boxes import refuse_table
 from quorate.learners.concepts.weighing import unit_scores
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 
 @pytest.mark.heavy
 @worlds

@@ -11,6 +11,8 @@ from quorate.learners import concepts as room
 from quorate.learners.concepts import FiniteClass, Member
 from quorate.release.model_digest import described
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 
 def written(value):
     if isinstance(

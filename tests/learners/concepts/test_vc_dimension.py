@@ -23,6 +23,8 @@ from quorate.learners.concepts import (
     symmetric_difference_vc,
 )
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 
 def shattered(world):
     """The largest number of points that the class shatters, by looking at all sets of points and all concepts."""

@@ -14,6 +14,8 @@ from quorate.learners.sanitizers import BLR, XorQueries, theorem_size
 from quorate.learners.sanitizers.blr import multiset_scores, multisets
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 
 

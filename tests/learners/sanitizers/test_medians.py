@@ -23,6 +23,8 @@ from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 # --- every branch of the shipped code ----------------------------------------------------------------------------
 
 

@@ -17,6 +17,8 @@ from quorate.learners.sanitizers.mwem import multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)
 QUERIES = XorQueries.of(Thresholds(2))

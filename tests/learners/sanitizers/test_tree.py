@@ -16,6 +16,8 @@ from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, noi
 from quorate.learners.sanitizers.noisy_tree import as_monotone, quantile_points
 from quorate.noise import SeededNoise
 
+pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+
 QUIET = SeededNoise(0)  # where the noise is scripted
 
 

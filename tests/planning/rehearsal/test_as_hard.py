@@ -293,6 +293,7 @@ def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open() -> None:
     assert ranges[1:] == pytest.approx([2 * 2 * 0.03, 2 * 4 * 0.03])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("known", "share"), [(0.6, 0.3), (0.75, 0.5), (0.99, 0.8)])
 def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share: float) -> None:
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)

@@ -119,6 +119,7 @@ def test_a_plan_ranks_by_any_score_that_is_asked_for(rare: tuple[Any, Any], scor
     assert plan.tree()["rows"][0]["expected"]["accuracy"] > 0.8
 
 
+@pytest.mark.heavy
 def test_nothing_bought_is_said_before_it_is_paid(rare: tuple[Any, Any]) -> None:
     X, y = rare
     shuffled = np.random.default_rng(0).permutation(y)  # nothing tells the classes apart
