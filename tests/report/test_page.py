@@ -244,6 +244,7 @@ def test_every_language_has_the_same_words_and_fills_in_the_same_values(facts, l
     if language != "en":
         same = [key for key in words if words[key] == english[key] and key not in ("mechanisms", "audit", "auc")]
         assert same == []
+        assert set(page.of("h3")).isdisjoint(Page(render_html(facts)).of("h3"))
         assert "2,003" not in first
         assert ("61,1 %" in first, 'lang="en"' in text) == (True, True)
     with pytest.raises(InvalidParameter, match='language must be one of "en", "de", "fr"'):

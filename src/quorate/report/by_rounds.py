@@ -8,6 +8,7 @@ from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
 from quorate.report.html import Child, element, join, pairs, table
 from quorate.report.notation import percent
+from quorate.report.words import Language, subheading
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
@@ -38,7 +39,7 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     return "Contribution", words
 
 
-def spending(facts: Facts) -> tuple[Child, ...]:
+def spending(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return what the rounds cost, and the public facts that they were fixed by."""
     rounds, spent = _of(facts), facts.spending.of_run
     return (
@@ -60,7 +61,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             class_="wide",
         ),
         element("p", f"Released: {facts.guarantee.mechanism}.", class_="note"),
-        element("h3", "What the rounds were fixed by"),
+        subheading(language, "fixed by"),
         pairs(_settings(facts), class_="pairs small"),
     )
 

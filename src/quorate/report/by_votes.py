@@ -11,6 +11,7 @@ from quorate.report.findings import Choice
 from quorate.report.html import Child, element, join, table
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.spending import Part
+from quorate.report.words import Language
 
 CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")
 COUNTS_ANSWERS = True
@@ -44,8 +45,9 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     )
 
 
-def spending(facts: Facts) -> tuple[Child, ...]:
+def spending(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return where the budget went, by purpose."""
+    del language  # it has no heading of its own
     parts, spent = facts.spending.parts, facts.spending.of_run
     return (
         table(

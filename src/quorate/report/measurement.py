@@ -28,6 +28,7 @@ from quorate.report.sentences import (
     verdict,
 )
 from quorate.report.utility import OperatingPoint, Score, Utility
+from quorate.report.words import Language, subheading
 
 _NAME, _UNSCORED = 40, "There are no public labels to measure against."  # columns of a class name; without a score
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
@@ -37,7 +38,7 @@ NAME_COLUMNS = 80  #: what is shown of a class name
 PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
 
 
-def ranking(facts: Facts) -> tuple[Child, ...]:
+def ranking(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return two curves and a table of thresholds; nothing where the student was not scored, or has more classes."""
     student = facts.utility.student
     if student is None or student.ranking is None:
@@ -57,7 +58,7 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
     )
     chosen = "" if curves.positive else f", with the share of “{name}” declared in [data] class_shares"
     return (
-        element("h3", f"How “{name}” is found"),
+        subheading(language, "found", name=name),
         element(
             "div",
             _figure(
@@ -86,7 +87,7 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
     )
 
 
-def reliability(facts: Facts) -> tuple[Child, ...]:
+def reliability(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return a diagram of shares beside probabilities, and its figures as a table; nothing where there is none."""
     student = facts.utility.student
     said = reliable(student)
@@ -101,7 +102,7 @@ def reliability(facts: Facts) -> tuple[Child, ...]:
     )
     points = [(group.probability, group.share) for group in measured.groups]
     return (
-        element("h3", "How far probabilities mean what they say"),
+        subheading(language, "probabilities"),
         element("p", f"{said.capitalize()}.", class_="count"),
         element(
             "div", _figure(words, html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)), class_="curves"
@@ -199,7 +200,7 @@ def _cell(facts: Facts, c: int) -> Markup:
     )
 
 
-def utility(facts: Facts) -> tuple[Child, ...]:
+def utility(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
     """Return how good labels and student are, overall and per class."""
     measured = facts.utility
     rows = [
@@ -237,19 +238,19 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
-        *ranking(facts),
-        *reliability(facts),
-        *importances(facts),
+        *ranking(facts, language),
+        *reliability(facts, language),
+        *importances(facts, language),
     )
 
 
-def importances(facts: Facts) -> tuple[Child, ...]:
+def importances(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return which columns the model looks at most, with bars; nothing where that was not worked out."""
     listed = None if facts.fitted is None else facts.fitted.importances
     if not listed:
         return ()
     return (
-        element("h3", "Which columns the model looks at"),
+        subheading(language, "importances"),
         table(
             "How much probability moves to other classes, on average over public rows, where the entries of one column "
             "change places among them. Columns that say the same share what they are worth.",
@@ -279,11 +280,11 @@ def _always(facts: Facts) -> tuple[tuple[Child, ...], ...]:
     return ((*line, "—", percent(balanced(score)), f"{score.n_rows:,}"),)
 
 
-def sensitivity(facts: Facts) -> tuple[Child, ...]:
+def sensitivity(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
     """Return what other values of ε would have bought, and why the settings are what they are."""
     recipe, words = facts.setup.recipe, words_of(facts)
     why = (
-        (element("h3", "Why these settings"), element("ul", *(element("li", r) for r in recipe), class_="plain"))
+        (subheading(language, "settings"), element("ul", *(element("li", r) for r in recipe), class_="plain"))
         if recipe
         else ()
     )

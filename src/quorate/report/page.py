@@ -126,13 +126,13 @@ def _page(facts: Facts, owners: tuple[Child, ...], *, stamps: tuple[str, ...], l
     collection = facts.setup.data_collection
     parts: dict[str, tuple[Child, ...] | None] = {
         "summary": summary(facts, language),
-        "guarantee": (promises.at_a_glance(facts), *promises.guarantee(facts)),
+        "guarantee": (promises.at_a_glance(facts), *promises.guarantee(facts, language)),
         "composition": promises.unit_and_composition(facts),
-        "mechanisms": promises.mechanisms(facts),
+        "mechanisms": promises.mechanisms(facts, language),
         "implementation": promises.implementation(facts),
-        "utility": measurement.utility(facts),
+        "utility": measurement.utility(facts, language),
         "audit": measurement.audit(facts),
-        "sensitivity": measurement.sensitivity(facts),
+        "sensitivity": measurement.sensitivity(facts, language),
         "collection": None if collection is None else (element("p", collection),),
         "provenance": provenance(facts),
         "internal": owners or None,

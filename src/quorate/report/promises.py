@@ -13,6 +13,7 @@ from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten, shortened
 from quorate.report.of_numbers import target
+from quorate.report.words import Language, subheading
 from quorate.stored_names import place_of
 
 OUTCOMES = (
@@ -44,7 +45,7 @@ def at_a_glance(facts: Facts) -> Markup:
     )
 
 
-def guarantee(facts: Facts) -> tuple[Child, ...]:
+def guarantee(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
     """Return the sentence, its odds, and what it does not cover; for a seeded run, that nothing is promised."""
     if facts.seeded:
         return (
@@ -57,15 +58,15 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
         *((element("p", f"{one_row.capitalize()}.", class_="odds"),) if one_row else ()),
         element("p", sentences.promise(facts), class_="promise"),
         element("p", sentences.odds(facts), class_="odds"),
-        *_attacker(facts),
-        element("h3", "What it does not protect"),
+        *_attacker(facts, language),
+        subheading(language, "not protected"),
         missing,
-        element("h3", "For a reviewer"),
+        subheading(language, "reviewer"),
         element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
     )
 
 
-def _attacker(facts: Facts) -> tuple[Child, ...]:
+def _attacker(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return the trade-off curve with its words; nothing where an earlier version wrote the facts."""
     words = sentences.attacker(facts)
     if words is None or facts.attacker is None:
@@ -73,7 +74,7 @@ def _attacker(facts: Facts) -> tuple[Child, ...]:
     said, shows = words
     picture = html.trade_off(f"{said} {shows}", facts.attacker)
     caption = element("div", element("p", said), element("p", shows, class_="note"))
-    return (element("h3", "The best attack on this run"), element("figure", picture, caption, class_="attacker"))
+    return (subheading(language, "best attack"), element("figure", picture, caption, class_="attacker"))
 
 
 def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
@@ -143,7 +144,7 @@ def _big(name: str, figure: str, note: str) -> Markup:
     )
 
 
-def mechanisms(facts: Facts) -> tuple[Child, ...]:
+def mechanisms(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
     """Return where the budget went, by purpose."""
     parts = facts.spending.parts
     if not parts:
@@ -151,7 +152,7 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
     said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
     return (
         html.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
-        *words_of(facts).spending(facts),
+        *words_of(facts).spending(facts, language),
     )
 
 

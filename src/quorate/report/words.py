@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, get_args
 
+from quorate.report.html import Markup, element
+
 Language: TypeAlias = Literal["en", "de", "fr"]
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 #: What the public report is called in each.
@@ -33,6 +35,14 @@ _ENGLISH = {
     "collection": "Data collection",
     "provenance": "Trust model, provenance",
     "internal": "For the owner alone",
+    "not protected": "What it does not protect",
+    "reviewer": "For a reviewer",
+    "best attack": "The best attack on this run",
+    "fixed by": "What the rounds were fixed by",
+    "found": "How “{name}” is found",
+    "probabilities": "How far probabilities mean what they say",
+    "importances": "Which columns the model looks at",
+    "settings": "Why these settings",
     # who is protected
     "who": "Who is protected",
     "who unit": "Every {unit}, with all rows of that {unit} together.",
@@ -122,6 +132,14 @@ _GERMAN = {
     "collection": "Erhebung der Daten",
     "provenance": "Vertrauensmodell, Herkunft",
     "internal": "Nur für den Eigentümer der Daten",
+    "not protected": "Was sie nicht schützt",
+    "reviewer": "Für die Prüfung",
+    "best attack": "Der beste Angriff auf diesen Lauf",
+    "fixed by": "Wodurch die Runden festgelegt wurden",
+    "found": "Wie „{name}“ gefunden wird",
+    "probabilities": "Wie weit Wahrscheinlichkeiten stimmen",
+    "importances": "Auf welche Spalten das Modell achtet",
+    "settings": "Warum diese Einstellungen",
     "who": "Wer geschützt ist",
     "who unit": "Jede Einheit „{unit}“, mit allen ihren Zeilen zusammen.",
     "who record": "Jeder Datensatz: eine Zeile der Tabelle. Hat eine Person mehrere Zeilen, so ist jede Zeile für sich "
@@ -171,7 +189,7 @@ _GERMAN = {
     "bezahlt hat.",
     "not": "Das heißt nicht, dass sich über eine Person nichts folgern lässt. Was für viele gilt, soll gelernt werden, "
     "und lässt sich von allen sagen.",
-    "caveats": "Einschränkungen der Garantie: {n}. Sie stehen unter „{heading}“, „What it does not protect“.",
+    "caveats": "Einschränkungen der Garantie: {n}. Sie stehen unter „{heading}“, „Was sie nicht schützt“.",
     "checks": "Nicht bestandene Prüfungen: {n}. Die Garantie gilt womöglich nicht; siehe „{heading}“.",
     "attacked": "Ein Audit widerspricht der Garantie: Sie gilt nicht. Siehe „{heading}“.",
     "figures": "In Zahlen: ε ≤ {epsilon}, δ ≤ {delta}.",
@@ -211,6 +229,14 @@ _FRENCH = {
     "collection": "Collecte des données",
     "provenance": "Modèle de confiance, provenance",
     "internal": "Pour le détenteur des données seul",
+    "not protected": "Ce qu'elle ne protège pas",
+    "reviewer": "Pour l'examen",
+    "best attack": "La meilleure attaque contre cette exécution",
+    "fixed by": "Ce qui a fixé les tours",
+    "found": "Comment « {name} » est reconnue",
+    "probabilities": "À quel point les probabilités sont justes",
+    "importances": "Les colonnes que le modèle regarde",
+    "settings": "Pourquoi ces réglages",
     "who": "Qui est protégé",
     "who unit": "Chaque unité « {unit} », avec toutes ses lignes ensemble.",
     "who record": "Chaque enregistrement : une ligne de la table. Si une personne a plusieurs lignes, chaque ligne est "
@@ -258,7 +284,7 @@ _FRENCH = {
     "tick ledger": "Cela vaut pour tout ce qui est communiqué, avec tout ce que le même registre a payé auparavant.",
     "not": "Cela ne dit pas qu'on ne peut rien conclure d'une personne. Ce qui vaut pour beaucoup est appris à "
     "dessein, et peut se dire de chacun.",
-    "caveats": "Limites de la garantie : {n}. Elles sont sous « {heading} », « What it does not protect ».",
+    "caveats": "Limites de la garantie : {n}. Elles sont sous « {heading} », « Ce qu'elle ne protège pas ».",
     "checks": "Contrôles échoués : {n}. La garantie peut ne pas valoir ; voir « {heading} ».",
     "attacked": "Un audit contredit la garantie : elle ne vaut pas. Voir « {heading} ».",
     "figures": "En chiffres : ε ≤ {epsilon}, δ ≤ {delta}.",
@@ -317,3 +343,8 @@ def figure(written: str, language: Language) -> str:
 def unit_in(unit: str, language: Language) -> str:
     """Return the word for a unit: the owner's own, or that of a language for those that quorate names."""
     return _UNITS[unit][language] if unit in _UNITS else unit
+
+
+def subheading(language: Language, key: str, **values: str) -> Markup:
+    """Return a heading within a section, whose text is in English."""
+    return element("h3", WORDS[language][key].format(**values), lang=None if language == "en" else language)
