@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.types import IntArray, WordArray
+from quorate.types import IntArray, Secret, WordArray, derive
 
 DIGEST_BYTES = 16
 AT_ONCE = 1 << 16  # rows of which there are objects at the same time
@@ -132,3 +133,15 @@ def order_of(*columns: NDArray[np.uint64] | IntArray) -> IntArray:
     rows = order[tied]
     order[tied] = rows[np.lexsort([column[rows] for column in reversed(columns)])]
     return order
+
+
+def order_of_rows(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
+    """Return a keyed hash of rows in their order, by their digests and codes.
+
+    A fingerprint does not see a shuffle. Where a unit is known by its place a shuffle gives each row another one, and
+    what goes on must never see a row in two teachers, or among those that learn and those that are held out.
+    """
+    hashed = blake2b(key=derive(key, "order"), digest_size=16)
+    hashed.update(digests.array.tobytes())
+    hashed.update(np.asarray(codes, dtype=np.int64).tobytes())
+    return hashed.hexdigest()

@@ -45,7 +45,6 @@ def ranking(facts: Facts, language: Language) -> tuple[Child, ...]:
         return ()
     curves = student.ranking
     name = shortened(visible(facts.setup.classes[curves.positive]), _NAME)
-    share = percent(curves.share)
     curve = curves.curve
     roc = (
         f"ROC curve: of the rows that are “{name}”, the share that is flagged (upwards), by the share of the other "
@@ -76,8 +75,8 @@ def ranking(facts: Facts, language: Language) -> tuple[Child, ...]:
             class_="curves",
         ),
         table(
-            f"What each threshold does: a row is flagged as “{name}” from that probability on. {share} of these rows "
-            f"are. [student] decision_threshold takes such a number{chosen}.",
+            f"What each threshold does: a row is flagged as “{name}” from that probability on. "
+            f"{percent(curves.share)} of these rows are. [student] decision_threshold takes such a number{chosen}.",
             ("Threshold", "#Flagged", "#Precision", "#Recall", "#False alarms"),
             (
                 *(_row(f"{point.threshold:.3g}", point) for point in curves.thresholds),

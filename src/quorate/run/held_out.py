@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from math import ceil, sqrt
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ import numpy as np
 from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
-from quorate.data.digests import PackedDigests
+from quorate.data.digests import PackedDigests, order_of_rows
 from quorate.data.unit_keys import one_row_of_each
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have
@@ -35,7 +34,7 @@ from quorate.report import Part
 from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent
 from quorate.students.prediction_sets import FAILURE, CoveragePromise
-from quorate.types import BoolArray, IntArray, Secret, derive
+from quorate.types import BoolArray, IntArray, Secret
 
 MOST_SLACK: Final = 0.05  #: below the coverage: with more, sets promise too little to be worth the units held out
 _MOST_UNITS = 1 << 40  # that a refusal may ask for
@@ -242,24 +241,12 @@ class HeldOut:
         held = held_out_rows(unit_keys, plan.share, key).reveal()
         counted = np.zeros(len(codes), dtype=bool)
         counted[one_row_of_each(unit_keys, key)] = True
-        order = "" if digests is None else _order_of(digests, codes, key)
+        order = "" if digests is None else order_of_rows(digests, codes, key)
         return cls(plan, Secret(held), Secret(np.where(held & counted, codes, -1)), order)
 
     def without_rows(self) -> HeldOut:
         """The same once the private rows are no longer needed."""
         return HeldOut(self.plan, Secret(np.empty(0, dtype=bool)), Secret(np.empty(0, dtype=np.int64)), self.order)
-
-
-def _order_of(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
-    """Return a keyed hash of the rows in their order.
-
-    A fingerprint does not see a shuffle. By place a shuffle would move units between what learns and what is held out,
-    and a charge that goes on must never see one in both.
-    """
-    hashed = blake2b(key=derive(key, "order"), digest_size=16)
-    hashed.update(digests.array.tobytes())
-    hashed.update(np.asarray(codes, dtype=np.int64).tobytes())
-    return hashed.hexdigest()
 
 
 def refuse_without_probabilities(learner: Any) -> None:

@@ -30,6 +30,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count
 from quorate.data import PrivateRecords, public_digest, row_digests, take
+from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import kind, n_rows
 from quorate.data.target_range import TargetRange
@@ -87,7 +88,8 @@ class NumberTask:
     """Everything that the votes are made from: public facts, and rows that are kept secret.
 
     `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
-    rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is.
+    rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is. `order`:
+    a keyed hash of the order of rows whose units are known by their places.
     """
 
     schema: Schema = field(repr=False)
@@ -108,6 +110,7 @@ class NumberTask:
     epsilon: float
     delta: float
     fingerprint: str = field(repr=False)
+    order: str = field(repr=False)
     key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
     why: tuple[str, ...]
@@ -172,7 +175,8 @@ class NumberTask:
         """
         teacher = described(getattr(self.teacher, "estimator", self.teacher))
         made_from = (
-            self.fingerprint, self.unit, self.grouped, self.n_was_read, self.public_digest, self.target_range.ends,
+            self.fingerprint, self.order, self.unit, self.grouped, self.n_was_read, self.n_units, self.epsilon,
+            self.delta, self.public_digest, self.target_range.ends,
             self.n_teachers, self.n_queries, repr(self.mechanism), teacher,
         )  # fmt: skip
         key = f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
@@ -250,6 +254,7 @@ def prepare_numbers(
         epsilon=config.epsilon,
         delta=config.delta,
         fingerprint=table.fingerprint(digests, places, slots, fingerprint_key),
+        order="" if groups is not None else order_of_rows(digests, places, fingerprint_key),
         key=fingerprint_key if key is None else key,
         noise=noise,
         n_jobs=config.n_jobs,

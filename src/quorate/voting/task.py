@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from importlib.metadata import version
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
-from quorate.data.digests import pack
+from quorate.data.digests import order_of_rows, pack
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
@@ -259,18 +258,9 @@ class Task:
 
     @cached_property
     def order(self) -> str:
-        """Keyed hash of the rows in their order, where a slot is a position; nothing where units have ids.
-
-        The fingerprint does not see a shuffle. By position a shuffle gives every row another slot, so teachers trained
-        before and after one must never stand in one ensemble: a row could then be in two of them.
-        """
-        if not self.by_position:
-            return ""
+        """Keyed hash of the rows in their order, where a slot is a position; nothing where units have ids."""
         private = self.inputs.private.reveal()
-        hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
-        hashed.update(pack(private.digests).array.tobytes())
-        hashed.update(private.codes.tobytes())
-        return hashed.hexdigest()
+        return order_of_rows(pack(private.digests), private.codes, self.key) if self.by_position else ""
 
     @property
     def event(self) -> Event:
