@@ -167,6 +167,7 @@ def plan_sets(
     of the run. `composition`: what its ledger adds up. Raises InvalidParameter if one is out of range, the number of
     units is not declared, or they are too few for the sets to promise enough, with the number that would do.
     """
+    coverage = real("coverage", coverage, above=0, below=1)
     if share is None:
         return None
     share = real("calibration_share", share, above=0, below=1)
@@ -179,7 +180,7 @@ def plan_sets(
     if composition == "zcdp":  # where a choice at ε costs ε²/2 at most, and the whole what (ε, δ) is worth
         spent = min(spent, sqrt(2 * float_down(largest_rho(spent, delta), EPSILON_DIGITS)) * (1 - 2.0**-40))
     with naming({"share": named("coverage")}):
-        mechanism = PrivateQuantile(epsilon=spent, share=real("share", coverage, above=0, below=1))
+        mechanism = PrivateQuantile(epsilon=spent, share=coverage)
     slack = _slack(mechanism, n_records, share)
     if slack is None or slack > MOST_SLACK:
         raise InvalidParameter(_too_few(mechanism, n_records, share, slack, unit))

@@ -29,14 +29,6 @@ def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> 
     Raises InvalidParameter as :func:`~quorate.run.held_out.plan_sets`; or if a pool is drawn, or the student has no
     probabilities.
     """
-    if config.calibration_share is None:
-        return facts, None
-    if config.schema is not None:
-        raise InvalidParameter(
-            f"{named('calibration_share')} of a run by votes needs public rows, and here a pool is drawn; leave it "
-            "out, or take the direct method"
-        )
-    refuse_without_probabilities(student.learner)
     plan = plan_sets(
         config.calibration_share,
         config.coverage,
@@ -45,7 +37,14 @@ def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> 
         composition=config.composition,
         unit=facts.unit,
     )
-    assert plan is not None  # noqa: S101 - a share was asked for
+    if plan is None:
+        return facts, None
+    if config.schema is not None:
+        raise InvalidParameter(
+            f"{named('calibration_share')} of a run by votes needs public rows, and here a pool is drawn; leave it "
+            "out, or take the direct method"
+        )
+    refuse_without_probabilities(student.learner)
     rows = None if facts.n_rows is None else max(1, round(facts.n_rows * (1 - plan.share)))
     return replace(facts, n_records=plan.n_learning, n_rows=rows), replace(plan, n_rows=facts.n_rows)
 
