@@ -135,11 +135,15 @@ def matches_priors(wish: Any, teacher: Any, *, n_classes: int) -> bool:
     return matching
 
 
-def queries_asked_for(wish: Any, n_public: int) -> int | None:
-    """How many of so many distinct points are asked; None where the recipe is to choose."""
+def queries_asked_for(wish: Any, n_public: int, *, strategies: bool = True) -> int | None:
+    """How many of so many distinct points are asked; None where the recipe is to choose.
+
+    `strategies`: whether one may be given in place of a number.
+    """
     if wish in ("auto", "all"):
         return None if wish == "auto" else n_public
-    n_queries = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
+    hint = 'A number, "all", "auto", or a strategy such as Margin(300)' if strategies else 'A number, "all" or "auto"'
+    n_queries = count("queries", wish, at_least=1, hint=hint)
     if n_queries > n_public:
         raise InvalidParameter(
             f"{named('queries', n_queries)} but the pool has {n_public:,} distinct points; ask at most that many",

@@ -51,6 +51,7 @@ from quorate.run.schema import POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.types import IntArray, Secret, derive
+from quorate.voting.config import queries_asked_for
 from quorate.voting.coordinates import PoolForVotes
 from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
 from quorate.voting.scope import HELD_IS_STATED, scope_about
@@ -287,7 +288,7 @@ def _planned(
         delta=config.delta,
         unit=unit,
     )
-    n_queries = _queries(config.queries, facts.n_public)
+    n_queries = queries_asked_for(config.queries, facts.n_public, strategies=False) or min(facts.n_public, QUERY_CAP)
     coordinates = _coordinates(pool, mu_of_gaussian(config.epsilon, config.delta) * n_units)
     dimension = float(coordinates.effects.sum())
     n_teachers, size = _teachers(config, facts, dimension, grouped=grouped)
@@ -331,19 +332,6 @@ def _teacher(config: NumberConfig, *, penalty: float) -> TinyRegressor | Regress
     teacher = RegressorTeacher(estimator, config.target_range, GRID)
     _ = teacher.copies  # which refuses
     return teacher
-
-
-def _queries(wish: Any, n_public: int) -> int:
-    if wish in ("auto", "all"):
-        return min(n_public, QUERY_CAP) if wish == "auto" else n_public
-    n_queries = count("queries", wish, at_least=1, hint='A number, "all" or "auto"')
-    if n_queries > n_public:
-        raise InvalidParameter(
-            f"{named('queries', n_queries)} but the pool has {n_public:,} distinct points; ask at most that many",
-            parameter="queries",
-            got=n_queries,
-        )
-    return n_queries
 
 
 def _teachers(config: NumberConfig, facts: PublicFacts, dimension: float, *, grouped: bool) -> tuple[int, str]:
