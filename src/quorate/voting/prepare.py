@@ -61,7 +61,7 @@ from quorate.voting.recipe_notes import (
     with_requests_told,
     with_strategy_told,
 )
-from quorate.voting.sets import facts_with_sets, held_out
+from quorate.voting.sets import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -112,6 +112,7 @@ def prepare(
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
+    refuse_counted_shards(sets, partition)
     on_pool = partial(_on_pool, config, args, facts, recipe)
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
@@ -144,7 +145,7 @@ def prepare(
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
         seen=on_pool,
-        held=held_out(sets, inputs, key, partition),
+        sets=sets,
     )
 
 
