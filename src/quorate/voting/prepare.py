@@ -42,7 +42,7 @@ from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
 from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
@@ -93,10 +93,12 @@ def prepare(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     terms: LedgerTerms | None = None,
+    watch: Watch | None = None,
 ) -> Task:
     """Check everything that can be wrong before any private row is used, and fill in what was left open.
 
-    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one.
+    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one. `watch`: of the pass over the
+    private rows, ``watch(stage, done, total)``.
 
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
@@ -105,7 +107,7 @@ def prepare(
     grouped = groups is not None
     images = directions_of_images(public)
     args = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
-    inputs = _inputs(config, args, X, y, public=public, groups=groups)
+    inputs = _inputs(config, args, X, y, public=public, groups=groups, watch=watch)
     views = _tried(config, args, inputs, _views(config, args, inputs, images))
     facts, sets = facts_with_sets(config, _public_facts(config, args, inputs, views, grouped=grouped), args.student)
     pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
@@ -208,17 +210,16 @@ def _in_coordinates(
     return args, views, with_directions_told(recipe, views)
 
 
-def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
+def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, **sides: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
     if config.schema is not None:
-        return declared_inputs(config, X, y, teacher=args.teacher, public=public, groups=groups)
+        return declared_inputs(config, X, y, teacher=args.teacher, **sides)
     refuse_of_drawn_pools(config)
     return check_inputs(
         X,
         y,
-        public=public,
+        **sides,
         classes=config.classes,
-        groups=groups,
         **config.names,
         labels_only=config.labels_only,
         words_as_written=config.words_as_written,
