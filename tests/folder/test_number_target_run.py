@@ -141,8 +141,11 @@ def test_it_leaves_as_a_package_and_as_onnx_and_is_audited(run: Path, tmp_path: 
         ({"classes": '["no", "yes"]'}, "[data] classes is for classes"),
         ({"label": '"price"'}, "[data] label is for classes"),
         ({"calibration": '"public.csv"'}, "[data] calibration is for classes"),
-        ({"more": '[method]\nby = "votes"'}, "[data] target is a number"),
-        ({"more": "[mechanism]\nonline_answers = 50"}, "[mechanism] online_answers is for votes of teachers"),
+        ({"more": '[method]\nby = "votes"\nrounds = 9'}, "[method] rounds is for the direct method"),
+        ({"more": '[method]\nby = "direct"\n[teachers]\ncount = 50'}, "[teachers] count is for votes of teachers"),
+        ({"more": "[mechanism]\nonline_answers = 50"}, "[mechanism] online_answers is for votes for classes"),
+        ({"more": '[method]\nby = "votes"\n[run]\nmemory = 1'}, "[run] memory is for votes for classes"),
+        ({"public": None, "more": '[method]\nby = "votes"\n[schema]\na = [0, 1]'}, "[data] public is required"),
         ({"more": "[student]\ndecision_threshold = 0.2"}, "decision_threshold"),
     ],
 )

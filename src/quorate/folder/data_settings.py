@@ -113,8 +113,7 @@ class DataSettings:
     )  # fmt: skip
     target: str | None = setting(
         string,
-        "in place of `label` and `classes`: the column of a [number](../how-to/predict-a-number.md) to predict, by the "
-        "direct method",
+        "in place of `label` and `classes`: the column of a [number](../how-to/predict-a-number.md) to predict",
         default=None, example="price",
     )  # fmt: skip
     range: TargetRange | None = setting(
@@ -400,6 +399,16 @@ def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
             parameter=others[0],
         )
     return {"label": given["target"], "classes": ()}
+
+
+def without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
+    """Leave the columns out of all tables that the schema drops."""
+    if not document.get("schema"):
+        return data
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in data.drop]
+    return replace(data, drop=(*data.drop, *dropped))
 
 
 def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
