@@ -20,6 +20,8 @@ from quorate.folder.methods import ask, audit, check, internal_facts, read_run
 from quorate.folder.settings import read_settings
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMean
+from quorate.service.open_run import opened
+from quorate.service.settings import ServiceSettings
 
 VOTES = '[method]\nby = "votes"'
 CLOSE: dict[str, Any] = {"range": "[100, 300]"}
@@ -154,6 +156,52 @@ def test_no_private_cell_changes_what_is_said_or_asked(tmp_path: Path) -> None:
         facts = facts_of(root)
         said[-1] += (facts.setup, facts.answers, facts.spending, facts.guarantee)
     assert said[0] == said[1] == said[2]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
+def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: str) -> None:
+    root = written(tmp_path / "run", more=method, evaluation=TABLE[1_400:], calibration='"calibration.csv"', **CLOSE)
+    beyond = TABLE[1_200:1_300].with_columns(price=pl.Series(np.where(np.arange(100) == 7, 900.0, PRICE[1_200:1_300])))
+    beyond.write_csv(root / "calibration.csv")
+    promise = "the truth is in 90 % of sets, for rows drawn as the 100"
+    assert promise in " ".join(check(read_run(root, begin=False)).text().split())
+    code, said = typed("run", root)
+    assert code == 0, said
+    assert "intervals of 90 % end" in " ".join(said.split())
+    assert "intervals of 90 % end" in " ".join((root / "public" / "model_card.md").read_text().split()).lower()
+    model, held = quorate.load(root), TABLE[1_300:].drop("price")
+    off = np.sort(np.abs(beyond["price"].to_numpy() - model.predict(beyond.drop("price"))))
+    low, high = model.predict_interval(held).T
+    assert np.allclose(high - model.predict(held), off[90])  # rank ⌈.9 · 101⌉, of a target that is not cut off, too
+    assert np.mean((low <= PRICE[1_300:]) & (PRICE[1_300:] <= high)) > 0.78
+    assert model.coverage_promise().n_rows == 100
+    held.write_csv(tmp_path / "held.csv")
+    out, more = tmp_path / "out.csv", ("--coverage", "0.9", "--json")
+    code, said = typed("predict", root, tmp_path / "held.csv", "--out", out, *more)
+    assert code == 0, said
+    assert json.loads(said)["intervals"]["n_rows"] == 100
+    table = pl.read_csv(out)
+    assert table.columns == ["prediction", "lower", "upper"]
+    assert np.allclose(table["lower"], low)
+    code, said = typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "more.csv", "--coverage", "0.999")
+    assert (code, said.count("QUO-")) == (2, 1)
+    (root / "calibration.csv").write_text("\n".join((root / "calibration.csv").read_text().splitlines()[:9]))
+    with pytest.raises(InvalidParameter, match=r"\[data\] calibration got 8 rows"):
+        read_run(root, begin=False)
+
+
+@pytest.mark.heavy
+def test_intervals_without_public_targets_are_refused_in_one_line(run: Path, tmp_path: Path) -> None:
+    FRAME[:5].write_csv(tmp_path / "rows.csv")
+    code, said = typed("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9")
+    assert code == 4
+    assert "intervals need public rows with targets; first: name a table of them as [data] calibration" in said
+    assert not (tmp_path / "out.csv").exists()
+    with pytest.raises(PreconditionFailed, match="intervals need public rows"):
+        quorate.load(run).predict_interval(FRAME)
+    with pytest.raises(PreconditionFailed, match="classes alone are served"), opened(run, ServiceSettings()):
+        pass
 
 
 @pytest.mark.heavy

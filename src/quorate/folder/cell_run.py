@@ -5,13 +5,14 @@ A row that cannot be used is left out without a word, and no message of such a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from quorate.accounting.figures import several
 from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels
@@ -19,9 +20,10 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.formats import Table
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
+from quorate.data.target_range import finite_numbers
 from quorate.direct.task import left_out
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.findings import Finding
+from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
@@ -44,6 +46,7 @@ from quorate.run.look_by_cells import look_by_cells
 from quorate.run.progress import PARTS
 from quorate.run.remarks import remarks
 from quorate.run.scores import score_numbers
+from quorate.students.prediction_sets import COVERAGE, FEWEST, Calibration, Limits, promised
 from quorate.students.temperature import require_rows
 from quorate.types import Secret, Watch
 
@@ -96,6 +99,23 @@ class CellRun(PreparedRun):
         if (held := self.task.target_range) is not None:
             return score_numbers(held.clipped(model.predict(self.evaluation.X)), self.evaluation.truth)
         return self.score(model, self.evaluation.X, self.evaluation.truth)
+
+    def calibration_notes(self) -> Iterator[Finding]:
+        """Yield what prediction sets, or intervals of a number, will promise."""
+        if self.task.target_range is None:
+            yield from PreparedRun.calibration_notes(self)
+        elif self.calibration is not None:
+            yield note("prediction-sets", f"[data] calibration: {promised(len(self.calibration.truth))}")
+
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
+        """Return the model as it is calibrated; of a number how far off it is, with the model as it is."""
+        held = self.task.target_range
+        if held is None:
+            return PreparedRun.calibrated(self, model, tell)
+        rows = self.rows_to_calibrate(tell)
+        if rows is None:
+            return model, None
+        return model, Limits.of(np.abs(rows.truth - held.clipped(model.predict(rows.X))), unit=held.width)
 
     def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
         """Return them, unless private rows are among them, which its owner alone is told."""
@@ -167,7 +187,15 @@ def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
         )
     name_of_column = f"{source.name}, column {data.label!r}"
     if task.target_range is not None:
-        return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
+        if key == "evaluation":
+            return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
+        targets = finite_numbers(table.y, name=name_of_column)
+        if len(targets) < FEWEST:
+            raise InvalidParameter(
+                f"{name} got {several(len(targets), 'row')}, and intervals of {100 * COVERAGE:g} % need at least "
+                f"{FEWEST}; give more rows, or leave it out"
+            )
+        return Evaluation(task.schema.kinds(rows), targets)
     codes = encode_labels(table.y, task.classes, name=name_of_column)
     if key == "calibration":
         require_rows(len(codes), name=name)

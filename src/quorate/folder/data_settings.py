@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quorate.data.target_range import TargetRange
 
 _OF_CLASSES = (  # keys that a number has no use for
-    "label", "classes", "class_shares", "score", "calibration", "calibration_share", "coverage",
+    "label", "classes", "class_shares", "score", "calibration_share", "coverage",
 )  # fmt: skip
 
 
@@ -154,7 +154,8 @@ class DataSettings:
         string,
         "other public rows with labels, 100 or more: the scores of the published model are divided by the "
         "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, and "
-        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too",
+        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too. "
+        "With `target`: rows with targets, nine or more, for [intervals](../how-to/prediction-sets.md#a-number)",
         default=None, example="calibration.csv",
     )  # fmt: skip
     calibration_share: float | None = setting(

@@ -200,8 +200,9 @@ def settings_of(root: Path) -> Settings:
         other = getattr(data, key)
         if data.calibration is not None and other is not None and same_source(data.calibration, other):
             raise InvalidParameter(
-                f"[data] calibration is the file of [data] {key}, and a temperature is fitted on rows that are in "
-                f"neither: split them in two, or leave calibration out"
+                f"[data] calibration is the file of [data] {key}, and "
+                f"{'intervals are read off' if data.range is not None else 'a temperature is fitted on'} rows that are "
+                f"in neither: split them in two, or leave calibration out"
             )
     return settings
 
