@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from quorate.accounting.figures import plural, several
+from quorate.accounting.figures import several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
@@ -28,7 +28,7 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named, naming
+from quorate.errors import InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
@@ -47,6 +47,7 @@ from quorate.voting.config import RunConfig, check_declared_rows, matches_priors
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
     refuse_plain_student,
+    refuse_too_many_teachers,
     says_one_class,
     try_strategy,
     try_student,
@@ -61,7 +62,7 @@ from quorate.voting.recipe_notes import (
     with_requests_told,
     with_strategy_told,
 )
-from quorate.voting.sets import facts_with_sets, held_out
+from quorate.voting.sets import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -114,6 +115,7 @@ def prepare(
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
+    refuse_counted_shards(sets, partition)
     on_pool = partial(_on_pool, config, args, facts, recipe)
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
@@ -146,7 +148,7 @@ def prepare(
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
         seen=on_pool,
-        held=held_out(sets, inputs, key, partition),
+        sets=sets,
     )
 
 
@@ -238,7 +240,7 @@ def _recipe(
     recipe = _with_tried_student(config, args, recipe, inputs, views)
     partition = _partition(config, recipe, facts, grouped=grouped)
     if partition != "unit":
-        _refuse_too_many_teachers(recipe, inputs, config.n_records, facts)
+        refuse_too_many_teachers(recipe.n_teachers, inputs, config.n_records, facts.unit)
     recipe = _with_shards_looked_at(
         config, recipe if facts.tiny else with_directions_told(recipe, views), inputs, views, facts
     )
@@ -422,20 +424,6 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     return replace(
         recipe, considered=(*recipe.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
     )
-
-
-def _refuse_too_many_teachers(recipe: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
-    if recipe.n_teachers > count_units(inputs.private.reveal().unit_keys):
-        unit, said = facts.unit, ""
-        auto = named("n_teachers", "auto")
-        remedy = f"Take {auto}, which reads the number of {plural(unit)}, or far fewer teachers"
-        if declared is not None:  # and larger than the number there is, which is not told
-            said = f", for which {named('n_records', declared)} was declared"
-            remedy = f"Declare the true number of {plural(unit)}, and take {auto}"
-        raise DataRefused(
-            f"too many teachers: {named('n_teachers', recipe.n_teachers)} is more than there are {plural(unit)} in "
-            f"the private table{said}, so some could only abstain. {remedy}"
-        )
 
 
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
