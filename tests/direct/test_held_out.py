@@ -86,6 +86,7 @@ def test_parallel_events_cost_what_the_dearest_does_and_are_read_back() -> None:
     assert epsilon(event, 0.0) == epsilon(few, 0.0)
     assert from_json(event.to_json()) == event
     assert epsilon(Repeated(event, 2), 1e-6) >= epsilon(Repeated(few, 2), 1e-6)
+    assert epsilon(Parallel(()), 0.0) == delta(Parallel(()), 0.5) == 0
 
 
 def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side() -> None:

@@ -89,8 +89,8 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
     (4.77, 'optimal composition')
     """
     delta = real("delta", delta, at_least=0, below=1)
-    if isinstance(event, Parallel) and event.events:
-        return max(explain(member, delta) for member in event.events)
+    if isinstance(event, Parallel):
+        return max((explain(member, delta) for member in event.events), default=(0.0, "nothing"))
     composition = collect(event)
     on_curve = _explain(composition, delta, exact=composition.grid_distance == 0)
     if composition.grid_distance == 0:
@@ -153,8 +153,8 @@ def delta(event: Event, epsilon: float) -> float:
     '0.126937'
     """
     epsilon = real("epsilon", epsilon, at_least=0)
-    if isinstance(event, Parallel) and event.events:
-        return max(delta(member, epsilon) for member in event.events)
+    if isinstance(event, Parallel):
+        return max((delta(member, epsilon) for member in event.events), default=0.0)
     composition = collect(event)
     if composition.empty or composition.pure_epsilon <= epsilon:
         return composition.infinite

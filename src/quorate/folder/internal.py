@@ -24,6 +24,7 @@ from quorate.folder.stages import FolderStages
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.flow import shards_of, votes
+from quorate.voting.sets import learning
 from quorate.voting.task import Task
 
 EXCHANGES = 10  # pairs of teachers trained to estimate stability
@@ -115,7 +116,7 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
 
 
 def _teachers(task: Task) -> list[TeacherFacts]:
-    private, assigned = task.inputs.private.reveal(), shards_of(task)
+    private, assigned = task.inputs.private.reveal(), learning(task, shards_of(task))
     shards, facts = assigned.reveal(), []
     for teacher in range(task.number_of_shards(assigned)):
         codes = private.codes[shards == teacher]
