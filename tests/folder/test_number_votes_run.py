@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 import quorate
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.methods import ask, audit, check, internal_facts, read_run
-from quorate.folder.settings import read_settings
+from quorate.folder.settings import read_settings, settings_from
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMean
 from quorate.service.open_run import opened
@@ -202,6 +203,31 @@ def test_intervals_without_public_targets_are_refused_in_one_line(run: Path, tmp
         quorate.load(run).predict_interval(FRAME)
     with pytest.raises(PreconditionFailed, match="classes alone are served"), opened(run, ServiceSettings()):
         pass
+
+
+@pytest.mark.heavy
+def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_path: Path) -> None:
+    root = written(tmp_path / "run", **CLOSE)
+    checked = {by: check(read_run(root, begin=False, settings=_by(root, by))).found for by in ("direct", "votes")}
+    (root / "private.csv").unlink()
+    code, said = typed("plan", root, "--json")
+    assert code == 0, said
+    planned = json.loads(said)
+    assert planned["chosen"] == "direct"
+    for by, found in checked.items():
+        for name in ("price", "n_units", "n_coordinates", "noise"):
+            assert planned["methods"][by][name] == found[name], (by, name)
+    said = typed("plan", root)[1]
+    assert "the private file was not opened" in said
+    assert "how near predictions come" in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+    code, said = typed("plan", root, "--curve", "50:0.8")
+    assert (code, "leave them out" in said) == (2, True)
+
+
+def _by(root: Path, by: str) -> Any:
+    document = tomllib.loads((root / "quorate.toml").read_text())
+    return settings_from({**document, "method": {"by": by}}, folder=root)
 
 
 @pytest.mark.heavy

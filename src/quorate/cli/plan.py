@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from quorate.planning.plan import Plan
 
 
+FREE = "Nothing was charged, and the private file was not opened."
+
+
 class Point(click.ParamType[tuple[float, float]]):
     """``ROWS:ACCURACY``."""
 
@@ -81,8 +84,14 @@ def command(
     asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
     takes up to half a minute, and with thousands of images a minute.
     """
+    from quorate.folder.number_plan import plan_number
     from quorate.folder.planned import plan_folder, recommended
     from quorate.release.keys import file_to_write
+
+    options = (n_records, n_rows, learning_curve, commonest, models, estimate, html, rehearse != "auto")
+    if not any(options) and (of_number := plan_number(run)) is not None:
+        print_json(of_number.tree()) if as_json else click.echo(f"{of_number}\n\n{FREE}")
+        return
 
     if html is not None:
         file_to_write(html, "plan.html", charged="nothing was charged")  # before half a minute of rehearsing
@@ -115,7 +124,7 @@ def command(
     click.echo(render_plan(plan))
     if html is not None:
         click.echo(f"\nwrote {html}")
-    click.echo(f"\n{paid or 'Nothing was charged, and the private file was not opened.'}")
+    click.echo(f"\n{paid or FREE}")
     click.echo(recommended(run, plan))
     click.echo(GLOSSARY)
 

@@ -15,7 +15,7 @@ import numpy as np
 from quorate.accounting.figures import several
 from quorate.ambient import one_thread
 from quorate.arguments import count
-from quorate.data import PublicPool, encode_labels
+from quorate.data import PublicPool, encode_labels, take
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.formats import Table
 from quorate.data.reading import has_named_columns
@@ -135,12 +135,28 @@ class CellTables:
     private: Table
 
     @classmethod
-    def of(cls, folder: RunFolder, settings: Settings, *, begin: bool, watch: Watch | None = None) -> CellTables:
-        """Read them. `begin`: whether a place for rows that memory does not hold is made; `watch`: of a large file."""
+    def of(
+        cls,
+        folder: RunFolder,
+        settings: Settings,
+        *,
+        begin: bool,
+        watch: Watch | None = None,
+        public_alone: bool = False,
+    ) -> CellTables:
+        """Read them.
+
+        `begin`: whether a place for rows that memory does not hold is made. `watch`: of a large file. `public_alone`:
+        whether the private file is not opened, and stands for no row.
+        """
         data = settings.data
         refuse_unknown_drop(data)
         public = None if data.public is None else pool_of(data, read_pool(data))
         declared, n_features = _declared(settings, public)
+        if public_alone:
+            assert public is not None  # noqa: S101 - the caller's condition
+            nobody: list[str] | None = None if data.unit is None else []
+            return cls(public, declared, Table(X=take(public.rows(), np.arange(0)), y=np.empty(0), unit=nobody))
         if watch is not None:
             watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
         place = partial(folder.place_for_rows, begin=begin)

@@ -91,21 +91,27 @@ class DirectRun(CellRun):
 
 
 def read_direct(
-    root: Path, *, begin: bool = True, settings: Settings | None = None, watch: Watch | None = None
+    root: Path,
+    *,
+    begin: bool = True,
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    public_alone: bool = False,
 ) -> DirectRun:
     """Read a run's settings and files, and fix everything that the rounds follow from.
 
     `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
     `settings`: what :func:`~quorate.folder.settings.settings_of` has read for this folder; read here where it is not
-    given. `watch`: ``watch(stage, done, total)``, where the private file is large. Raises PreconditionFailed,
-    InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No private row decides on it.
+    given. `watch`: ``watch(stage, done, total)``, where the private file is large. `public_alone`: whether that file
+    is not opened, and stands for no row. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one
+    line; nothing was charged. No private row decides on it.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     data = settings.data
-    watch = watch if is_large(data.private) else None
-    tables = CellTables.of(folder, settings, begin=begin, watch=watch)
+    watch = watch if watch is not None and is_large(data.private) else None
+    tables = CellTables.of(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
     private = tables.private
     if begin:
         folder.make()

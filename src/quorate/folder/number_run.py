@@ -70,7 +70,9 @@ class NumberRun(CellRun):
         return {}
 
 
-def read_numbers(root: Path, *, begin: bool, settings: Settings, watch: Watch | None = None) -> NumberRun:
+def read_numbers(
+    root: Path, *, begin: bool, settings: Settings, watch: Watch | None = None, public_alone: bool = False
+) -> NumberRun:
     """Read a run's files, and fix everything that the votes follow from.
 
     The arguments are those of :func:`~quorate.folder.direct_run.read_direct`. Raises PreconditionFailed,
@@ -78,7 +80,8 @@ def read_numbers(root: Path, *, begin: bool, settings: Settings, watch: Watch | 
     """
     folder, data = RunFolder(root), settings.data
     folder.refuse_wrong_ledger()
-    tables = CellTables.of(folder, settings, begin=begin, watch=watch if is_large(data.private) else None)
+    watch = watch if watch is not None and is_large(data.private) else None
+    tables = CellTables.of(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
     if begin:
         folder.make()
     noise, seeded_key = noise_and_key(settings.run.unsafe_noise_seed)

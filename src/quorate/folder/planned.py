@@ -72,9 +72,8 @@ def plan_folder(
     settings = read_settings(root / "quorate.toml")
     if settings.data.range is not None:
         raise InvalidParameter(
-            "a plan compares methods by how many public rows each labels right, and [data] target is a number, which "
-            "the direct method alone learns; so there is nothing to compare, and no error is foretold. What the run "
-            f"would release and cost says: quorate check {for_shell(root)}"
+            "the options of a plan are for how many rows are labelled right, and [data] target is a number; leave them "
+            f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     by_option = n_records is not None
