@@ -38,9 +38,9 @@ sys.dont_write_bytecode = False
 # tests train is done before a second one has loaded its libraries. Tests of several say how many.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
-# Workers of the tests share the processors. A numerical library that counts them all keeps a thread for each: one thread
-# for what is loaded and, by the environment, for what is loaded later, here and in what tests start. Where the
-# environment says how many, it is as it says, and threads that wait for work sleep instead of spinning.
+# Workers of the tests share the processors. A numerical library that counts them all keeps a thread for each: one for
+# what is loaded and, by the environment, for what is loaded later, here and in what tests start. Where the environment
+# says how many, it is as it says, and threads that wait for work sleep instead of spinning.
 LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 if not any(name in os.environ for name in LIBRARIES):
     threadpool_limits(1)
