@@ -16,8 +16,9 @@ Its last lines are those of docs/limitations.md.
     python -m benchmarks.streaming votes [ROWS] [MODEL TEACHERS]
 
 does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
-It tells how often the table, as polars holds it, goes into all that a run takes, and into the difference. MODEL is
-`[teachers] model`, such as lightgbm, by default a run's default, with so many TEACHERS.
+It tells how often the table, as polars holds it, goes into the largest process of a run, into the difference, and into
+all processes of the run together. MODEL is `[teachers] model`, such as lightgbm, by default a run's default, with so
+many TEACHERS.
 
     OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...]
 
@@ -38,6 +39,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -231,14 +233,43 @@ def write_votes(root: Path, n_rows: int, model: str = "", n_teachers: str = "") 
     return float(rows.estimated_size())
 
 
-def measured(*command: str, said: Any = subprocess.DEVNULL) -> tuple[float, float, float]:
-    """Call a command; return seconds of CPU, seconds by the clock, and the most megabytes."""
-    begun = time.perf_counter()
+def measured(*command: str, said: Any = subprocess.DEVNULL) -> tuple[float, float, float, float]:
+    """Call a command; return seconds of CPU, by the clock, the most megabytes of a process, and of all together.
+
+    All together: looked at five times a second, what processes share once (their proportional sets, in ``/proc``).
+    """
+    begun, together = time.perf_counter(), 0.0
     child = subprocess.Popen(command, stdout=said)
-    _, status, used = os.wait4(child.pid, 0)
+    while not (ended := os.wait4(child.pid, os.WNOHANG))[0]:
+        together = max(together, sum(map(megabytes, family(child.pid))))
+        time.sleep(0.2)
+    _, status, used = ended
+    child.returncode = os.waitstatus_to_exitcode(status)
     if status:
         raise SystemExit(f"{command} ended with status {status}")
-    return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss * 1024 / 1e6
+    return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss * 1024 / 1e6, together
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            parent = int(stat.read_text("latin-1").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(stat.parent.name))
+    members = [pid]
+    for member in members:
+        members += children.get(member, [])
+    return members
+
+
+def megabytes(pid: int) -> float:
+    """Return what a process takes: pages that it shares with others by its share."""
+    with suppress(OSError):  # it has ended
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024 / 1e6
+    return 0.0
 
 
 def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> int:
@@ -305,7 +336,7 @@ def main_direct(n_rows: int, feature_map: str = "linear") -> None:
         sides = {name: [sys.executable, "-m", "quorate", "run", str(root / name)] for name in ("records", "persons")}
         sides["SGDClassifier"] = [sys.executable, "-c", PEER, str(root / "records"), str(DIRECT_COLUMNS)]
         for name, command in sides.items():
-            cpu, clock, most = measured(*command)
+            cpu, clock, most, _ = measured(*command)
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
@@ -315,13 +346,17 @@ def main_votes(n_rows: int, *teachers: str) -> None:
             held = other.submit(write_votes, root := Path(folder, "runs"), n_rows, *teachers).result() / 1e6
         most = {}
         for name in ("few", "records"):
-            cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
+            cpu, clock, most[name], together = measured(sys.executable, "-m", "quorate", "run", str(root / name))
             print(
-                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
+                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB in the largest "
+                f"process, {together:,.0f} MB in all together",
                 flush=True,
             )
         whole, above = most["records"] / held, (most["records"] - most["few"]) / held
-        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {whole:.1f} times that, {above:.1f} above {FEW:,} rows")
+        print(
+            f"{n_rows:,} rows, {held:,.0f} MB in memory: {whole:.1f} times that in the largest process, {above:.1f} "
+            f"above {FEW:,} rows; {together / held:.1f} times in all together"
+        )
 
 
 def grown(n_rows: int, feature_map: str = "linear") -> float:
@@ -330,7 +365,7 @@ def grown(n_rows: int, feature_map: str = "linear") -> float:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
             root = other.submit(write_direct, Path(folder, "runs"), n_rows, feature_map, GROWN_COLUMNS).result()
         with Path(folder, "said.json").open("w") as said:
-            cpu, clock, most = measured(sys.executable, "-c", ROUNDS_TIMED, str(root / "records"), said=said)
+            cpu, clock, most, _ = measured(sys.executable, "-c", ROUNDS_TIMED, str(root / "records"), said=said)
         told = json.loads(Path(folder, "said.json").read_text())
     round_, pass_ = np.median(told["rounds"]), np.median(told["passes"])
     cpu -= sum(told["passes"]) * n_rows  # what the peer took of it

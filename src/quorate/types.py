@@ -18,6 +18,7 @@ WordArray: TypeAlias = NDArray[np.uint64]
 
 #: Told of progress: a stage, how much of it is done, and of how much. None of it is a private number.
 Watch: TypeAlias = Callable[[str, int, int], None]
+Watching: TypeAlias = Callable[[int, int], None]  # of one stage
 
 T = TypeVar("T")
 

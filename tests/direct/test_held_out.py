@@ -17,6 +17,7 @@ from quorate.audit import audit_mechanism
 from quorate.audit.claims import PureClaim
 from quorate.direct import flow as flow_module
 from quorate.errors import InvalidParameter
+from quorate.estimators.resumable import by_fit
 from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.target import GRADIENT_ROUND, TUNING
@@ -229,6 +230,18 @@ def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
     assert "more than 10 % off" not in str(
         check(estimator(PrivateClassifier, method="votes"), X[:N], Y[:N], public=PUBLIC)
     )
+
+
+def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units() -> None:
+    """By another key than that of its charge, a unit would learn before a kill and be held out after it."""
+    votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=Ledger(budget=Budget(1.0, 1e-5)))
+    how: dict[str, Any] = {"public": PUBLIC, "groups": None}
+    begun, again = (votes._task(X[:N], Y[:N], **how, nonce=nonce) for nonce in ("2a", ""))
+    found = next(iter(by_fit(again)("2a")))
+    assert np.array_equal(shards_of(found).reveal(), shards_of(begun).reveal())
+    assert np.array_equal(found.held.held.reveal(), begun.held.held.reveal())
+    assert np.array_equal(found.held.codes.reveal(), begun.held.codes.reveal())
+    assert not np.array_equal(again.held.held.reveal(), begun.held.held.reveal())
 
 
 @pytest.mark.heavy  # trains teachers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+import re
 import secrets
 import signal
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from tests.preloaded import Forked
 
+from quorate.data import canonical
 from quorate.errors import PreconditionFailed
 from quorate.folder import status, table_source
 from quorate.folder.batch import load_run
@@ -24,6 +26,7 @@ from quorate.folder.status import read_status
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
+from quorate.run import progress
 from quorate.voting import flow, trained
 from quorate.voting.task import Task
 
@@ -341,9 +344,13 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
 def test_a_large_table_is_told_to_be_read_before_it_is(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And how far that is, in parts of which nobody can tell a number of rows."""
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
+    monkeypatch.setattr(canonical, "_BLOCK_CELLS", 100)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     said = cli("run", make_run())[2].splitlines()
-    assert said[0] == "reading private rows (1)"
+    assert said[0] == "reading private rows (100)"
+    assert re.fullmatch(r"reading private rows: \d+ of 100, about \d+ s left", said[1])
     assert "training teachers (12)" in said
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PublicPool
 from quorate.data.canonical import row_digests
@@ -32,11 +35,17 @@ def visits(n: int, seed: int) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool) -> Task:
+class OfAnotherLibrary(DecisionTreeClassifier):
+    """A teacher that may touch anything, so that each has a process of its own."""
+
+
+def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool, teacher: Any = None) -> Task:
     key = Secret(bytes(range(32)))
     tables = [pl.from_pandas(rows) if polars else rows for rows in (table, pool)]
     labels = np.where(table["age"].to_numpy(dtype=float) > 50, "yes", "no")
-    config = RunConfig(epsilon=2.0, delta=1e-5, n_teachers=12, classes=("no", "yes"), allow_hopeless=True)
+    config = RunConfig(
+        epsilon=2.0, delta=1e-5, n_teachers=12, classes=("no", "yes"), allow_hopeless=True, teacher=teacher
+    )
     how = {"public": PublicPool(tables[1]), "groups": None, "key": key, "fingerprint_key": key}
     return VOTES.prepare(config, tables[0], labels, **how, noise=SeededNoise(1))
 
@@ -55,11 +64,14 @@ def given(task: Task) -> tuple[int, dict[int, bytes]]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("polars", [False, True], ids=["pandas", "polars"])
-def test_in_small_groups_each_teacher_gets_the_same_rows(polars: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("size", "teacher"), [("_AT_ONCE", None), ("_AT_ONCE_APART", OfAnotherLibrary())])
+def test_in_small_groups_each_teacher_gets_the_same_rows(
+    size: str, teacher: Any, polars: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a group that is seen without what the whole table says of its types would be noticed."""
-    task = task_on(visits(240, 1), visits(80, 2), polars=polars)
+    task = task_on(visits(240, 1), visits(80, 2), polars=polars, teacher=teacher)
     one, whole = given(task)
-    monkeypatch.setattr(shard_rows, "_AT_ONCE", 6_000)
+    monkeypatch.setattr(shard_rows, size, 6_000)
     several, cut = given(task)
     assert (one, cut) == (1, whole)
     assert several > 3

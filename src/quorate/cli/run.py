@@ -64,7 +64,7 @@ def command(
         settings = _with_scheduler(_chosen(run, before=None if as_json else say_before), options)
     with progress(quiet=as_json) as watch:
         if watch is not None and is_large(settings.data.private):
-            watch("private rows", 0, 1 if settings.method.by == "votes" else PARTS)  # before what reads them is loaded
+            watch("private rows", 0, PARTS)  # before what reads them is loaded
         load_ahead_of_skops()
 
         from quorate.folder.methods import execute, read_run

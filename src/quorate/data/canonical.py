@@ -19,7 +19,7 @@ told apart only as far as doubles tell them apart, as in the models they go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -32,6 +32,7 @@ from quorate.data.digests import AT_ONCE, DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
+from quorate.types import Watching
 
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])
 _TEXT = np.dtype([("column", "<u4"), ("digest", f"V{DIGEST_BYTES}")])
@@ -42,13 +43,15 @@ _MISSING_TEXT = blake2b(b"\x00", digest_size=DIGEST_BYTES).digest()
 _Numbers = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]
 
 
-def row_digests(X: Rows) -> Sequence[bytes]:
+def row_digests(X: Rows, *, watch: Watching | None = None) -> Sequence[bytes]:
     """Digest every row.
 
     Parameters
     ----------
     X : (n_rows, n_features) array, sparse matrix or frame
         The rows, as one of the four kinds.
+    watch : callable, optional
+        Called with (rows digested, rows in all) after each block.
 
     Returns
     -------
@@ -75,21 +78,30 @@ def row_digests(X: Rows) -> Sequence[bytes]:
     """
     rows = as_rows(X)
     if isinstance(rows, StreamedFrame):
-        return _packed(rows)
-    hashed = (_hash_rows(width(rows), *block) for block in _blocks(rows))
+        return _packed(rows, watch)
+    hashed = _each_told((_hash_rows(width(rows), *block) for block in _blocks(rows)), n_rows(rows), watch)
     if n_rows(rows) <= AT_ONCE:
         return [digest for digests in hashed for digest in digests]
     return PackedDigests(np.concatenate([pack(digests).array for digests in hashed]))
 
 
-def _packed(rows: StreamedFrame) -> PackedDigests:
+def _each_told(hashed: Iterable[list[bytes]], total: int, watch: Watching | None) -> Iterator[list[bytes]]:
+    done = 0
+    for digests in hashed:
+        done += len(digests)
+        if watch is not None:
+            watch(done, total)
+        yield digests
+
+
+def _packed(rows: StreamedFrame, watch: Watching | None) -> PackedDigests:
     """Digest a table block by block; once, however often it is asked for."""
     if rows.digests is None:
         kinds = tuple(families(rows).values())
         array = np.empty((len(rows), DIGEST_BYTES), dtype=np.uint8)
         start = 0
-        for block in rows.blocks():
-            digests = _hash_rows(width(rows), *_frame_cells(block, kinds))
+        hashed = (_hash_rows(width(rows), *_frame_cells(block, kinds)) for block in rows.blocks())
+        for digests in _each_told(hashed, len(rows), watch):
             array[start : start + len(digests)] = pack(digests).array
             start += len(digests)
         rows.digests = PackedDigests(array)

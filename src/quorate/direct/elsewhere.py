@@ -37,8 +37,8 @@ from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import SummedRows, unit_starts, units_of
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import UsableRows, Watching
-from quorate.types import FloatArray, IntArray
+from quorate.run.usable_rows import UsableRows
+from quorate.types import FloatArray, IntArray, Watching
 
 if TYPE_CHECKING:
     from quorate.ensemble.workers.cluster.exchange import Stored

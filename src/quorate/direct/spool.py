@@ -32,8 +32,8 @@ from quorate.direct.contributions import (
     slopes,
 )
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import AT_ONCE, CELLS, Watching
-from quorate.types import FloatArray, IntArray
+from quorate.run.usable_rows import AT_ONCE, CELLS
+from quorate.types import FloatArray, IntArray, Watching
 
 NUMBERS = 1 << 20  # coordinates that a thread reads at once: of more, memory would be taken anew each time
 ROWS_TOGETHER = 1 << 13  # sparse rows of a few units that are summed together

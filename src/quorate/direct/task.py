@@ -46,8 +46,8 @@ from quorate.run.held_out import HeldOut
 from quorate.run.relation import ChosenRelation
 from quorate.run.schema import POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
-from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
-from quorate.types import Secret
+from quorate.run.usable_rows import PrivateTable, UsableRows
+from quorate.types import Secret, Watching
 
 if TYPE_CHECKING:
     from quorate.ensemble.workers.cluster.scheduler import DaskScheduler

@@ -36,7 +36,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
 
     def _take(self, kept: FittedRun) -> None:
         self._kept, self._standing, self._calibrated, task = kept, kept.left, None, kept.task
-        self._held_sets = None if task.held is None else task.held.plan.published(kept.result.limit)
+        self._held_sets = None if task.sets is None else task.sets.published(kept.result.limit)
         if hasattr(self, "asked_"):
             del self.asked_  # of an earlier fit
         self.guarantee_: Guarantee = kept.promised

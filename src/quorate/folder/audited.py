@@ -239,7 +239,7 @@ def audit_run(
     )
     if task.draws_pool:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    if task.held is not None:
+    if task.sets is not None:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)

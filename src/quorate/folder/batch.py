@@ -45,6 +45,7 @@ from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.students.decision_threshold import require_probabilities
 from quorate.students.temperature import require_rows
+from quorate.types import Watch
 from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.method import VOTES
@@ -53,14 +54,22 @@ from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 
 
-def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, try_models: bool = True) -> LoadedRun:
+def load_run(
+    root: Path,
+    *,
+    begin: bool = True,
+    settings: Settings | None = None,
+    try_models: bool = True,
+    watch: Watch | None = None,
+) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
     `root`: the run's folder. `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is
     written, and keys that are not there yet are made up. `settings`: what :func:`~quorate.folder.settings.settings_of`
     has read for this folder; read here where it is not given. `try_models`: whether models of the user's own are tried
-    on public rows; those of a run that was charged were tried before. Raises PreconditionFailed, InvalidParameter,
-    DataRefused what is wrong, in one line; nothing was charged.
+    on public rows; those of a run that was charged were tried before. `watch`: ``watch("private rows", done, total)``,
+    in parts of the private table. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line;
+    nothing was charged.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -95,6 +104,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             ),
             noise=noise,
             terms=None if public is not None else folder.terms(settings.budget.composition),
+            watch=watch,
         )
         task = on_kept_pool(task, folder)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)

@@ -29,6 +29,7 @@ from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
 from quorate.run.method import check_of
+from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory
 from quorate.run.scores import with_calibration
 from quorate.types import Secret, Watch
@@ -67,12 +68,12 @@ def read_run(
 
 def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
     large = is_large(settings.data.private)
-    see = watch if large and watch is not None else lambda stage, done, total: None
-    see("private rows", 0, 1)
-    run = load_run(root, begin=begin, settings=settings, try_models=tried)
+    watch = watch if large else None
+    if watch is not None:
+        watch("private rows", 0, PARTS)
+    run = load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
     if large:
         return_freed_memory()
-    see("private rows", 1, 1)
     return run
 
 

@@ -27,12 +27,10 @@ from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.run.cells import as_the_column, finite_rows, frame_like, lists_of, real
 from quorate.run.schema import Schema
-from quorate.types import IntArray, Secret
+from quorate.types import IntArray, Secret, Watching
 
 CELLS = 1 << 22  # numbers of rows that are held at once, in each of some copies
 AT_ONCE, TEXTS_AT_ONCE = 1 << 16, 1 << 13  # rows
-
-Watching = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

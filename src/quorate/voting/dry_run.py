@@ -17,7 +17,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.pipeline import Pipeline
 
+from quorate.accounting.figures import plural
 from quorate.data import kind, n_rows, take
+from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ABSTAINED,
     ChatTeacher,
@@ -33,7 +35,7 @@ from quorate.ensemble.teachers.plain_classes import is_plain
 from quorate.ensemble.teachers.prompted.teacher import REHEARSED
 from quorate.ensemble.teachers.unfitted import parts
 from quorate.ensemble.training import rows_alone
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
 from quorate.mechanisms import Mechanism
@@ -154,6 +156,20 @@ def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], que
         if len(np.unique(votes)) > 1:
             return False
     return True
+
+
+def refuse_too_many_teachers(n_teachers: int, inputs: Inputs, declared: Any, unit: str) -> None:
+    """Refuse more teachers than there are units; `declared`: their number, where it was."""
+    if n_teachers > count_units(inputs.private.reveal().unit_keys):
+        said, auto = "", named("n_teachers", "auto")
+        remedy = f"Take {auto}, which reads the number of {plural(unit)}, or far fewer teachers"
+        if declared is not None:  # and larger than the number there is, which is not told
+            said = f", for which {named('n_records', declared)} was declared"
+            remedy = f"Declare the true number of {plural(unit)}, and take {auto}"
+        raise DataRefused(
+            f"too many teachers: {named('n_teachers', n_teachers)} is more than there are {plural(unit)} in "
+            f"the private table{said}, so some could only abstain. {remedy}"
+        )
 
 
 def refuse_plain_student(student: Any) -> None:

@@ -54,7 +54,7 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
     """Say what everything that was charged to the ledger guarantees together."""
     total, pool = task.recipe.n_queries + task.recipe.online_answers, task.recipe.pool
     before = "" if pool is None else f"{pool.told}, and "
-    limit = "" if task.held is None else f"; and {task.held.plan.told}"
+    limit = "" if task.sets is None else f"; and {task.sets.told}"
     return guarantee_of(
         ledger,
         reservation.event,
@@ -174,8 +174,8 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
                     never_asked=int(labels.never_asked.sum()),
                 )
             )
-    if task.held is not None:
-        parts.append(task.held.plan.part(reservation))
+    if task.sets is not None:
+        parts.append(task.sets.part(reservation))
     return spending_of(
         ledger,
         reservation.event,
@@ -211,7 +211,7 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
 def fitted(task: Task, result: RunResult) -> Fitted:
     """Say what came of the student: its steps without the public encoder, whether it is a constant, and its sets."""
     model = task.views.student.unwrapped(result.student)
-    sets = None if task.held is None else task.held.plan.published(result.limit)
+    sets = None if task.sets is None else task.sets.published(result.limit)
     return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner), private_sets=sets)
 
 

@@ -253,8 +253,8 @@ def schedule(task: Task, key: str) -> Charge:
         of_pool = {MARGINAL_LEVEL: task.recipe.pool.marginals.n_levels, COORDINATES: STATEMENTS}
         charged_to = {**dict.fromkeys(of_pool, 0), **dict.fromkeys(purposes, 1)}
         purposes = {**of_pool, **purposes}
-    if task.held is not None:
-        purposes, charged_to = task.held.plan.charged(purposes)
+    if task.sets is not None:
+        purposes, charged_to = task.sets.charged(purposes)
     return Charge(
         event=task.event,
         also=task.also,

@@ -47,9 +47,10 @@ from quorate.data.rows import Rows, texts_like
 from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.progress import in_parts
 from quorate.run.usable_rows import PrivateTable
 from quorate.students.student import EstimatorStudent, LinearPrior, Student
-from quorate.types import IntArray, Secret
+from quorate.types import IntArray, Secret, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ def check_inputs(
     public_name: str = "public",
     labels_only: bool = False,
     words_as_written: bool = False,
+    watch: Watch | None = None,
 ) -> Inputs:
     """Check the tables against each other.
 
@@ -119,6 +121,7 @@ def check_inputs(
     `label_name`, `group_name`, `public_name`: what the labels, the ids and the public side are called in a message.
     `labels_only`: whether features are public, so that the private rows may be the pool.
     `words_as_written`: whether categories are told apart however an entry is written, as in runs begun before.
+    `watch`: ``watch("private rows", done, total)``, in parts of the table.
 
     Raises DataRefused if columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the
     private rows were given as the public pool; InvalidParameter if `public` is not a :class:`~quorate.PublicPool`, or
@@ -137,7 +140,7 @@ def check_inputs(
         raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
     unit_keys = slot_bytes(groups, n, name=group_name)
     rows, pool = match_columns(rows, public.rows())
-    digests, public_digests = row_digests(rows), row_digests(pool)
+    digests, public_digests = row_digests(rows, watch=in_parts(watch, "private rows")), row_digests(pool)
     if not labels_only and is_same_table(rows, pool, digests=(digests, public_digests)):
         raise DataRefused(
             f"{public_name} holds the private rows again; every row of the pool is published, in effect. Give rows "

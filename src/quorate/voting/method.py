@@ -43,7 +43,7 @@ def _foreseen(task: Task) -> dict[str, Any]:
         "rows_are_treated_as_public": task.rows_were_read,
         "why": list(task.why),
         **({} if task.recipe.pool is None else {"marginals": task.recipe.pool.facts}),
-        **({} if task.held is None else {"held_out": task.held.plan.facts}),
+        **({} if task.sets is None else {"held_out": task.sets.facts}),
     }
 
 
@@ -60,7 +60,7 @@ def _steps(task: Task, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
         ("by", summary["released_by"]),
-        *([] if task.held is None else [task.held.plan.step(task.facts.unit)]),
+        *([] if task.sets is None else [task.sets.step(task.facts.unit)]),
         ("spend", f"{budget} for {task.neighbouring.any_one}"),
     ]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from quorate.accounting.figures import plural, several
+from quorate.accounting.figures import several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
@@ -28,7 +28,7 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named, naming
+from quorate.errors import InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
@@ -42,11 +42,12 @@ from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
 from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
     refuse_plain_student,
+    refuse_too_many_teachers,
     says_one_class,
     try_strategy,
     try_student,
@@ -61,7 +62,7 @@ from quorate.voting.recipe_notes import (
     with_requests_told,
     with_strategy_told,
 )
-from quorate.voting.sets import facts_with_sets, held_out
+from quorate.voting.sets import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -93,10 +94,12 @@ def prepare(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     terms: LedgerTerms | None = None,
+    watch: Watch | None = None,
 ) -> Task:
     """Check everything that can be wrong before any private row is used, and fill in what was left open.
 
-    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one.
+    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one. `watch`: of the pass over the
+    private rows, ``watch(stage, done, total)``.
 
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
@@ -105,13 +108,14 @@ def prepare(
     grouped = groups is not None
     images = directions_of_images(public)
     args = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
-    inputs = _inputs(config, args, X, y, public=public, groups=groups)
+    inputs = _inputs(config, args, X, y, public=public, groups=groups, watch=watch)
     views = _tried(config, args, inputs, _views(config, args, inputs, images))
     facts, sets = facts_with_sets(config, _public_facts(config, args, inputs, views, grouped=grouped), args.student)
     pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
+    refuse_counted_shards(sets, partition)
     on_pool = partial(_on_pool, config, args, facts, recipe)
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
@@ -144,7 +148,7 @@ def prepare(
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
         seen=on_pool,
-        held=held_out(sets, inputs, key, partition),
+        sets=sets,
     )
 
 
@@ -207,17 +211,16 @@ def _in_coordinates(
     return args, views, with_directions_told(recipe, views)
 
 
-def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
+def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, **sides: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
     if config.schema is not None:
-        return declared_inputs(config, X, y, teacher=args.teacher, public=public, groups=groups)
+        return declared_inputs(config, X, y, teacher=args.teacher, **sides)
     refuse_of_drawn_pools(config)
     return check_inputs(
         X,
         y,
-        public=public,
+        **sides,
         classes=config.classes,
-        groups=groups,
         **config.names,
         labels_only=config.labels_only,
         words_as_written=config.words_as_written,
@@ -237,7 +240,7 @@ def _recipe(
     recipe = _with_tried_student(config, args, recipe, inputs, views)
     partition = _partition(config, recipe, facts, grouped=grouped)
     if partition != "unit":
-        _refuse_too_many_teachers(recipe, inputs, config.n_records, facts)
+        refuse_too_many_teachers(recipe.n_teachers, inputs, config.n_records, facts.unit)
     recipe = _with_shards_looked_at(
         config, recipe if facts.tiny else with_directions_told(recipe, views), inputs, views, facts
     )
@@ -421,20 +424,6 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     return replace(
         recipe, considered=(*recipe.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
     )
-
-
-def _refuse_too_many_teachers(recipe: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
-    if recipe.n_teachers > count_units(inputs.private.reveal().unit_keys):
-        unit, said = facts.unit, ""
-        auto = named("n_teachers", "auto")
-        remedy = f"Take {auto}, which reads the number of {plural(unit)}, or far fewer teachers"
-        if declared is not None:  # and larger than the number there is, which is not told
-            said = f", for which {named('n_records', declared)} was declared"
-            remedy = f"Declare the true number of {plural(unit)}, and take {auto}"
-        raise DataRefused(
-            f"too many teachers: {named('n_teachers', recipe.n_teachers)} is more than there are {plural(unit)} in "
-            f"the private table{said}, so some could only abstain. {remedy}"
-        )
 
 
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:

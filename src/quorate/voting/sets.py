@@ -13,12 +13,11 @@ from quorate.errors import InvalidParameter, named
 from quorate.labelling import PrivateLimit
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Reservation
-from quorate.run.held_out import HeldOut, SetsPlan, plan_sets, refuse_without_probabilities
+from quorate.run.held_out import SetsPlan, plan_sets, refuse_without_probabilities
 from quorate.run.public_facts import PublicFacts
 from quorate.students import Student
 from quorate.types import IntArray, Secret
 from quorate.voting.config import RunConfig
-from quorate.voting.inputs import Inputs
 from quorate.voting.shard_rows import rows_of_student
 from quorate.voting.task import Task
 
@@ -49,25 +48,22 @@ def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> 
     return replace(facts, n_records=plan.n_learning, n_rows=rows), replace(plan, n_rows=facts.n_rows)
 
 
-def held_out(plan: SetsPlan | None, inputs: Inputs, key: Secret[bytes], partition: Partition) -> HeldOut | None:
-    """Hold units out, where that was asked for. Raises InvalidParameter for a partition that counts units."""
-    if plan is None:
-        return None
-    if partition != "hash":
+def refuse_counted_shards(plan: SetsPlan | None, partition: Partition) -> None:
+    """Refuse a partition that counts units where some are held out; raises InvalidParameter."""
+    if plan is not None and partition != "hash":
         raise InvalidParameter(
             f"{named('calibration_share')} needs shards by a keyed hash of the unit, and those of this run are "
             f"{named('partition', partition)}; give {named('partition', 'hash')} and a number of teachers"
         )
-    private = inputs.private.reveal()
-    return HeldOut.of(plan, private.unit_keys, private.codes, key)
 
 
 def limit_of(task: Task, student: Any, reservation: Reservation) -> PrivateLimit | None:
     """Return the limit of prediction sets; None where no units were held out, or it was lost."""
-    if task.held is None:
+    if task.sets is None:
         return None
+    plan = task.sets
     with unwarned():  # as an error, a warning would end what is charged by now
-        return task.held.plan.limit_of(reservation, task.noise, lambda: held_out_places(task, student))
+        return plan.limit_of(reservation, task.noise, lambda: held_out_places(task, student))
 
 
 def held_out_places(task: Task, student: Any) -> Secret[IntArray]:

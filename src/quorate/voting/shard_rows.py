@@ -24,7 +24,9 @@ from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
 _CELL = 8  # bytes
-_AT_ONCE = 1 << 26  # bytes of one group, and as many for each two workers: more are no quicker
+# Bytes of one group, and as many for each two workers; more are no quicker. Teachers of which each has a process of its
+# own anyway lose nothing by a smaller one, and their libraries take memory. A table in a file is cut into few parts.
+_AT_ONCE, _AT_ONCE_APART = 1 << 26, 1 << 24
 
 
 class ShardRows(NamedTuple):
@@ -47,7 +49,9 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
     """
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
-    most = max(1, min(task.memory // _SHARE, _AT_ONCE * (1 + task.n_jobs // 2)) // _bytes_of_a_row(task, private.X))
+    together = isinstance(private.X, StreamedFrame) or getattr(task.trainer, "keeps_no_global_state", False)
+    at_once = _AT_ONCE if together else _AT_ONCE_APART
+    most = max(1, min(task.memory // _SHARE, at_once * (1 + task.n_jobs // 2)) // _bytes_of_a_row(task, private.X))
     if kind(private.X) == "pandas" and not task.views.teacher.makes_numbers:
         most = len(shard_of)  # the types of a column may hang on all of its values
     groups = _groups([part for numbers in wanted for part in _cut(numbers, sizes, most)], sizes, most)

@@ -39,7 +39,7 @@ from quorate.run.drawn_pool import (
 from quorate.run.drawn_rows import (
     pool_from,
 )
-from quorate.run.held_out import HeldOut
+from quorate.run.held_out import HeldOut, SetsPlan
 from quorate.run.public_facts import PublicFacts
 from quorate.run.relation import ChosenRelation
 from quorate.run.stage_store import StageStore, pool_stage, stage_key
@@ -90,7 +90,7 @@ class Task:
         another way than then.
     `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
     `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
-    `held`: units that are held out for prediction sets; no teacher is trained on them.
+    `sets`: what is held out for prediction sets; None where nothing is.
     `seen`: of inputs with another pool: how teachers and student see rows, who votes, and the recipe.
     """
 
@@ -123,7 +123,7 @@ class Task:
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
     seen: Callable[[Inputs], tuple[Views, Any, Recipe]] | None = field(default=None, repr=False, compare=False)
-    held: HeldOut | None = field(default=None, repr=False)
+    sets: SetsPlan | None = None
 
     def on(self, pool: Rows, released: ReleasedMarginals | None = None) -> Task:
         """Return the task with the pool that was drawn for it."""
@@ -147,7 +147,7 @@ class Task:
         """One sentence for each choice, with what it follows from."""
         pool = self.recipe.pool
         if pool is None:
-            return (*(() if self.held is None else (self.held.plan.why(self.facts.unit),)), *self.recipe.why)
+            return (*(() if self.sets is None else (self.sets.why(self.facts.unit),)), *self.recipe.why)
         if self.released is None:
             return pool.described(None), *self.recipe.why
         pool_words, n_asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
@@ -165,12 +165,12 @@ class Task:
     @property
     def n_records(self) -> int | None:
         """Units that the run is told of, those held out included; None where nobody said how many."""
-        return self.facts.n_records if self.held is None else self.held.plan.n_units
+        return self.facts.n_records if self.sets is None else self.sets.n_units
 
     @property
     def n_rows(self) -> int | None:
         """Rows that the run is told of, likewise."""
-        return self.facts.n_rows if self.held is None else self.held.plan.n_rows
+        return self.facts.n_rows if self.sets is None else self.sets.n_rows
 
     @property
     def n_classes(self) -> int:
@@ -234,8 +234,7 @@ class Task:
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
-        inputs, held = replace(self.inputs, private=Secret(PrivateRows.none())), self.held and self.held.without_rows()
-        return replace(self, inputs=inputs, earlier=_nothing_else, held=held)
+        return replace(self, inputs=replace(self.inputs, private=Secret(PrivateRows.none())), earlier=_nothing_else)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -262,12 +261,18 @@ class Task:
         private = self.inputs.private.reveal()
         return order_of_rows(pack(private.digests), private.codes, self.key) if self.by_position else ""
 
+    @cached_property
+    def held(self) -> HeldOut | None:
+        """The units that are held out for prediction sets, by this task's own key; no teacher is trained on them."""
+        private = self.inputs.private.reveal()
+        return None if self.sets is None else HeldOut.of(self.sets, private.unit_keys, private.codes, self.key)
+
     @property
     def event(self) -> Event:
         """What is released, for the change that it is charged for."""
         charged = None if self.relation is None else self.relation.charged
         voted = self.recipe.event if charged is None else self.recipe.event_for(charged)
-        return voted if self.held is None else self.held.plan.event_with(voted)
+        return voted if self.sets is None else self.sets.event_with(voted)
 
     @property
     def also(self) -> tuple[Neighbouring, Event] | None:
@@ -277,7 +282,7 @@ class Task:
 
     def paying_for_answers(self, charged: Event) -> Event:
         """Return the part of a charge that pays for answers: all, unless noisy counts or a limit are in it, too."""
-        if self.held is not None and charged == self.event:
+        if self.sets is not None and charged == self.event:
             return self.recipe.event
         return self.recipe.answers if self.draws_pool and charged == self.event else charged
 
@@ -329,7 +334,7 @@ class Task:
             **({"words": "public entries"} if self.respells else {}),
             # Teachers that were given other labels before have other votes.
             **({"labels": "declared"} if self.names_classes else {}),
-            **({} if self.held is None else {"held out": self.held.plan.facts}),
+            **({} if self.sets is None else {"held out": self.sets.facts}),
             **({} if (directions := self.views.teacher.directions) is None else {"directions": directions.described}),
         }
 

@@ -16,22 +16,26 @@ from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
 from quorate.run.drawn_pool import refuse_both
 from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
+from quorate.run.progress import in_parts
 from quorate.run.relation import NEIGHBOURS, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig
 from quorate.voting.inputs import Inputs, PrivateRows
 
 VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change little
 
 
-def declared_inputs(config: RunConfig, X: Any, y: Any, *, teacher: Any, public: Any, groups: Any | None) -> Inputs:
+def declared_inputs(
+    config: RunConfig, X: Any, y: Any, *, teacher: Any, public: Any, groups: Any | None, watch: Watch | None = None
+) -> Inputs:
     """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly.
 
-    `teacher`: who is to vote. Raises InvalidParameter if there are public rows too, or the teacher shows rows as text;
-    DataRefused if columns or lengths differ, a label lies outside the classes, or an id is missing. No cell is refused:
-    what is none of what its column holds is missing.
+    `teacher`: who is to vote. `watch`: ``watch("private rows", done, total)``, in parts of the table. Raises
+    InvalidParameter if there are public rows too, or the teacher shows rows as text; DataRefused if columns or lengths
+    differ, a label lies outside the classes, or an id is missing. No cell is refused: what is none of what its column
+    holds is missing.
     """
     if public is not None:
         refuse_both()
@@ -44,7 +48,7 @@ def declared_inputs(config: RunConfig, X: Any, y: Any, *, teacher: Any, public: 
     pool = draw_rows(declared, None, rows_to_draw(config, declared), EVENLY)
     schema = Schema.of_declared(declared, pool, config.dialect)
     table = PrivateTable.of(schema, without_columns(X, declared.dropped))
-    rows, (digests, _) = read_declared(table, declared), table.known()
+    rows, (digests, _) = read_declared(table, declared), table.known(in_parts(watch, "private rows"))
     codes = encode_labels(y, names, name=config.label_name)
     if len(codes) != len(digests):
         raise DataRefused(f"X and {config.label_name} differ in length; give one label for every row")
