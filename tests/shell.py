@@ -45,7 +45,7 @@ def shell(command: str, folder: Path, *, own_processes: bool = False) -> tuple[i
         if own_processes:
             _write_programs(programs, f'{_PYTHON} -c "from quorate.cli import main; main()"', _PYTHON)
             done = subprocess.run(
-                ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=300
+                ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=900
             )
             return done.returncode, done.stdout, done.stderr
         (programs / "client.py").write_text(CLIENT)

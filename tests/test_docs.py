@@ -31,7 +31,8 @@ TOGETHER = (  # pages that go on in the folder of the page before them
 )
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
 RUN = ("console", "python", "toml")  # what is run or written; `bash` is what the continuous integration runs
-OWN_PROCESSES = re.compile(r"kill -9|stand_in\.py")  # commands that are killed, or start others
+# Commands that are killed, or start others; and the demo, as whoever has just installed quorate calls it.
+OWN_PROCESSES = re.compile(r"kill -9|stand_in\.py|^quorate demo$")
 PERCENT_POINTS = 6.0  # how far a quoted percentage may be from a measured one
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -189,13 +190,17 @@ def test_a_wrong_output_or_figure_in_a_page_is_caught() -> None:
 
 
 def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs() -> None:
-    """Installing takes the network, so it is run there; here the words are held together."""
+    """Installing takes the network, so it is run there; here the words are held together. The page runs the demo."""
     told = [line for block in blocks_of((ROOT / "README.md").read_text()) if block.kind == "bash"
             for line in block.text.splitlines()]  # fmt: skip
     assert told == ["pip install . && quorate demo", 'pip install ".[dev]" && pytest']
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for part in ('pip install --quiet ".[dev]"', "\ntests default pytest\n", "\nquorate demo "):
+    for part in ('pip install --quiet ".[dev]"', "\nquorate --version\n", "\ntests default pytest\n"):
         assert part in script
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "quorate demo" in [
+        c for block in blocks_of(page) if block.kind == "console" for _, c, _ in commands_of(block.text)
+    ]
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:

@@ -89,6 +89,7 @@ def test_no_byte_changes_another_line_in_any_encoding(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(3)  # every encoding by itself is above
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_no_line_changes_another_whatever_is_declared_together(tmp_path: Path, encoding: str) -> None:
     for separator, quote in product(SEPARATORS, QUOTES):

@@ -419,14 +419,22 @@ def test_the_reading_catches_words_that_are_read_off_private_rows(
 CONTAINERS = [*FRAMES, *ARRAYS, *FILES]
 
 
+def cases() -> list[Any]:
+    """One value in five, other ones in each container, by one method; by both, and all values in each, by hand."""
+    return [
+        pytest.param(container, method, share, id=f"{share}-{container}-{method}", marks=by_hand)
+        for share in (5, 1)
+        for at, container in enumerate(CONTAINERS)
+        for method in ("direct", "votes")
+        for by_hand in [pytest.mark.faults if share == 1 or at % 2 == (method == "direct") else ()]
+    ]
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("method", ["direct", "votes"])
-@pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("share", [5, pytest.param(1, marks=pytest.mark.faults)])
+@pytest.mark.parametrize(("container", "method", "share"), cases())
 def test_one_unit_changed_in_every_way_leaves_what_all_others_add(
     container: str, method: str, share: int, tmp_path: Path
 ) -> None:
-    """One value in five, other ones in each container; all values in each by hand."""
     if method == "votes" and container == "polars objects":
         pytest.skip("teachers take no column of objects of polars, whatever it holds")
     names = list(HOSTILE)[CONTAINERS.index(container) % share :: share]

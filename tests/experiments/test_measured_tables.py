@@ -13,7 +13,7 @@ import pytest
 from quorate.experiments import noisy_gradient_descent, table4
 
 DOCS = Path(__file__).parents[2] / "docs"
-SLOW = {"adult", "domain", "vc", "epsilon", "table4-a9a"}
+SLOW = {"adult", "domain", "vc", "epsilon", "peers", "table4-a9a"}
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_
     schema = {"schema.age": [0, 120], "schema.bmi": "number"}
     root = make_run(**{**VOTES, **schema, "data.unit": "patient_id", "data.n_records": 200})
     assert cli("run", root)[0] == 0
-    assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
+    assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
     assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
     assert "pool.parquet holds rows" in (tmp_path / "out" / "COVER-SHEET.md").read_text()
     code, out, _ = cli("check-export", tmp_path / "out")
@@ -175,7 +175,7 @@ def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_
 def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
     assert cli("run", root)[0] == 0
-    assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
+    assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
     assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
     assert (tmp_path / "out" / "pool.parquet").exists()
     code, out, _ = cli("check-export", tmp_path / "out")

@@ -130,11 +130,9 @@ def json_of(frame: Any) -> list[dict[str, Any]]:
     return [{name: None if pd.isna(cell) else cell for name, cell in row.items()} for row in rows]
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    "container",
-    [name if name == "polars" else pytest.param(name, marks=pytest.mark.heavy) for name in FRAMES],  # all doors take it
-)
+@pytest.mark.heavy
+@pytest.mark.heavy_cases(3)  # polars among them, which all doors take
+@pytest.mark.parametrize("container", FRAMES)
 def test_what_stands_for_one_entry_is_predicted_the_same_at_every_door(container: str, doors: dict[str, Any]) -> None:
     """A door may refuse a cell in one line, as of numbers where the pool has words; it may not read another word."""
     make, seen, other = FRAMES[container], dict.fromkeys(doors, 0), []

@@ -19,7 +19,7 @@ from tests.preloaded import Forked
 
 from quorate.data import canonical
 from quorate.errors import PreconditionFailed
-from quorate.folder import table_source
+from quorate.folder import status, table_source
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.status import read_status
@@ -294,29 +294,31 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
         pytest.importorskip("lightgbm")
     else:
         monkeypatch.setattr(flow, "dump_voters", lambda *_, **__: None)
-    size = {"n": 1600, "teachers.count": 130, "teachers.model": model, "run.unsafe_noise_seed": 3}
+    for room in (flow, status, trained):
+        monkeypatch.setattr(room, "CHUNK", 8)  # three chunks of few teachers
+    size = {"n": 600, "teachers.count": 20, "teachers.model": model, "run.unsafe_noise_seed": 3}
     whole, broken = make_run("whole", **size), make_run("broken", **size)
     execute(load_run(whole), command="quorate run")
-    real, chunks, last = trained.train_chunk, list[int](), 128
+    real, chunks, last = trained.train_chunk, list[int](), 16
 
     def train(*rows: Any, numbers: range, **how: Any) -> Any:
         chunks.append(numbers.start)
-        if chunks == [0, 64, last]:
+        if chunks == [0, 8, last]:
             raise _Killed
         return real(*rows, numbers=numbers, **how)
 
     monkeypatch.setattr(trained, "train_chunk", train)
     with pytest.raises(_Killed):
         execute(load_run(broken), command="quorate run")
-    assert read_status(broken).teachers_stored == 128
+    assert read_status(broken).teachers_stored == 16
     kept = sorted((broken / "private").glob("counted-*.stage"))
     assert [(path.name, path.stat().st_mode & 0o777) for path in kept] == [
         ("counted-00000.stage", 0o600),
-        ("counted-00064.stage", 0o600),
+        ("counted-00008.stage", 0o600),
     ]
     kept[1].write_bytes(kept[1].read_bytes()[:-1])  # cut short: as if it were not there
     execute(load_run(broken), command="quorate run")
-    assert chunks == [0, 64, last, 64, last]
+    assert chunks == [0, 8, last, 8, last]
     assert label_rows(broken) == label_rows(whole)
 
 
