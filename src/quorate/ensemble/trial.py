@@ -72,6 +72,13 @@ def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tr
     return result  # type: ignore[no-any-return]
 
 
+def sent(model: Any) -> Any:
+    """Return a model as it arrives in another process; raises what keeps it from being sent."""
+    from cloudpickle import dumps, loads
+
+    return loads(dumps(model))
+
+
 def _try_batch(pickled: bytes, called: str, items: list[tuple[Any, ...]]) -> list[bytes | Lost]:
     """In a worker: load what is tried, as it loads a teacher, and call it in a child."""
     from cloudpickle import loads

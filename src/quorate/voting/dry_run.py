@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from cloudpickle import dumps, loads  # type: ignore[import-untyped]
 from sklearn.base import RegressorMixin
 from sklearn.pipeline import Pipeline
 
@@ -36,6 +35,7 @@ from quorate.ensemble.teachers.plain_classes import is_plain
 from quorate.ensemble.teachers.prompted.teacher import REHEARSED
 from quorate.ensemble.teachers.unfitted import parts
 from quorate.ensemble.training import rows_alone
+from quorate.ensemble.trial import sent
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
@@ -245,7 +245,7 @@ def _taught(student: Student, asks_how_sure: bool, travels: bool, pool: Any, dat
     """Teach, and return what is predicted of the pool. `travels`: whether the fitted model has to."""
     fitted = student.fit(data)
     if travels:
-        fitted = loads(dumps(fitted))
+        fitted = sent(fitted)
     if asks_how_sure:
         class_probabilities(fitted, pool, data.classes)
     return np.asarray(fitted.predict(pool))
