@@ -72,11 +72,12 @@ def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tr
     return result  # type: ignore[no-any-return]
 
 
-def sent(model: Any) -> Any:
-    """Return a model as it arrives in another process; raises what keeps it from being sent."""
+def sent(value: Result) -> Result:
+    """Return a value as it comes out of a pipe; raises what it raises where it cannot be sent."""
     from cloudpickle import dumps, loads
 
-    return loads(dumps(model))
+    received: Result = loads(dumps(value))
+    return received
 
 
 def _try_batch(pickled: bytes, called: str, items: list[tuple[Any, ...]]) -> list[bytes | Lost]:

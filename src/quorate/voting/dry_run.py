@@ -27,6 +27,7 @@ from quorate.ensemble import (
     CommandTeacher,
     Teacher,
     TrialFailed,
+    sent,
     tried,
 )
 from quorate.ensemble.teachers.class_names import fit_named
@@ -35,7 +36,6 @@ from quorate.ensemble.teachers.plain_classes import is_plain
 from quorate.ensemble.teachers.prompted.teacher import REHEARSED
 from quorate.ensemble.teachers.unfitted import parts
 from quorate.ensemble.training import rows_alone
-from quorate.ensemble.trial import sent
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
