@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -27,6 +28,7 @@ from quorate.audit import (
     setting_of,
     sizes_for,
 )
+from quorate.audit.schedules import with_limit
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
@@ -226,9 +228,9 @@ def audit_run(
     begun = clock()
     task, event = batch.task, batch.task.paying_for_answers(charged_event(batch))
     see = watch or (lambda stage, done, total: None)
-    schedule = audit_schedule(
-        task.recipe.mechanism,
-        event,
+    schedule = with_limit(
+        partial(audit_schedule, task.recipe.mechanism, event),
+        None if task.sets is None else task.sets.mechanism,
         n_teachers=task.recipe.n_teachers,
         n_classes=task.n_classes,
         delta=task.facts.delta,
@@ -240,8 +242,6 @@ def audit_run(
     )
     if task.draws_pool:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    if task.sets is not None:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
@@ -259,7 +259,6 @@ def audit_run(
 
 
 NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
-NOT_THE_LIMIT = "the limit of prediction sets, and which units were held out for it"
 
 
 def charged_event(run: PreparedRun) -> Event:

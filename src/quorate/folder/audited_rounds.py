@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from quorate.audit.noisy_means import audit_means
 from quorate.audit.rounds import audit_rounds
+from quorate.audit.schedules import with_limit
 from quorate.direct.contribution_check import check_contributions
-from quorate.folder.audited import NOT_THE_COUNTS, NOT_THE_LIMIT, RUNS, RunAudit, charged_event
+from quorate.folder.audited import NOT_THE_COUNTS, RUNS, RunAudit, charged_event
 from quorate.folder.direct_run import DirectRun
 from quorate.folder.number_run import NumberRun
 from quorate.report.facts import name_of
@@ -42,10 +44,9 @@ def audit_direct(
     event = charged_event(run)
     rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
-    schedule = audit_rounds(
-        task.plan,
-        task.paying_for_rounds(event),
-        rows,
+    schedule = with_limit(
+        partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
+        None if task.held is None else task.held.plan.mechanism,
         delta=task.delta,
         confidence=confidence,
         runs=runs,
@@ -56,8 +57,6 @@ def audit_direct(
     )
     if task.drawn is not None:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    if task.held is not None:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     return RunAudit(
         schedule=schedule,
         sizes=None,

@@ -182,7 +182,8 @@ class NumberTask:
         made_from = (
             self.fingerprint, self.order, self.unit, self.grouped, self.n_was_read, self.n_units, self.epsilon,
             self.delta, self.public_digest, self.target_range.ends,
-            self.n_teachers, self.n_queries, repr(self.mechanism), teacher,
+            self.n_teachers, self.n_queries, repr(self.mechanism), teacher, self.coordinates.described,
+            sorted(self.schema.kinds.facts().items()), sorted(self.schema.kinds.dialect.of_cells.items()),
         )  # fmt: skip
         key = f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
         for attempt in numbers():
