@@ -220,7 +220,7 @@ def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_p
     said = typed("plan", root)[1]
     assert "the private file was not opened" in said
     assert "how near predictions come" in said
-    assert all(len(line) <= 80 for line in said.splitlines())
+    assert all(len(line) <= 80 for line in said.splitlines() if str(root) not in line)
     code, said = typed("plan", root, "--curve", "50:0.8")
     assert (code, "leave them out" in said) == (2, True)
 
