@@ -52,9 +52,7 @@ class PlainLines:
 
     def __init__(self, write: Callable[[str], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
-        self._begun: dict[
-            str, tuple[float, int]
-        ] = {}  # when each stage was last heard of as it began, and how far it was
+        self._begun: dict[str, tuple[float, int]] = {}  # when a stage was last heard of as it began, and how far it was
         self._last = 0.0  # when a line was written
 
     def __call__(self, stage: str, done: int, total: int) -> None:
