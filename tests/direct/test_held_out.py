@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.accounting import Parallel, PureDP, Repeated, delta, epsilon, from_json
@@ -22,6 +24,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.target import GRADIENT_ROUND, TUNING
 from quorate.run.held_out import HeldOut, plan_sets
+from quorate.students import LabelStudent
 from quorate.types import Secret
 from quorate.voting.flow import learning, shards_of
 from quorate.voting.shard_rows import rows_by_teacher
@@ -242,6 +245,33 @@ def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units() -> None:
     assert np.array_equal(found.held.held.reveal(), begun.held.held.reveal())
     assert np.array_equal(found.held.codes.reveal(), begun.held.codes.reveal())
     assert not np.array_equal(again.held.held.reveal(), begun.held.held.reveal())
+
+
+class Locked(LogisticRegression):
+    """A model that cannot be sent to the process which is to ask it about units that are held out."""
+
+    def fit(self, *rows: Any, **how: Any) -> Any:
+        self.lock_ = threading.Lock()
+        return super().fit(*rows, **how)
+
+
+@pytest.mark.heavy  # starts processes
+def test_a_student_that_does_not_travel_is_refused_before_the_charge() -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=ledger, student=Locked())
+    with pytest.raises(InvalidParameter, match=r"the student Locked fails on the public rows .* cannot pickle"):
+        votes.fit(X[:N], Y[:N], public=PUBLIC)
+    assert not ledger.reservations()
+
+
+def test_a_limit_is_paid_for_one_student_and_labels_alone_for_all() -> None:
+    """Sets of another student by the limit of this one would not hold what is promised."""
+    for share, n_charges in ((0.3, 3), (None, 1)):
+        votes = estimator(PrivateClassifier, method="votes", n_teachers=60, calibration_share=share)
+        task = votes._task(X[:N], Y[:N], public=PUBLIC, groups=None, begin=False)
+        others = (LabelStudent(LogisticRegression(C=c)) for c in (1.0, 2.0))
+        tasks = [task, *(replace(task, student=student) for student in others)]
+        assert len({of.content_key for of in tasks}) == n_charges
 
 
 @pytest.mark.heavy  # trains teachers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,11 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     assert np.isfinite(sets.limit)
     code, out, err = cli("audit", root, "--runs", "2000")
     assert code == 0, err
-    assert "limit of prediction sets" in " ".join(out.split())
+    assert "which units were held out for prediction sets" in " ".join(out.split())
+    attacks = json.loads((root / "public" / "audit.json").read_text(encoding="utf-8"))["attacks"]
+    assert [attack["violated"] for attack in attacks if attack["attack"].startswith("limit of prediction sets")] == [
+        False
+    ]
 
 
 def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, product
 from math import exp
 from typing import Any
@@ -11,14 +12,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from quorate.accounting import PureDP, epsilon
-from quorate.audit import PureClaim, audit_mechanism
+from quorate.accounting import PureDP, Repeated, epsilon
+from quorate.audit import PureClaim, audit_mechanism, audit_schedule
+from quorate.audit.schedules import with_limit
 from quorate.ensemble import unit_places
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import private_limit, private_slack
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import PrivateQuantile
+from quorate.mechanisms import NoisyCounts, PrivateQuantile
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
 
@@ -91,6 +93,16 @@ def test_the_audit_passes_the_release_and_catches_its_twins(seed: int) -> None:
     for kind, violated in ((PrivateQuantile, False), (ExactQuantile, True), (TooLittleNoise, True)):
         mechanism = kind(epsilon=1.0, share=0.9)
         assert audit_mechanism(mechanism, pair, PureClaim(1.0), runs=20_000, seed=seed).violated == violated, kind
+
+
+def test_the_audit_of_a_run_attacks_the_choice_of_its_limit_beside_the_rest() -> None:
+    votes = NoisyCounts(sigma=40.0, form="binary")
+    rest = partial(audit_schedule, votes, Repeated(votes.event, 2), n_teachers=50, n_classes=2)
+    for kind, violated in ((PrivateQuantile, False), (ExactQuantile, True), (TooLittleNoise, True)):
+        how: dict[str, Any] = {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 2_000, "seed": 1}
+        found = with_limit(rest, kind(epsilon=1.0, share=0.9), **how)
+        assert [attack.name for attack in found.attacks if attack.violated] == violated * [found.attacks[-1].name]
+        assert (found.attacks[-1].claimed, found.confidence) == (pytest.approx(1.0, abs=1e-4), 1 - 1e-6)
 
 
 def rows_and_model(n: int, seed: int = 0) -> tuple[Any, Any, Any]:

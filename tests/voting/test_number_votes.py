@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -193,6 +194,17 @@ def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_o
 
 
 class TestGoingOn:
+    def test_a_pool_whose_columns_are_read_otherwise_is_another_fit(self) -> None:
+        """Its students would be fitted to the means of teachers that saw other numbers."""
+        ledger, rows = Ledger(budget=quorate.Budget(8.0, 1e-5)), pl.DataFrame(ROWS, schema=["a", "b", "c"])
+        rows = rows.with_columns(pl.Series("d", np.arange(len(ROWS)) % 4).cast(pl.String))
+        keys = set()
+        for numeric in ((), ("d",)):
+            of = PublicPool(rows[N : N + POOL], numeric=numeric)
+            asked = estimator(ledger=ledger, n_teachers=50)._task(rows[:N], Y, public=of, groups=None)
+            keys.add(asked.charge_on(ledger).key)
+        assert len(keys) == 2
+
     @pytest.mark.heavy
     def test_the_same_fit_on_the_same_ledger_is_charged_once_and_gives_the_same_model(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
@@ -290,8 +302,9 @@ def test_no_private_cell_decides_on_a_refusal(spoil: Callable[[Any], Any]) -> No
 
 
 @pytest.mark.heavy
-def test_fewer_units_than_teachers_are_not_told_of() -> None:
-    model = estimator().fit(X[:20], Y[:20], public=PUBLIC)
+@pytest.mark.parametrize("n_units", [0, 1, 20])
+def test_fewer_units_than_teachers_are_not_told_of(n_units: int) -> None:
+    model = estimator().fit(X[:n_units], Y[:n_units], public=PUBLIC)
     assert model.n_teachers_ == fitted().n_teachers_ > 20
 
 

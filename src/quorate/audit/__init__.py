@@ -16,6 +16,7 @@ or object that somebody outside can see.
 :func:`audit_schedule`             everything that one run of a mechanism answers, from several sides at one confidence
 :func:`sizes_for`                  how small a fault such an audit would have found, where that was measured
 :func:`audit_rounds`               the rounds of the direct method, on two public units that are far apart
+:func:`audit_means`                the noisy means of teachers' numbers, on a teacher at either end of the range
 :func:`audit_answers`              a sparse vector's answers against their exact distribution
 :func:`hard_votes`                 neighbouring votes on which a shipped mechanism shows most
 :class:`Surfaces`                  the surface walk: search everything public for forbidden facts
@@ -58,6 +59,7 @@ from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
 from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.noisy_means import audit_means
 from quorate.audit.plans import Attack
 from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.probe import Probe
@@ -69,6 +71,7 @@ from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [
     "audit_mechanism",
+    "audit_means",
     "audit_rounds",
     "price_faults",
     "PriceFault",

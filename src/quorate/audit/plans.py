@@ -32,7 +32,7 @@ from quorate.audit.hard_votes import (
 )
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers, audit_equal_votes, shared_noise_seen
 from quorate.audit.sampled import AuditResult, StepByStep, audit_mechanism, source_of
-from quorate.mechanisms import StableSparseVector
+from quorate.mechanisms import PrivateQuantile, StableSparseVector
 from quorate.types import Watch
 
 #: Told what is done, and how much of it: ``watch(stage, done, total)``.
@@ -49,6 +49,7 @@ _PAIRED = 256  # answers of a run that are compared with each other,
 _PAIRED_RUNS = 300  # in so many runs, each a few blocks on a ledger in memory
 _ENDS_COMPARED = 100  # what comes after the cut-off is the same in every run
 _LONGEST = 10_000  # declined queries in one run
+_CHOICES = 20_000  # of a limit
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -249,6 +250,18 @@ def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs:
         return (*_on_answers(event, hard, runs), *_everywhere(mechanism, event, hard, n_teachers, n_classes, runs))
     compared = _compared(mechanism, sparse, runs) if can_be_summed(sparse) else ()
     return (*_on_streams(event, hard, runs), *compared)
+
+
+def planned_limit(quantile: PrivateQuantile, runs: int) -> PlannedAttack:
+    """Return the attack on the choice of a limit: of so many units that one tips the share, one is moved."""
+    units, all_units = quantile.as_fraction.as_integer_ratio()
+    least, fewer = np.array([units, 0, all_units - units, 0]), np.array([units - 1, 0, all_units - units + 1, 0])
+    return PlannedAttack(
+        name="limit of prediction sets: one unit is moved, which tips the share",
+        neighbours=(least, fewer),
+        event=quantile.event,
+        runs=min(runs, _CHOICES),
+    )
 
 
 def share_of(confidence: float, parts: int) -> float:

@@ -18,7 +18,8 @@ of it, is counted once. There the event is fixed, its counts are binomial, and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Composed, Event, PureDP, Repeated
@@ -26,8 +27,8 @@ from quorate.accounting import epsilon as price
 from quorate.arguments import count, real
 from quorate.audit.exact_sparse_vector import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
-from quorate.audit.plans import FEWEST, Attack, planned, share_of, sparse_vector_of
-from quorate.mechanisms import StableSparseVector
+from quorate.audit.plans import FEWEST, Attack, planned, planned_limit, share_of, sparse_vector_of
+from quorate.mechanisms import PrivateQuantile, StableSparseVector
 from quorate.stored_names import stored_as
 from quorate.types import Watch
 
@@ -205,6 +206,29 @@ def audit_schedule(
     )
 
 
+def with_limit(
+    audit: Callable[..., ScheduleAudit], quantile: PrivateQuantile | None, *, confidence: float, runs: int, **how: Any
+) -> ScheduleAudit:
+    """Attack a run, and the choice of a limit on the units that it holds out, at one confidence.
+
+    `audit`: attacks the rest, and takes `confidence`, `runs` and what else is given. `quantile`: what chooses; None
+    where nothing is held out.
+    """
+    if quantile is None:
+        return audit(confidence=confidence, runs=runs, **how)
+    share = share_of(confidence, 2)
+    rest = audit(confidence=share, runs=runs, **how)
+    how = {name: value for name, value in how.items() if name in ("delta", "seed", "n_jobs", "watch")}
+    attack = planned_limit(quantile, runs).audit(quantile, share, **how)
+    return replace(
+        rest,
+        attacks=(*rest.attacks, attack),
+        confidence=confidence,
+        does_not_see=(*rest.does_not_see, NOT_WHO_IS_HELD_OUT),
+    )
+
+
+NOT_WHO_IS_HELD_OUT = "which units were held out for prediction sets, and how they are counted"
 NOT_SEEN_OF_ANSWERS = (
     "votes that are counted wrongly before they are answered",
     "leads at which more than two classes have votes",

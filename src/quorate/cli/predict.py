@@ -23,7 +23,8 @@ from quorate.run.progress import progress
     "--coverage",
     type=Number(),
     help="Write prediction sets too: a column in_set_CLASS for each class. Of rows drawn as those of [data] "
-    "calibration, such as 0.9 have their class in the set.",
+    "calibration, such as 0.9 have their class in the set. Of a number, the ends of an interval: columns "
+    "lower and upper.",
 )
 @as_json
 def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: float | None, as_json: bool) -> None:
@@ -40,18 +41,19 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: 
 
     finished = load(run)
     lines: list[str] = []
+    ends = finished.facts().setup.target_range
+    kind = "sets" if ends is None else "intervals"
     with progress(quiet=as_json) as watch:
         n_rows = predict_table(finished, table, out, keep=keep, coverage=coverage, watch=watch, tell=lines.append)
     seeded = finished.facts().seeded
     if as_json:
-        promise = {} if coverage is None else {"sets": asdict(finished.coverage_promise(coverage))}
-        ends = finished.facts().setup.target_range
+        promise = {} if coverage is None else {kind: asdict(finished.coverage_promise(coverage))}
         what = {"classes": finished.classes_.tolist()} if ends is None else {"target_range": list(ends)}
         print_json({"out": str(out), "rows": n_rows, **what, "notes": lines, "seeded": seeded, **promise})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
     if coverage is not None:
-        click.echo(f"sets: {finished.coverage_promise(coverage)}")
+        click.echo(f"{kind}: {finished.coverage_promise(coverage)}")
     for line in lines:
         click.echo(f"note: {line}", err=True)
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export

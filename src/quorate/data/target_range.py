@@ -33,6 +33,18 @@ def without_numbers(cells: Iterable[str]) -> str | None:
     return None if any_number or not texts else texts[0]
 
 
+def finite_numbers(targets: Any, *, name: str) -> FloatArray:
+    """Return public targets as numbers, which may lie beyond any range.
+
+    Raises DataRefused if one is no finite number; `name`: of the column, for the message.
+    """
+    values = np.array(each(number, list(targets)), dtype=np.float64)
+    if not np.isfinite(values).all():
+        place = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataRefused(f"{name}: row {place} holds no finite number; mend it, or drop its row")
+    return values
+
+
 @stored_as("quorate.data.target_range.TargetRange")
 @dataclass(frozen=True, slots=True)
 class TargetRange:
@@ -108,15 +120,8 @@ class TargetRange:
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
 
     def public_numbers(self, targets: Any, *, name: str) -> FloatArray:
-        """Return public targets as numbers, cut off at the ends.
-
-        Raises DataRefused if one is no finite number; `name`: of the column, for the message.
-        """
-        values = np.array(each(number, list(targets)), dtype=np.float64)
-        if not np.isfinite(values).all():
-            place = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DataRefused(f"{name}: row {place} holds no finite number; mend it, or drop its row")
-        return self.clipped(values)
+        """Return public targets as numbers, cut off at the ends; `name` and refusal as for :func:`finite_numbers`."""
+        return self.clipped(finite_numbers(targets, name=name))
 
     def part(self, first: int, last: int) -> TargetRange:
         """Return the part from one number of steps to another.

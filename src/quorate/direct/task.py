@@ -44,7 +44,7 @@ from quorate.run.drawn_rows import (
 )
 from quorate.run.held_out import HeldOut
 from quorate.run.relation import ChosenRelation
-from quorate.run.schema import POOL_IS_STATED, Schema
+from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watching
@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 REMEDY = (
     "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
     "there are changes nothing in the price"
-)
-LINE_BREAKS_ARE_STATED = (
-    "that every quotation mark within a cell of a text table is doubled (RFC 4180) is the owner's statement, by "
-    "line_breaks = true: where one is not, a cell of one unit may take in rows of others"
 )
 FITTED_IS_STATED = (
     "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "

@@ -43,7 +43,7 @@ from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Consta
 from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, not_looked_into
 from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
 from quorate.ensemble.training_elsewhere import train_elsewhere
-from quorate.ensemble.trial import TrialFailed, tried
+from quorate.ensemble.trial import TrialFailed, sent, tried
 from quorate.ensemble.votes import count_votes, gather_scores
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, check_address
 
@@ -95,6 +95,7 @@ __all__ = [
     "unit_places",
     "teacher_errors",
     "TrialFailed",
+    "sent",
     "tried",
     "unit_outcomes",
     "margins",

@@ -90,7 +90,8 @@ def hash_shards(
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     keys, hashes = _hash_units(unit_keys, n_teachers, key, fewer=fewer)
-    return Secret(keys.of_rows(np.concatenate([_modulo(words, n_teachers) for words in hashes])))
+    shard = [np.empty(0, dtype=np.int64), *(_modulo(words, n_teachers) for words in hashes)]  # there may be no unit
+    return Secret(keys.of_rows(np.concatenate(shard)))
 
 
 def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:

@@ -72,6 +72,14 @@ def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tr
     return result  # type: ignore[no-any-return]
 
 
+def sent(value: Result) -> Result:
+    """Return a value as it comes out of a pipe; raises what it raises where it cannot be sent."""
+    from cloudpickle import dumps, loads
+
+    received: Result = loads(dumps(value))
+    return received
+
+
 def _try_batch(pickled: bytes, called: str, items: list[tuple[Any, ...]]) -> list[bytes | Lost]:
     """In a worker: load what is tried, as it loads a teacher, and call it in a child."""
     from cloudpickle import loads

@@ -132,14 +132,19 @@ class Scored(ClassifierMixin):
 
         Raises as :meth:`predict_set` does.
         """
-        return self._limits().promised(coverage, of_each=2)
+        return self._limits().promised(coverage, of_each=self._of_each)
 
     def set_limit(self, coverage: float = COVERAGE) -> float:
         """Return the limit of :meth:`predict_set`: a class is in a set where one less its probability is at most that.
 
         Raises as :meth:`predict_set` does.
         """
-        return self._limits().limit(coverage, of_each=2)
+        return self._limits().limit(coverage, of_each=self._of_each)
+
+    @property
+    def _of_each(self) -> int:
+        """One in how many calibration rows makes sets: the others fit the temperature."""
+        return 2
 
     def _limits(self) -> Limits | OneLimit:
         """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""

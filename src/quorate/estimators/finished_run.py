@@ -34,7 +34,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.students.prediction_sets import Limits, OneLimit
+from quorate.students.prediction_sets import COVERAGE, Limits, OneLimit
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -126,9 +126,30 @@ class FinishedRun(Scored, ShownEstimator):
         self._refuse_number("predict_proba")
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
 
+    @own_switches()
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> FloatArray:
+        """Return where the number may be, ``(n_points, 2)``, as :meth:`quorate.PrivateRegressor.predict_interval` does.
+
+        Raises PreconditionFailed where the run predicts classes, or had no ``[data] calibration``.
+        """
+        if not self._predicts_number:
+            raise PreconditionFailed(
+                f"predict_interval is for a number, and {self.path} predicts classes; call predict_set"
+            )
+        predictions, off = self.predict(X), self.set_limit(coverage)
+        return np.column_stack([predictions - off, predictions + off])
+
+    @property
+    def _of_each(self) -> int:
+        """One in how many calibration rows makes sets or intervals."""
+        return 1 if self._predicts_number else 2
+
     def _limits(self) -> Limits | OneLimit:
-        self._refuse_number("predict_set")
-        fitted = self._facts.fitted
+        number, fitted = self._predicts_number, self._facts.fitted
+        if number and (fitted is None or fitted.intervals is None):
+            raise PreconditionFailed(f"intervals need public rows with targets; first: {self._calibrates}")
+        if number and fitted is not None and fitted.intervals is not None:
+            return fitted.intervals.limits
         sets = None if fitted is None else fitted.prediction_sets or fitted.private_sets
         return super()._limits() if sets is None else sets.limits
 

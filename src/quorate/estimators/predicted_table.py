@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 13  # rows whose features the model makes at the same time
 LABEL, PROBABILITY, IN_SET, PREDICTION = "label", "probability_{}", "in_set_{}", "prediction"
+ENDS = ("lower", "upper")  # of the interval of a number
 _OUT = (".parquet", ".csv")
 
 
@@ -48,7 +49,8 @@ def predict_table(
     files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
     is whole.
     `keep`: columns of the table that are written before the predictions, such as an id. `coverage`: where it is given,
-    a column for each class tells whether it is in the prediction set of that coverage. `watch`: ``watch(stage, done,
+    a column for each class tells whether it is in the prediction set of that coverage; of a number, two have the ends
+    of its interval. `watch`: ``watch(stage, done,
     total)``, in files and parts of them. `tell`: takes a line on cells that count as missing though something stands
     in them, if there are any. Returns the number of rows. Raises InvalidParameter, DataRefused or
     PreconditionFailed, with one line for each file that cannot be read or lacks a column; nothing is written then.
@@ -123,8 +125,10 @@ def _predictions(
     import polars as pl
 
     if not hasattr(run, "classes_"):
-        read = reader(rows, name)
-        return [pl.Series(PREDICTION, run.predictions_of(read) if rows.height else [], dtype=pl.Float64)]
+        numbers = run.predictions_of(reader(rows, name)) if rows.height else np.empty(0)
+        ends = [] if limit is None else [numbers - limit, numbers + limit]
+        named = zip((PREDICTION, *_sets(run, limit)), (numbers, *ends), strict=True)
+        return [pl.Series(column, of, dtype=pl.Float64) for column, of in named]
     classes, names, sets = run.classes_.tolist(), _probabilities(run), _sets(run, limit)
     if not rows.height:
         values = [(LABEL, classes), *((column, [0.0]) for column in names), *((column, [True]) for column in sets)]
@@ -142,6 +146,8 @@ def _predictions(
 
 
 def _sets(run: FinishedRun, limit: float | None) -> list[str]:
+    if limit is not None and not hasattr(run, "classes_"):
+        return list(ENDS)
     return [] if limit is None else [IN_SET.format(name) for name in run.classes_.tolist()]
 
 

@@ -12,7 +12,6 @@ from quorate.ambient import own_switches
 from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.flow import DirectResult
-from quorate.direct.look import look_at_rounds
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
@@ -29,6 +28,7 @@ from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK
+from quorate.run.look_by_cells import look_by_cells
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.students.prediction_sets import COVERAGE
@@ -309,7 +309,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         ids = only_whole_ids(groups) if self.whole_ids else groups
         how |= {"public": public, "feature_map": self.feature_map, "shares": self._class_shares(task.classes)}
-        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK, **how)
+        return check_of_rounds(task, self.ledger, look=look_by_cells(task, y, ids) if look else NO_LOOK, **how)
 
     _model_rows = LearnsByRounds._model_rows
 

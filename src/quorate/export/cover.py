@@ -179,7 +179,7 @@ def _copies(facts: Facts, files: Mapping[str, bytes]) -> str:
 
 
 def _counts(facts: Facts) -> str:
-    if words_of(facts).COUNTS_ANSWERS:
+    if words_of(facts).COUNTS_ANSWERS and facts.setup.classes:
         counts = ", ".join(
             f"{name}: {n:,}" for name, n in zip(facts.setup.classes[:12], facts.answers.per_class[:12], strict=True)
         )

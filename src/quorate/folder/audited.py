@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -27,6 +28,7 @@ from quorate.audit import (
     setting_of,
     sizes_for,
 )
+from quorate.audit.schedules import with_limit
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
@@ -34,6 +36,7 @@ from quorate.findings import Finding, Outcome
 from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
+from quorate.folder.prepared import PreparedRun
 from quorate.folder.published import FACTS, publish_files
 from quorate.report import Facts, render_html, render_json, sight_sentences, size_sentences
 from quorate.report.facts import name_of
@@ -223,11 +226,11 @@ def audit_run(
     run. Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
     """
     begun = clock()
-    task, event = batch.task, charged_event(batch)
+    task, event = batch.task, batch.task.paying_for_answers(charged_event(batch))
     see = watch or (lambda stage, done, total: None)
-    schedule = audit_schedule(
-        task.recipe.mechanism,
-        event,
+    schedule = with_limit(
+        partial(audit_schedule, task.recipe.mechanism, event),
+        None if task.sets is None else task.sets.mechanism,
         n_teachers=task.recipe.n_teachers,
         n_classes=task.n_classes,
         delta=task.facts.delta,
@@ -239,8 +242,6 @@ def audit_run(
     )
     if task.draws_pool:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    if task.sets is not None:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
@@ -258,25 +259,24 @@ def audit_run(
 
 
 NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
-NOT_THE_LIMIT = "the limit of prediction sets, and which units were held out for it"
 
 
-def charged_event(batch: LoadedRun) -> Event:
+def charged_event(run: PreparedRun) -> Event:
     """Return what the ledger was charged for, which is the claim.
 
     Raises PreconditionFailed if there is no such charge.
     """
     reservation = None
-    if batch.folder.has_ledger:
-        with batch.open_ledger() as ledger:
-            reservation = batch.charge.find(ledger)
+    if run.folder.has_ledger:
+        with run.open_ledger() as ledger:
+            reservation = run.charge_on(ledger).find(ledger)
     if reservation is None:
-        root = batch.folder.root
+        root = run.folder.root
         raise PreconditionFailed(
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
             f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
-    return batch.task.paying_for_answers(reservation.event)
+    return reservation.event
 
 
 def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:

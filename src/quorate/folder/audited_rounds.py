@@ -1,20 +1,24 @@
-"""The audit of a finished direct run: its own contributions and noise, on public rows with made-up labels."""
+"""The audit of a finished run that reads its rows cell by cell: its rounds, or its noisy means."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from quorate.arguments import for_shell
+from quorate.audit.noisy_means import audit_means
 from quorate.audit.rounds import audit_rounds
+from quorate.audit.schedules import with_limit
 from quorate.direct.contribution_check import check_contributions
-from quorate.errors import PreconditionFailed
-from quorate.folder.audited import NOT_THE_COUNTS, NOT_THE_LIMIT, RUNS, RunAudit
+from quorate.folder.audited import NOT_THE_COUNTS, RUNS, RunAudit, charged_event
 from quorate.folder.direct_run import DirectRun
+from quorate.folder.number_run import NumberRun
 from quorate.report.facts import name_of
 from quorate.types import Watch
 
+NO_SHARDS = "Shards were not audited: that is done for teachers that vote for classes."
 ALONE = (
     "Public rows with made-up labels add the same integers alone and together, as records and in groups, and none is "
     "longer than the clip."
@@ -37,22 +41,12 @@ def audit_direct(
     run; or if contributions on this machine are not what the price rests on.
     """
     begun, task = clock(), run.task
-    reservation = None
-    if run.folder.has_ledger:
-        with run.open_ledger() as ledger:
-            reservation = run.charge_on(ledger).find(ledger)
-    if reservation is None:
-        root = run.folder.root
-        raise PreconditionFailed(
-            f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
-            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
-        )
+    event = charged_event(run)
     rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
-    schedule = audit_rounds(
-        task.plan,
-        task.paying_for_rounds(reservation.event),
-        rows,
+    schedule = with_limit(
+        partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
+        None if task.held is None else task.held.plan.mechanism,
         delta=task.delta,
         confidence=confidence,
         runs=runs,
@@ -63,8 +57,6 @@ def audit_direct(
     )
     if task.drawn is not None:
         schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    if task.held is not None:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_LIMIT))
     return RunAudit(
         schedule=schedule,
         sizes=None,
@@ -76,4 +68,30 @@ def audit_direct(
         seconds=clock() - begun,
         beside="Contributions",
         ran=name_of(audit_rounds),
+    )
+
+
+def audit_numbers(
+    run: NumberRun,
+    *,
+    runs: int = RUNS,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    n_jobs: int = 1,
+    watch: Watch | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> RunAudit:
+    """Attack the noisy means of a finished run; arguments and refusals are those of :func:`audit_direct`."""
+    begun, task = clock(), run.task
+    how: dict[str, Any] = {"delta": task.delta, "confidence": confidence, "runs": runs, "seed": seed, "n_jobs": n_jobs}
+    return RunAudit(
+        schedule=audit_means(task.mechanism, charged_event(run), queries=task.n_queries, **how, watch=watch),
+        sizes=None,
+        delta=task.delta,
+        shards=None,
+        without_shards=NO_SHARDS,
+        seeded=task.noise.seeded,
+        seed=seed,
+        seconds=clock() - begun,
+        ran=name_of(audit_means),
     )

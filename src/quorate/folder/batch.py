@@ -39,7 +39,7 @@ from quorate.folder.tables import (
     refuse_unknown_drop,
 )
 from quorate.labelling.active import Strategy, named
-from quorate.release.keys import fingerprint_key, read_or_create_key
+from quorate.release.keys import read_or_create_key
 from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
@@ -89,7 +89,6 @@ def load_run(
         if begin or key_file.exists():
             stored_key = read_or_create_key(key_file)
     noise, key = noise_and_key(settings.run.unsafe_noise_seed, stored_key)
-    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
 
     def of(config: RunConfig) -> LoadedRun:
         task = VOTES.prepare(
@@ -99,9 +98,7 @@ def load_run(
             public=None if public is None else pool_of(data, public),
             groups=private_ids(data, private),
             key=key,
-            fingerprint_key=fingerprint_key(
-                folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None
-            ),
+            fingerprint_key=folder.fingerprint_key(begin=begin),
             noise=noise,
             terms=None if public is not None else folder.terms(settings.budget.composition),
             watch=watch,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from quorate.data.target_range import TargetRange
 
 _OF_CLASSES = (  # keys that a number has no use for
-    "label", "classes", "class_shares", "score", "calibration", "calibration_share", "coverage",
+    "label", "classes", "class_shares", "score", "calibration_share", "coverage",
 )  # fmt: skip
 
 
@@ -113,8 +113,7 @@ class DataSettings:
     )  # fmt: skip
     target: str | None = setting(
         string,
-        "in place of `label` and `classes`: the column of a [number](../how-to/predict-a-number.md) to predict, by the "
-        "direct method",
+        "in place of `label` and `classes`: the column of a [number](../how-to/predict-a-number.md) to predict",
         default=None, example="price",
     )  # fmt: skip
     range: TargetRange | None = setting(
@@ -155,7 +154,8 @@ class DataSettings:
         string,
         "other public rows with labels, 100 or more: the scores of the published model are divided by the "
         "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, and "
-        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too",
+        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too. "
+        "With `target`: rows with targets, nine or more, for [intervals](../how-to/prediction-sets.md#a-number)",
         default=None, example="calibration.csv",
     )  # fmt: skip
     calibration_share: float | None = setting(
@@ -400,6 +400,16 @@ def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
             parameter=others[0],
         )
     return {"label": given["target"], "classes": ()}
+
+
+def without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
+    """Leave the columns out of all tables that the schema drops."""
+    if not document.get("schema"):
+        return data
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in data.drop]
+    return replace(data, drop=(*data.drop, *dropped))
 
 
 def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
@@ -13,56 +12,37 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quorate.ambient import one_thread
-from quorate.arguments import count
-from quorate.data import PublicPool, encode_labels, take
-from quorate.data.column_kinds import ColumnKinds
+from quorate.data import take
 from quorate.data.file_reading import bytes_of, files_of, format_of
-from quorate.data.reading import bytes_held, has_named_columns
-from quorate.data.rows import Rows
+from quorate.data.reading import bytes_held
 from quorate.data.spool import IN_MEMORY
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
-from quorate.direct.look import look_at_rounds
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.spool import units_of
-from quorate.direct.task import DirectTask, left_out
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.direct.task import DirectTask
+from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, note
-from quorate.folder.data_settings import DataSettings
+from quorate.folder.cell_run import CellRun, CellTables, labelled_rows
 from quorate.folder.folder import RunFolder
-from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
 from quorate.folder.prepared import (
-    Evaluation,
-    PreparedRun,
     scheduler_of,
 )
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
-from quorate.folder.table_source import file_of, is_large, same_source
+from quorate.folder.table_source import file_of, is_large
 from quorate.folder.tables import (
-    pool_of,
     private_ids,
-    read_pool,
-    read_private_cells,
-    read_public,
-    refuse_other_columns,
-    refuse_unknown_drop,
 )
-from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
-from quorate.report import Facts, Score
-from quorate.report.utility import NumberScore
+from quorate.report import Facts
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
-from quorate.run.look import Look, Names
 from quorate.run.method import Method
-from quorate.run.progress import PARTS, duration
-from quorate.run.remarks import remarks
+from quorate.run.progress import duration
 from quorate.run.resources import allowed_memory
-from quorate.run.scores import score_numbers
 from quorate.run.usable_rows import PrivateTable, UsableRows
-from quorate.students.temperature import require_rows
 from quorate.types import Secret, Watch
 
 NOTHING_TO_ASK = (
@@ -76,42 +56,27 @@ _AT_LEAST, _OF_A_ROW = 6e8, 250  # bytes in memory: libraries and blocks; labels
 
 
 @dataclass(frozen=True, slots=True)
-class DirectRun(PreparedRun):
+class DirectRun(CellRun):
     """A run's folder, what it asks for, and the task that follows from its files."""
 
     task: DirectTask
     method: ClassVar[Method[DirectTask]] = ROUNDS
+    nothing_to_ask: ClassVar[str] = NOTHING_TO_ASK
+    no_internal: ClassVar[str] = (
+        "there is no internal edition of this report: the direct method has no votes, margins or teachers to show "
+        "there. The public one says all there is"
+    )
 
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
         data = self.settings.data
         name = "the public rows" if data.public is None else data.public.name
-        looks = (line_breaks_caution, numbers_caution)
-        of_tables = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
-        cautions = cautions_of(self.task, pool_name=name, left_out=data.drop)
-        return (*[finding for finding in of_tables if finding.applies], *cautions)
-
-    def notes(self) -> Iterable[Finding]:
-        """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings.data, self.task.schema.pool)
+        return *self.table_cautions, *cautions_of(self.task, pool_name=name, left_out=data.drop)
 
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return what the size of the file tells; no other word of a direct run depends on private rows."""
         return Secret(size_notes(self))
-
-    @one_thread()
-    def look(self) -> Secret[Look | None]:
-        """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
-        data = self.settings.data
-        public = None if data.public is None else pool_of(data, read_pool(data))
-        declared, n_features = _declared(self.settings, public)
-        place = partial(self.folder.place_for_rows, begin=False)
-        private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
-        names = Names(data.private.name, data.public_side)
-        return look_at_rounds(
-            self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
-        )
 
     @one_thread()
     def expected(self) -> tuple[Expected | None, float]:
@@ -119,35 +84,6 @@ class DirectRun(PreparedRun):
         from quorate.folder.planned import expected_of_direct
 
         return expected_of_direct(self.folder.root, self.settings, n_records=self.task.plan.n_units)
-
-    @property
-    def published_table(self) -> tuple[Rows, ColumnKinds]:
-        """The pool, public or drawn, as the model reads it."""
-        return self.task.schema.pool, self.task.schema.kinds
-
-    def pool_as_taken(self) -> Any:
-        """Return the public rows as the model takes them; None where there are none of which labels are alike."""
-        return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
-
-    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
-        """Score the model, unless private rows are among those with labels, which its owner alone is told."""
-        if self.evaluation is None:
-            return None
-        if self.task.records.are_in(self.evaluation.X):
-            if tell is not None:
-                tell(left_out("[data] evaluation"))
-            return None
-        if (held := self.task.target_range) is not None:
-            return score_numbers(held.clipped(model.predict(self.evaluation.X)), self.evaluation.truth)
-        return self.score(model, self.evaluation.X, self.evaluation.truth)
-
-    def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
-        """Return them, unless private rows are among them, which its owner alone is told."""
-        if self.calibration is None or not self.task.records.are_in(self.calibration.X):
-            return self.calibration
-        if tell is not None:
-            tell(left_out("[data] calibration", "calibration"))
-        return None
 
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
         """Return the pool, where one was drawn."""
@@ -168,54 +104,33 @@ def read_direct(
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     data = settings.data
-    refuse_unknown_drop(data)
-    public = None if data.public is None else pool_of(data, read_pool(data))
-    declared, n_features = _declared(settings, public)
     watch = watch if is_large(data.private) else None
-    if watch is not None:
-        watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-    place = partial(folder.place_for_rows, begin=begin)
-    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
+    tables = CellTables.of(folder, settings, begin=begin, watch=watch)
+    private = tables.private
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
-    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
     task = ROUNDS.prepare(
         replace(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
-            schema=declared,
+            schema=tables.declared,
             unit=data.whose,
             dialect=data.dialect,
             scheduler=scheduler_of(settings.run, folder),
         ),
         private.X,
         private.y,
-        public=public,
+        public=tables.public,
         groups=private_ids(data, private),
-        fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
+        fingerprint_key=folder.fingerprint_key(begin=begin),
         noise=noise,
         stages=FolderStages(folder.private),
         terms=folder.terms(settings.budget.composition),
         watch=watch,
     )
-    return DirectRun(
-        folder, settings, task, _labelled_rows(data, task, "evaluation"), _labelled_rows(data, task, "calibration")
-    )
-
-
-def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
-    """Return what was declared of a table's columns, if it was, and the public number of columns of sparse rows."""
-    if public is not None:
-        return None, public.width
-    declared: Any = settings.schema
-    if has_named_columns(settings.data.private, settings.data.dialect):
-        return declared, len(declared)
-    if set(declared) != {"columns"}:
-        raise InvalidParameter(
-            "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
-        )
-    return None, count("[schema] columns", declared["columns"], at_least=1)
+    labelled = (labelled_rows(data, task, key) for key in ("evaluation", "calibration"))
+    return DirectRun(folder, settings, task, *labelled)
 
 
 def _feature_map(given: str | Path) -> Any:
@@ -231,38 +146,6 @@ def _feature_map(given: str | Path) -> Any:
             f"[method] feature_map: {given} is no transformer that skops opens without being told to trust it "
             f"({type(error).__name__}); write a fitted one with skops.io.dump"
         ) from None
-
-
-def _labelled_rows(data: DataSettings, task: DirectTask, key: str) -> Evaluation | None:
-    """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
-
-    Raises DataRefused if they do not fit the pool, or are the private file.
-    """
-    source = data.tables.get(key)
-    if source is None:
-        return None
-    name = f"[data] {key}"
-    if same_source(source, data.private):
-        raise DataRefused(
-            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
-            "rows with labels, about nobody in the private table, or leave it out"
-        )
-    drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, source, task.schema.pool)
-    rows, usable = task.schema.parsed(table.X, source.name)
-    if not usable.all():
-        raise DataRefused(
-            f"{name}, {source.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
-            "row"
-        )
-    name_of_column = f"{source.name}, column {data.label!r}"
-    if task.target_range is not None:
-        return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
-    codes = encode_labels(table.y, task.classes, name=name_of_column)
-    if key == "calibration":
-        require_rows(len(codes), name=name)
-    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
 
 
 def size_notes(run: DirectRun) -> tuple[Finding, ...]:

@@ -26,7 +26,9 @@ from quorate.ledger.state import Epoch, Head
 from quorate.ledger.store import reason_of
 from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
+from quorate.release.keys import fingerprint_key
 from quorate.release.session import LedgerTerms, terms_in
+from quorate.types import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,11 @@ class RunFolder:
                 "for life: take away what was added last"
             )
         return url
+
+    def fingerprint_key(self, *, begin: bool) -> Secret[bytes]:
+        """Return the key that binds private data to the ledger; `begin`: whether one that is not there yet is made."""
+        there = begin or self.has_ledger or self.ledger.with_name(f"{self.ledger.name}.key").exists()
+        return fingerprint_key(self.ledger if there else None)
 
     def refuse_wrong_ledger(self) -> None:
         """Refuse a folder with two ledgers, or whose ``ledger.url`` names none, before a row is read."""

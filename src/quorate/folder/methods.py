@@ -16,9 +16,11 @@ from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
 from quorate.folder.batch import load_run
+from quorate.folder.cell_run import CellRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
-from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, read_direct
+from quorate.folder.direct_run import DirectRun, read_direct
 from quorate.folder.loaded import LoadedRun
+from quorate.folder.number_run import NumberRun, read_numbers
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.folder.stages import FolderStages
@@ -67,6 +69,8 @@ def read_run(
 
 
 def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
+    if settings.data.range is not None:
+        return read_numbers(root, begin=begin, settings=settings, watch=watch)
     large = is_large(settings.data.private)
     watch = watch if large else None
     if watch is not None:
@@ -144,8 +148,10 @@ def execute(
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
     """Attack what a finished run released, by public rows alone."""
     from quorate.folder.audited import audit_run
-    from quorate.folder.audited_rounds import audit_direct
+    from quorate.folder.audited_rounds import audit_direct, audit_numbers
 
+    if isinstance(run, NumberRun):
+        return audit_numbers(run, **how)
     return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
 
 
@@ -156,8 +162,8 @@ def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callab
     """
     from quorate.folder import online
 
-    if isinstance(run, DirectRun):
-        raise PreconditionFailed(NOTHING_TO_ASK)
+    if isinstance(run, CellRun):
+        raise PreconditionFailed(run.nothing_to_ask)
     return online.ask(_voted(run), rows, watch=watch, tell=tell)
 
 
@@ -165,11 +171,8 @@ def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
     """Gather what only the owner may see. Raises PreconditionFailed if a run has no votes, margins or teachers."""
     from quorate.folder import internal
 
-    if isinstance(run, DirectRun):
-        raise PreconditionFailed(
-            "there is no internal edition of this report: the direct method has no votes, margins or teachers to "
-            "show there. The public one says all there is"
-        )
+    if isinstance(run, CellRun):
+        raise PreconditionFailed(run.no_internal)
     return internal.internal_facts(_voted(run))
 
 

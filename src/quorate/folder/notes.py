@@ -53,8 +53,8 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     yield from notes_on_pool(pool, name)
 
 
-def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
-    """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
+def direct_notes(data: DataSettings, pool: Rows, *, voted: bool = False) -> Iterator[Finding]:
+    """Yield what there is to say about a run that looks at no private row, direct or `voted`: that its owner has to."""
     labels = "labels" if data.range is None else "targets"
     parts = f"{labels} and cells" if data.unit is None else f"{labels}, ids and cells"
     own = "your own file" if isinstance(data.private, Path) else "what your query returns"
@@ -69,7 +69,7 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
         )
         yield note("line-breaks-are-stated", words)
     number = data.range is not None
-    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number)
+    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number, voted=voted)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, pool))
 

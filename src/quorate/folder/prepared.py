@@ -47,7 +47,7 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
-from quorate.students.prediction_sets import Calibration, calibrated, halves, promised
+from quorate.students.prediction_sets import Calibration, Limits, calibrated, halves, promised
 from quorate.students.temperature import require_calibration
 from quorate.types import Secret
 
@@ -146,7 +146,7 @@ class PreparedRun(ABC):
             _, held = halves(len(self.calibration.truth))
             yield note("prediction-sets", f"[data] calibration: {promised(len(held))}")
 
-    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | None]:
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
         """Return the model at the temperature of ``[data] calibration``, and what else these rows say of it."""
         rows, classes = self.rows_to_calibrate(tell), list(self.settings.data.classes)
         if rows is None:

@@ -157,7 +157,8 @@ class TeacherSettings:
         "numbers and categories, and logistic regressions elsewhere. "
         'Or `"logistic"`, `"tree"` (a decision tree grown in full), `"forest"`, `"boosting"`, `"xgboost"` and '
         '`"lightgbm"` (with the [extra](../how-to/boosting-libraries.md) of that name), or '
-        '[your own](../how-to/bring-your-own-teacher.md) as `"package.module:factory"`',
+        '[your own](../how-to/bring-your-own-teacher.md) as `"package.module:factory"`. For a number: `"tree"`, '
+        '`"forest"`, `"boosting"` or your own, each a regressor',
         default=DEFAULT_TEACHER, example=DEFAULT_TEACHER, written=True, argument="teacher",
     )  # fmt: skip
     count: int | Auto = setting(
@@ -334,6 +335,15 @@ class MechanismSettings:
         default=0, example=0, written=True,
     )  # fmt: skip
     fields: Mapping[str, Any] = field(default_factory=dict)  # of the mechanism that is named
+
+
+def check_strategy(mechanism: MechanismSettings) -> None:
+    """A strategy that learns needs a cap of its own: all points, or the recipe's number, leave nothing to choose."""
+    if mechanism.strategy != "random" and isinstance(mechanism.queries, str):
+        raise InvalidParameter(
+            f'[mechanism] strategy = "{mechanism.strategy}" chooses which public rows to ask, so queries must say how '
+            f"many at most, got {mechanism.queries!r}. Example: queries = 300"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,7 @@ from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
 from quorate.folder.data_checks import refuse_names_without_columns
-from quorate.folder.data_settings import DataSettings, data_settings, unit_word
+from quorate.folder.data_settings import DataSettings, data_settings, unit_word, without_dropped
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
 from quorate.folder.sections import (
@@ -29,6 +29,7 @@ from quorate.folder.sections import (
     RunSettings,
     StudentSettings,
     TeacherSettings,
+    check_strategy,
     check_teachers,
 )
 from quorate.folder.table_source import Source, is_there, same_source, source
@@ -53,7 +54,9 @@ _OF_DIRECT = ("feature_map", "text", "rounds", "clip")  # keys of [method] that 
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
-_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", "allow_hopeless")
+_JOBS = ("n_jobs", "jobs")
+_RUN_OF_TEACHERS = (*_JOBS, "memory", "allow_hopeless")
+_OF_NUMBERS = {("teachers", "model"), ("teachers", "count"), ("mechanism", "queries")}  # keys that their votes have
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,8 +200,9 @@ def settings_of(root: Path) -> Settings:
         other = getattr(data, key)
         if data.calibration is not None and other is not None and same_source(data.calibration, other):
             raise InvalidParameter(
-                f"[data] calibration is the file of [data] {key}, and a temperature is fitted on rows that are in "
-                f"neither: split them in two, or leave calibration out"
+                f"[data] calibration is the file of [data] {key}, and "
+                f"{'intervals are read off' if data.range is not None else 'a temperature is fitted on'} rows that are "
+                f"in neither: split them in two, or leave calibration out"
             )
     return settings
 
@@ -225,10 +229,10 @@ def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice |
         "mechanism", sections["mechanism"], MechanismSettings, folder, more=own,
         fields={key: value for key, value in sections["mechanism"].items() if key not in known},
     )  # fmt: skip
-    _check_strategy(mechanism)
+    check_strategy(mechanism)
     student = read_section("student", sections["student"], StudentSettings, folder)
     public = _public(sections["data"], document, folder)
-    data = _without_dropped(data_settings(sections["data"], folder, public=public), document)
+    data = without_dropped(data_settings(sections["data"], folder, public=public), document)
     return Settings(
         data=data,
         budget=read_section("budget", sections["budget"], BudgetSettings, folder),
@@ -263,8 +267,9 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     `n_labelled`: how many labelled public rows there are, where they were counted.
     """
     data = document.get("data", {})
-    if "target" in data:
-        return ChosenMethod("direct", "[data] target is a number, and a folder's teachers vote on classes")
+    keys = _keys_of_votes(document)
+    if "target" in data and not keys:
+        return ChosenMethod("direct", "[data] target is a number, and nothing of teachers is given")
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
     unit, unit_name = data.get("unit"), data.get("unit_name")
     text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
@@ -272,7 +277,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         n_labelled = 0
     method = document.get("method", {})
     return choose_method(
-        of_votes=_keys_of_votes(document),
+        of_votes=keys,
         of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
         n_labelled=n_labelled,
         grouped=unit is not None,
@@ -304,16 +309,6 @@ def _public(data: Mapping[str, Any], document: Mapping[str, Any], folder: Path) 
     return None
 
 
-def _without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
-    """Leave the columns out of all tables that the schema drops."""
-    if not document.get("schema"):
-        return data
-    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
-
-    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in data.drop]
-    return replace(data, drop=(*data.drop, *dropped))
-
-
 def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bool) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing.
 
@@ -323,12 +318,9 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
     method = read_section("method", section, MethodSettings, folder)
     is_number = "target" in document.get("data", {})
     if method.by == "votes" and is_number:
-        raise InvalidParameter(
-            '[data] target is a number, which a folder learns by the direct method alone, got [method] by = "votes"; '
-            'set by = "direct", or leave it out. Votes for a number are in Python: PrivateRegressor(method="votes")'
-        )
+        _refuse_what_numbers_lack(document)
     if method.by == "direct":
-        if (is_number or not by_choice) and (others := _changed_for_teachers(document)):
+        if not by_choice and (others := _changed_for_teachers(document)):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
     elif method.by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
@@ -338,6 +330,19 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
             "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
         )
     return method
+
+
+def _refuse_what_numbers_lack(document: Mapping[str, Any]) -> None:
+    """Refuse what votes for a number have no use for, or cannot do without."""
+    if "public" not in document.get("data", {}):
+        raise InvalidParameter(
+            "[data] public is required: votes for a number are on public rows, and a [schema] stands in their place "
+            'for the direct method alone; give public, or set [method] by = "direct"'
+        )
+    others = [f"[{section}] {key}" for section, key in _not_as_written(document) if (section, key) not in _OF_NUMBERS]
+    others += [f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}) and key not in _JOBS]
+    if others:
+        _refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
 
 
 def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
@@ -401,15 +406,6 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
 
     kind = DEFAULT if name == "auto" else for_runs().get(str(name))
     return () if kind is None else user_fields(kind)
-
-
-def _check_strategy(mechanism: MechanismSettings) -> None:
-    """A strategy that learns needs a cap of its own: all points, or the recipe's number, leave nothing to choose."""
-    if mechanism.strategy != "random" and isinstance(mechanism.queries, str):
-        raise InvalidParameter(
-            f'[mechanism] strategy = "{mechanism.strategy}" chooses which public rows to ask, so queries must say how '
-            f"many at most, got {mechanism.queries!r}. Example: queries = 300"
-        )
 
 
 def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) -> None:

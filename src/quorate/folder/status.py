@@ -262,6 +262,8 @@ def _stored(folder: RunFolder, stage: str) -> bool:
 
 
 def _stages_of_teachers(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    if settings.data.range is not None:  # whose teachers are kept nowhere
+        return {"noisy means": finished or drawn, "student and report": finished}
     votes = _stored(folder, "votes") or _stored(folder, "scores")
     return {
         "teachers": votes or _teachers_stored(folder, settings) == settings.teachers.count,

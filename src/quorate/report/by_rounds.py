@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from quorate.accounting.figures import at_least, at_most, plural, several
+from quorate.accounting.figures import at_least, at_most, several
 from quorate.report import html, sentences
 from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
-from quorate.report.html import Child, element, join, pairs, table
+from quorate.report.html import Child, element, join, table
 from quorate.report.notation import percent
-from quorate.report.words import Language, subheading
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
@@ -39,8 +38,8 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     return "Contribution", words
 
 
-def spending(facts: Facts, language: Language) -> tuple[Child, ...]:
-    """Return what the rounds cost, and the public facts that they were fixed by."""
+def spending(facts: Facts) -> tuple[Child, ...]:
+    """Return what the rounds cost."""
     rounds, spent = _of(facts), facts.spending.of_run
     return (
         table(
@@ -60,38 +59,7 @@ def spending(facts: Facts, language: Language) -> tuple[Child, ...]:
             ),
             class_="wide",
         ),
-        element("p", f"Released: {facts.guarantee.mechanism}.", class_="note"),
-        subheading(language, "fixed by"),
-        pairs(_settings(facts), class_="pairs small"),
-    )
-
-
-def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
-    rounds = _of(facts)
-    rows: tuple[tuple[str, str], ...] = (("Coordinates", f"{rounds.n_coordinates:,}"),)
-    if rounds.ridge:
-        counting = f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"
-        rows = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
-        if rounds.residual_ridge is not None:
-            rows += (("κ of what kernels add", f"{rounds.residual_ridge:.4g}"),)
-    return (
-        ("Linear in", rounds.feature_map),
-        *rows,
-        ("Clip B", at_most(rounds.clip)),
-        ("Rounds T", f"{rounds.rounds:,}"),
-        *((("Averaged", f"the {_averaged(rounds)} of the rounds"),) if rounds.averaged is not None else ()),
-        *((("Shrunk", "by part of what James and Stein's estimator takes away"),) if rounds.shrunk else ()),
-        ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
-        (f"Number of {plural(facts.setup.unit)} n₀", f"{rounds.n_units:,}, {_number_from(facts)}"),
-    )
-
-
-def _number_from(facts: Facts) -> str:
-    """Where n₀ is from. Version 0.1 told only of one that was declared, so that without it n₀ was read."""
-    if facts.setup.n_records is None:
-        return "read off the data and treated as public"
-    return {"declared": "declared by the owner", "read": "read off the data and treated as public"}.get(
-        facts.setup.n_records_from, "public"
+        element("p", f"Momentum of the rounds: {rounds.momentum:g}.", class_="note") if rounds.momentum else None,
     )
 
 

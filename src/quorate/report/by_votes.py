@@ -11,7 +11,6 @@ from quorate.report.findings import Choice
 from quorate.report.html import Child, element, join, table
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.spending import Part
-from quorate.report.words import Language
 
 CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")
 COUNTS_ANSWERS = True
@@ -26,8 +25,8 @@ def first_figure(facts: Facts) -> tuple[str, str]:
 
 
 def last_figure(facts: Facts) -> tuple[str, str]:
-    """Name and number of answers."""
-    return "answers", f"{facts.answers.answered:,}"
+    """Name and number of answers, and of how many that were asked."""
+    return "answers", f"{facts.answers.answered:,} of {facts.answers.asked:,} asked"
 
 
 def big_figure(facts: Facts) -> tuple[str, str, str]:
@@ -45,9 +44,8 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     )
 
 
-def spending(facts: Facts, language: Language) -> tuple[Child, ...]:
+def spending(facts: Facts) -> tuple[Child, ...]:
     """Return where the budget went, by purpose."""
-    del language  # it has no heading of its own
     parts, spent = facts.spending.parts, facts.spending.of_run
     return (
         table(
@@ -77,8 +75,7 @@ def _questions(facts: Facts) -> str:
     at_most_ = "" if setup.strategy is None else "at most "
     return (
         f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the {_rows(facts)}{chosen}, "
-        f"with {several(setup.online_answers, 'answer')} kept back for later. "
-        f"Released: {facts.guarantee.mechanism}."
+        f"with {several(setup.online_answers, 'answer')} kept back for later."
     )
 
 

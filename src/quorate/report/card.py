@@ -176,9 +176,9 @@ def _utility(facts: Facts) -> str:
     if name is not None and student is not None and student.commonest is not None:
         beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
         rows += ((f"always “{name}”, the commonest class", *beside),)
-    if (of_number := of_numbers.scored(facts)) is not None:
-        return f"{of_number}."
     confidence = [f"{words[0].upper()}{words[1:]}." for words in (calibrated(facts), sets_in_words(facts)) if words]
+    if (of_number := of_numbers.scored(facts)) is not None:
+        return "\n\n".join((f"{of_number}.", *confidence))
     if not rows:
         return "\n\n".join(("There are no public labels to measure against.", *confidence))
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)

@@ -30,10 +30,10 @@ class ColumnImportance(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PredictionSets(Plain):
-    """What makes a set of classes for each row that holds its class in a share of rows: by labelled public rows.
+class PredictionIntervals(Plain):
+    """What makes an interval for each row that holds its number in a share of rows: by public rows with targets.
 
-    A class is in the set of a row where one less its probability is at most the limit.
+    It ends as far from the prediction as the limit, to either side.
 
     Parameters
     ----------
@@ -43,10 +43,8 @@ class PredictionSets(Plain):
         Limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c it is
         that at the least rank of ``c * (n_rows + 1)`` or more.
     coverage, slack, failure : float
-        What the report tells: but with probability `failure`, sets of `coverage` hold the truth in a share of at least
-        `coverage` − `slack` of rows that are drawn as these were.
-    mean_size, empty : float
-        Classes in a set of `coverage` on average, and the share of sets without any, on those rows.
+        What the report tells: but with probability `failure`, intervals of `coverage` hold the truth in a share of at
+        least `coverage` − `slack` of rows that are drawn as these were.
     """
 
     n_rows: int
@@ -54,21 +52,34 @@ class PredictionSets(Plain):
     coverage: float
     slack: float
     failure: float
-    mean_size: float
-    empty: float
 
     @property
     def limits(self) -> Limits:
-        """What the set of a new row is made by."""
+        """What the interval, or the set, of a new row is made by."""
         return Limits(n_rows=self.n_rows, scores=self.scores)
 
     def _check(self) -> None:
-        require(self.n_rows >= 1, "prediction sets are calibrated on rows")
+        require(self.n_rows >= 1, "intervals and prediction sets are calibrated on rows")
         require(len(self.scores) == len(kept_ranks(self.n_rows)), "scores are those at the ranks that are kept")
         require(list(self.scores) == sorted(self.scores), "scores ascend")
         promise = promised(self.n_rows, self.coverage)
         same = self.failure == promise.failure and abs(self.slack - promise.slack) < _ROUNDED
         require(same, "slack and failure are those that follow from the number of rows")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PredictionSets(PredictionIntervals):
+    """What makes a set of classes for each row that holds its class in a share of rows: by labelled public rows.
+
+    A class is in the set of a row where one less its probability is at most the limit. `mean_size`, `empty`: classes in
+    a set of `coverage` on average, and the share of sets without any, on those rows.
+    """
+
+    mean_size: float
+    empty: float
+
+    def _check(self) -> None:
+        PredictionIntervals._check(self)  # a class with slots has no argument-less super
         require(self.mean_size >= 0 and 0 <= self.empty <= 1, "a mean size is >= 0, and a share in [0, 1]")
 
 
@@ -132,6 +143,8 @@ class Fitted(Plain):
         What other labelled public rows made, for sets of classes.
     private_sets : PrivateSets or None
         What private units that were held out made, for sets of classes.
+    intervals : PredictionIntervals or None
+        What public rows with targets made, where a number is predicted.
 
     Examples
     --------
@@ -148,10 +161,11 @@ class Fitted(Plain):
     calibration_rows: int | None = None
     prediction_sets: PredictionSets | None = None
     private_sets: PrivateSets | None = None
+    intervals: PredictionIntervals | None = None
 
     LEFT_OUT: ClassVar = (
         "threshold", "threshold_class", "importances", "temperature", "calibration_rows", "prediction_sets",
-        "private_sets",
+        "private_sets", "intervals",
     )  # fmt: skip
 
     def _check(self) -> None:

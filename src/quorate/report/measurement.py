@@ -87,32 +87,32 @@ def ranking(facts: Facts, language: Language) -> tuple[Child, ...]:
 
 
 def reliability(facts: Facts, language: Language) -> tuple[Child, ...]:
-    """Return a diagram of shares beside probabilities, and its figures as a table; nothing where there is none."""
+    """Return a diagram of shares beside probabilities, whose figures are not printed; nothing where there is none."""
     student = facts.utility.student
     said = reliable(student)
     if student is None or student.reliability is None or said is None:
         return ()
-    measured = student.reliability
-    place = measured.positive
+    measured, place = student.reliability, student.reliability.positive
     what = "the predicted class" if place is None else f"“{shortened(visible(facts.setup.classes[place]), _NAME)}”"
     words = (
         f"Reliability diagram: of rows with about the same probability of {what} (to the right), the share that is of "
         "it (upwards). On the dashed line probabilities mean what they say; below it they are too high."
     )
     points = [(group.probability, group.share) for group in measured.groups]
+    picture = html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)
     return (
         subheading(language, "probabilities"),
         element("p", f"{said.capitalize()}.", class_="count"),
+        element("div", _figure(words, picture), class_="curves"),
         element(
-            "div", _figure(words, html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)), class_="curves"
-        ),
-        table(
-            f"Rows in the order of their probability of {what}, in groups of about as many.",
-            ("Mean probability", "#Share that is", "As a bar", "#Rows"),
-            (
-                (f"{group.probability:.3f}", f"{group.share:.3f}", html.bar(group.share), f"{group.n_rows:,}")
-                for group in measured.groups
+            "details",
+            element("summary", "The figures of this diagram"),
+            table(
+                f"Rows in the order of their probability of {what}, in groups of about as many.",
+                ("Mean probability", "#Share that is", "#Rows"),
+                ((f"{group.probability:.3f}", f"{group.share:.3f}", f"{group.n_rows:,}") for group in measured.groups),
             ),
+            class_="figures",
         ),
     )
 
@@ -234,7 +234,6 @@ def utility(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
         None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}.", class_="count"),
-        element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts, language),

@@ -8,7 +8,6 @@ from quorate.report import by_rounds, by_votes
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
 from quorate.report.html import Child
-from quorate.report.words import Language
 
 
 class Words(Protocol):
@@ -32,7 +31,7 @@ class Words(Protocol):
     def where_a_unit_goes(self, facts: Facts, /) -> tuple[str, str]:
         """How one unit's influence is limited, as a term and its explanation."""
 
-    def spending(self, facts: Facts, language: Language, /) -> tuple[Child, ...]:
+    def spending(self, facts: Facts, /) -> tuple[Child, ...]:
         """Return the table of what was charged for what, and a note."""
 
     def model(self, facts: Facts, /) -> str:

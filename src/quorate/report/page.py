@@ -35,7 +35,6 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
         pairs(
             (
                 words_of(facts).models(facts),
-                ("For an engineer", element("code", facts.guarantee.for_engineer())),
                 ("Started", origin.started),
                 ("Noise", f"{origin.noise} — {sentences.SEEDED}" if facts.seeded else origin.noise),
                 ("Versions", ", ".join(f"{name} {version}" for name, version in origin.versions) or "—"),
@@ -126,9 +125,9 @@ def _page(facts: Facts, owners: tuple[Child, ...], *, stamps: tuple[str, ...], l
     collection = facts.setup.data_collection
     parts: dict[str, tuple[Child, ...] | None] = {
         "summary": summary(facts, language),
-        "guarantee": (promises.at_a_glance(facts), *promises.guarantee(facts, language)),
+        "guarantee": promises.guarantee(facts, language),
         "composition": promises.unit_and_composition(facts),
-        "mechanisms": promises.mechanisms(facts, language),
+        "mechanisms": promises.mechanisms(facts),
         "implementation": promises.implementation(facts),
         "utility": measurement.utility(facts, language),
         "audit": measurement.audit(facts),

@@ -5,13 +5,15 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quorate.accounting.figures import at_least, at_most
 from quorate.findings import Finding, Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
-from quorate.report.notation import percent, power_of_ten, shortened
+from quorate.report.notation import percent, power_of_ten
 from quorate.report.of_numbers import target
 from quorate.report.words import Language, subheading
 from quorate.stored_names import place_of
@@ -23,18 +25,11 @@ OUTCOMES = (
 
 
 def at_a_glance(facts: Facts) -> Markup:
-    """Return the line of figures under the title."""
+    """Return the line of figures over the mechanisms."""
     setup, words, predicted = facts.setup, words_of(facts), target(facts)
     declared = () if setup.n_records is None else ((f"units, {setup.n_records_from}", f"{setup.n_records:,}"),)
     return pairs(
         (
-            (
-                "guarantee",
-                "none"
-                if facts.seeded
-                else f"ε ≤ {at_most(facts.guarantee.epsilon)}, δ ≤ {sentences.delta_in_tens(facts.guarantee.delta)}",
-            ),
-            ("for", shortened(facts.guarantee.neighbouring.any_one, 60)),
             words.first_figure(facts),
             *declared,
             ("public rows", f"{setup.n_public:,}"),
@@ -46,23 +41,21 @@ def at_a_glance(facts: Facts) -> Markup:
 
 
 def guarantee(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
-    """Return the sentence, its odds, and what it does not cover; for a seeded run, that nothing is promised."""
+    """Return the sentence, the best attack, and what it does not cover; for a seeded run, that nothing is promised.
+
+    What the first page and the list of limits say is not said again.
+    """
     if facts.seeded:
         return (
             element("p", sentences.promise(facts), class_="promise"),
             element("p", sentences.SEEDED_WHY, class_="odds"),
         )
-    one_row = facts.guarantee.neighbouring.whose_rows
     missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")
     return (
-        *((element("p", f"{one_row.capitalize()}.", class_="odds"),) if one_row else ()),
-        element("p", sentences.promise(facts), class_="promise"),
-        element("p", sentences.odds(facts), class_="odds"),
+        element("p", replace(facts.guarantee, caveats=()).for_reviewer(), class_="reviewer"),
         *_attacker(facts, language),
         subheading(language, "not protected"),
         missing,
-        subheading(language, "reviewer"),
-        element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
     )
 
 
@@ -79,7 +72,7 @@ def _attacker(facts: Facts, language: Language) -> tuple[Child, ...]:
 
 def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
     """Return the gauge: budget, charged, left; then what the unit is and how charges add up."""
-    spending, guarantee = facts.spending, facts.guarantee
+    spending = facts.spending
     left, spent, budget = (
         sentences.epsilon_left(facts),
         at_most(spending.spent_epsilon),
@@ -115,12 +108,9 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
         pairs(
             (
                 ("Unit of privacy", facts.setup.unit),
-                ("Neighbouring data sets", guarantee.neighbours),
-                *((("ε, by what is compared", guarantee.figures),) if guarantee.also else ()),
                 words.where_a_unit_goes(facts),
                 ("Composition", f"{added[spending.composition]}; fixed when the ledger was opened"),
                 *(("Budget raised", line) for line in sentences.raises(facts)),
-                ("Accounting", guarantee.accounting),
                 ("Record", "in a ledger on disk" if spending.durable else "in memory: nothing durable was recorded"),
             )
         ),
@@ -144,15 +134,16 @@ def _big(name: str, figure: str, note: str) -> Markup:
     )
 
 
-def mechanisms(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
+def mechanisms(facts: Facts) -> tuple[Child, ...]:
     """Return where the budget went, by purpose."""
     parts = facts.spending.parts
     if not parts:
         return (element("p", "Nothing was charged."),)
     said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
     return (
+        at_a_glance(facts),
         html.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
-        *words_of(facts).spending(facts, language),
+        *words_of(facts).spending(facts),
     )
 
 

@@ -321,8 +321,15 @@ def reliable(score: Score | None) -> str | None:
 
 
 def sets_in_words(facts: Facts) -> str | None:
-    """Return what prediction sets hold, and how large they are; None where nothing calibrated them."""
+    """Return what intervals or prediction sets hold, and how large they are; None where nothing calibrated them."""
     fitted = facts.fitted
+    if fitted is not None and (held := fitted.intervals) is not None:
+        least = at_least(100 * (held.coverage - held.slack), 3)
+        return (
+            f"intervals of {100 * held.coverage:g} % end {held.limits.limit(held.coverage):.4g} from the prediction, "
+            f"to either side, and hold the number of at least {least} % of rows drawn as the {held.n_rows:,} that "
+            f"calibrate them, except with probability {100 * held.failure:g} %"
+        )
     if fitted is None or (fitted.prediction_sets is None and fitted.private_sets is None):
         return None
     if (sets := fitted.prediction_sets) is None:

@@ -203,7 +203,7 @@ _PAPER = """
   body { max-width: none; padding: 0; font-size: .9rem; line-height: 1.42; print-color-adjust: exact;
     -webkit-print-color-adjust: exact; }
   .banner { position: static; margin: 0 0 1rem; }
-  section { display: block; position: relative; padding: .75rem 0 .8rem 9.6rem; }
+  section { display: block; position: relative; padding: .65rem 0 .65rem 9.6rem; }
   section > header { position: absolute; left: 0; width: 8.4rem; }
   .top { padding-bottom: 1rem; }
   .promise { font-size: 1.6rem; max-width: 46ch; }
@@ -212,10 +212,15 @@ _PAPER = """
   .attacker { grid-template-columns: 5.2rem minmax(0, 1fr); margin-top: .3rem; gap: 1rem; font-size: .92em; }
   .attacker p + p { margin-top: .2rem; }
   figure { margin-top: .9rem; }
-  h3 { margin: 1rem 0 .35rem; }
+  h3 { margin: .8rem 0 .3rem; }
+  .count { margin-top: .5rem; }
   .bigs { margin-bottom: .8rem; }
   .pairs div { padding: .12rem 0; }
   th, td { padding-top: .24rem; padding-bottom: .24rem; }
+  section:is(.utility, .sensitivity) :is(th, td) { padding-top: .1rem; padding-bottom: .1rem; }
+  .curves { grid-template-columns: 1fr 1fr; }
+  .curves:has(> figure:only-child) { grid-template-columns: minmax(0, 1fr); }
+  .curves > figure { display: grid; grid-template-columns: 6.8rem minmax(0, 1fr); gap: 1rem; }
   .checks { columns: 2; column-gap: 1.6rem; font-size: .8em; line-height: 1.34; }
   .checks li { display: block; padding: .16rem 0; }
   .checks li > span { font-weight: 700; }

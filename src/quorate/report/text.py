@@ -71,7 +71,11 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
         *(("decides", words) for words in (decides(facts),) if words is not None),
         *(("calibrated", words) for words in (calibrated(facts),) if words is not None),
-        *(("sets", words) for words in (sets_in_words(facts),) if words is not None),
+        *(
+            ("sets" if facts.setup.target_range is None else "intervals", words)
+            for words in (sets_in_words(facts),)
+            if words is not None
+        ),
         *(("expected", words) for words in (expectation(facts.utility),) if words is not None),
         *(("weak", words) for words in _weak(facts)),
         *(

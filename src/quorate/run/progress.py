@@ -52,7 +52,7 @@ class PlainLines:
 
     def __init__(self, write: Callable[[str], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock
-        self._begun: dict[str, tuple[float, int]] = {}  # when each stage was first heard of, and how far it was then
+        self._begun: dict[str, tuple[float, int]] = {}  # when a stage was last heard of as it began, and how far it was
         self._last = 0.0  # when a line was written
 
     def __call__(self, stage: str, done: int, total: int) -> None:
@@ -67,7 +67,10 @@ class PlainLines:
             self._write(f"{name} ({total}{before})")
             return
         now, (begun, first) = self._clock(), self._begun[stage]
-        if done >= total or done <= first or now - self._last < SECONDS_BETWEEN_LINES:
+        if done <= first:  # what is left is told by the time since work began: files may be opened before
+            self._begun[stage] = (now, done)
+            return
+        if done >= total or now - self._last < SECONDS_BETWEEN_LINES:
             return
         self._last = now
         left = (now - begun) / (done - first) * (total - done)

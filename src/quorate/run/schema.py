@@ -51,6 +51,10 @@ POOL_IS_STATED = (
     "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
     "since the answer would tell of private rows"
 )
+LINE_BREAKS_ARE_STATED = (
+    "that every quotation mark within a cell of a text table is doubled (RFC 4180) is the owner's statement, by "
+    "line_breaks = true: where one is not, a cell of one unit may take in rows of others"
+)
 _DECLARED = "the schema"
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it

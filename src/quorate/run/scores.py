@@ -16,7 +16,7 @@ from quorate.data.columns import column
 from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
-from quorate.report.findings import PredictionSets
+from quorate.report.findings import PredictionIntervals, PredictionSets
 from quorate.report.utility import (
     ChosenScore,
     NumberScore,
@@ -27,7 +27,7 @@ from quorate.report.utility import (
     Residuals,
 )
 from quorate.students.decision_threshold import decides_from, threshold_in_use
-from quorate.students.prediction_sets import Calibration, promised
+from quorate.students.prediction_sets import Calibration, Limits, promised
 from quorate.students.scores import ScoredRows, default_scoring
 from quorate.types import FloatArray
 
@@ -166,21 +166,20 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     return others.tocsr() if kind(rows) == "sparse" else others
 
 
-def with_calibration(facts: Facts, calibration: Calibration | None) -> Facts:
+def with_calibration(facts: Facts, calibration: Calibration | Limits | None) -> Facts:
     """Return facts that tell what labelled public rows say of a published model, where they were asked."""
     if calibration is None or facts.fitted is None:
         return facts
-    temperature, limits = calibration.temperature, calibration.limits
+    limits = calibration if isinstance(calibration, Limits) else calibration.limits
     promise = promised(limits.n_rows)
-    sets = PredictionSets(
-        n_rows=limits.n_rows,
-        scores=limits.scores,
-        coverage=promise.coverage,
-        slack=promise.slack,
-        failure=promise.failure,
-        mean_size=calibration.mean_size,
-        empty=calibration.empty,
-    )
+    read: dict[str, Any] = {
+        "n_rows": limits.n_rows, "scores": limits.scores, "coverage": promise.coverage, "slack": promise.slack,
+        "failure": promise.failure,
+    }  # fmt: skip
+    if isinstance(calibration, Limits):
+        return replace(facts, fitted=replace(facts.fitted, intervals=PredictionIntervals(**read)))
+    temperature = calibration.temperature
+    sets = PredictionSets(**read, mean_size=calibration.mean_size, empty=calibration.empty)
     fitted = replace(
         facts.fitted,
         temperature=None if temperature is None else temperature.value,

@@ -124,11 +124,16 @@ def opened(
 ) -> Iterator[Served]:
     """Open a finished run for service, and let go of it at the end; teachers that were not kept are trained again.
 
-    Raises PreconditionFailed if the run is not finished, or one of its files is not what the run wrote;
-    SeededNoiseRefused if its noise was seeded; LedgerBusy if another process holds its ledger; LedgerIntegrityError if
-    the ledger is not whole.
+    Raises PreconditionFailed if the run is not finished, or predicts a number, or one of its files is not what the run
+    wrote; SeededNoiseRefused if its noise was seeded; LedgerBusy if another process holds its ledger;
+    LedgerIntegrityError if the ledger is not whole.
     """
     settings, folder = settings_of(root), RunFolder(root)
+    if settings.data.range is not None:
+        raise PreconditionFailed(
+            f"{root} predicts a number, and classes alone are served; "
+            f"quorate predict {for_shell(root)} TABLE --out PATH writes the numbers of a table"
+        )
     facts = read_facts(root)
     if facts.seeded:
         raise SeededNoiseRefused(

@@ -34,6 +34,7 @@ from quorate.types import FloatArray, IntArray
 
 FAILURE: Final = 0.05  #: probability, over the calibration rows, that a set covers less than is promised
 COVERAGE: Final = 0.9  #: asked for where nothing is said, and what a report tells
+FEWEST: Final = 9  #: rows of which :data:`COVERAGE` can be read off
 KEPT: Final = (
     1_000  #: limits at most: of more rows, every so many-th rank alone is kept, and the next one above is used
 )

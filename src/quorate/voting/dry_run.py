@@ -27,6 +27,7 @@ from quorate.ensemble import (
     CommandTeacher,
     Teacher,
     TrialFailed,
+    sent,
     tried,
 )
 from quorate.ensemble.teachers.class_names import fit_named
@@ -207,14 +208,15 @@ def try_student(
     *,
     n_teachers: int,
     declined: Declined = "drop",
+    chooses_limit: bool = False,
 ) -> None:
     """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them.
 
     `student`: as it is going to be taught. `mechanism`: whose answers it learns from: classes, noisy votes, or scores.
     `inputs`, `views`: the pool, and how the student sees it. `n_teachers`: k. `declined`: what becomes of a query
-    without an answer; in the trial every fifth has none where the mechanism may decline. Raises InvalidParameter if it
-    raises, or predicts what is none of the classes. Privacy: a function of public rows alone, as
-    :func:`try_teacher` is.
+    without an answer; in the trial every fifth has none where the mechanism may decline. `chooses_limit`: whether it is
+    asked about units that are held out, in a process of its own. Raises InvalidParameter if it raises, or predicts what
+    is none of the classes. Privacy: a function of public rows alone, as :func:`try_teacher` is.
     """
     if (stage := _stage(inputs, views)) is None:
         return
@@ -232,15 +234,18 @@ def try_student(
         one_unit=views.numbers.directions is not None,
         prior=views.prior,
     )
-    asks_how_sure = mechanism.takes == "votes and predictions"
-    predicted = _tried("student", student.learner, partial(_taught, _brief(student), asks_how_sure), data.pool, data)
+    asks_how_sure = chooses_limit or mechanism.takes == "votes and predictions"
+    trial = partial(_taught, _brief(student), asks_how_sure, chooses_limit)
+    predicted = _tried("student", student.learner, trial, data.pool, data)
     if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
         raise _refusal("student", student.learner, data.pool, NO_LABEL)
 
 
-def _taught(student: Student, asks_how_sure: bool, pool: Any, data: StudentData) -> Any:
-    """Teach, and return what is predicted of the pool."""
+def _taught(student: Student, asks_how_sure: bool, travels: bool, pool: Any, data: StudentData) -> Any:
+    """Teach, and return what is predicted of the pool. `travels`: whether the fitted model has to."""
     fitted = student.fit(data)
+    if travels:
+        fitted = sent(fitted)
     if asks_how_sure:
         class_probabilities(fitted, pool, data.classes)
     return np.asarray(fitted.predict(pool))

@@ -14,7 +14,7 @@ from quorate.voting.task import Task
 def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
     """Look at the private rows of a task of teachers, whose labels and ids can all be used: else it was refused.
 
-    `names`: what the tables are called. Privacy: as of :func:`look_at_rounds`. What a check says of a private table
+    `names`: what the tables are called. Privacy: as of :func:`look_by_cells`. What a check says of a private table
     anyway is not said again.
     """
     inputs, names = task.inputs, names or Names()

@@ -82,6 +82,29 @@ def default_teacher(*, images: bool) -> Any:
     return RidgeClassifier(alpha=IMAGES_ALPHA)
 
 
+def regressor_of(name: str, *, folder: Path) -> Any:
+    """Return the teacher of a number that a name in ``quorate.toml`` stands for, unfitted; None where it is open.
+
+    `folder`: as for :func:`model_of`. Raises InvalidParameter if the name is that of a classifier.
+    """
+    if ":" in name:
+        return model_of(name, "teacher", folder=folder)
+    from sklearn import ensemble, tree
+
+    regressors: dict[str, Callable[[], Any]] = {
+        DEFAULT_TEACHER: lambda: None,
+        "tree": tree.DecisionTreeRegressor,
+        "forest": lambda: ensemble.RandomForestRegressor(n_estimators=25, min_samples_leaf=2),
+        "boosting": lambda: ensemble.HistGradientBoostingRegressor(min_samples_leaf=5),
+    }
+    if name not in regressors:
+        raise InvalidParameter(
+            f'[teachers] model = "{name}" votes for classes, and [data] target is a number; use "tree", "forest" or '
+            '"boosting", your own as "package.module:factory", or leave it out'
+        )
+    return regressors[name]()
+
+
 def teacher_named(given: Any) -> Any:
     """Return the teacher that a name stands for, None for "auto"; anything else as it is.
 
@@ -135,7 +158,7 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
             raise PreconditionFailed(f"{role} model {name!r}: {_how_to_install(error.name)}") from None
         raise InvalidParameter(
             f"{role} model {name!r} could not be made ({error}); expected an importable package.module:factory that "
-            "takes no arguments and returns a scikit-learn classifier"
+            "takes no arguments and returns a scikit-learn classifier, or for a number a regressor"
         ) from None
     return model
 

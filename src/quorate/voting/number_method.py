@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any, Final
+
+import numpy as np
 
 from quorate.accounting import epsilon
 from quorate.accounting.attacker import budget_cautions
@@ -11,7 +15,7 @@ from quorate.accounting.neighbouring import ONE_RECORD
 from quorate.ensemble import check_partition, check_unfitted
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
-from quorate.ledger import Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisyMean, Schedule
 from quorate.release import Charge
 from quorate.release.target import LABEL
@@ -32,9 +36,10 @@ from quorate.run.checks import (
 )
 from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+from quorate.run.stage_store import StageStore
 from quorate.types import Watch
 from quorate.voting.claims import SHARDS
-from quorate.voting.number_flow import NumberResult, promised_by, released_words, run_votes
+from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
 from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
 
 
@@ -82,8 +87,29 @@ class NumberVotes:
         del key
         return task.charge_on(ledger)
 
-    def go(self, task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> tuple[NumberTask, NumberResult]:
-        """Go the whole way."""
+    def draft(self, task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+        """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
+
+        def drafted() -> tuple[Facts, Any]:
+            with Ledger(budget=budget) as ledger:
+                charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
+                reservation = charge.reserve(ledger)
+                result = NumberResult(task=task, model=model, answered=0, charge=charge, reservation=reservation)
+                return self.facts(task, result, ledger, metadata), model
+
+        return copy_context().run(drafted)  # the act of its caller has not charged anything
+
+    def go(
+        self,
+        task: NumberTask,
+        ledger: Ledger,
+        *,
+        stages: StageStore | None = None,
+        key: str | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[NumberTask, NumberResult]:
+        """Go the whole way; nothing is kept beside the ledger, so that a run that goes on trains its teachers again."""
+        del stages, key
         return task, run_votes(task, ledger, watch=watch)
 
     def facts(self, task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
@@ -135,13 +161,18 @@ class NumberVotes:
 NUMBER_VOTES: Final = NumberVotes()
 
 
-def cautions_of(task: NumberTask) -> tuple[Finding, ...]:
-    """Return what the owner should hear before the budget is spent, from public facts alone."""
+def cautions_of(
+    task: NumberTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
+) -> tuple[Finding, ...]:
+    """Return what the owner should hear before the budget is spent, from public facts alone.
+
+    `left_out`: columns that are no features, and in no public table.
+    """
     learns = "they alone say how columns are scaled, and on them alone the teachers predict"
     cautions = (
         *budget_cautions(task.n_units, task.epsilon, task.delta, task.unit),
-        *((unit_caution(task.schema.pool),) if task.unit == ONE_RECORD else ()),
-        *pool_cautions(task.schema.pool, "the public rows", kinds=task.schema.kinds),
+        *((unit_caution(task.schema.pool, left_out=left_out),) if task.unit == ONE_RECORD else ()),
+        *pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds),
         few_rows_caution(task.n_public, 0, learns=learns),
     )
     return tuple(caution for caution in cautions if caution.applies)

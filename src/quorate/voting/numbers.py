@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import count as numbers
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from quorate.arguments import count
 from quorate.data import PrivateRecords, public_digest, row_digests, take
 from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
+from quorate.data.labels import Label
 from quorate.data.rows import kind, n_rows
 from quorate.data.target_range import TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
@@ -47,7 +48,7 @@ from quorate.release.model_digest import described
 from quorate.release.target import LABEL
 from quorate.run.facts import name_of
 from quorate.run.public_facts import PublicFacts
-from quorate.run.schema import POOL_IS_STATED, Schema, check_pool, refuse_forms
+from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.types import IntArray, Secret, derive
@@ -64,7 +65,7 @@ SHARE = 0.05  # d(κ) is (SHARE μ n)^⅔: where the noise of the student is as 
 GAIN = 2.0  # of what tiny teachers say beside their mean
 NO_COORDINATES = (
     "votes for a number need a pool of at least 20 public rows that differ, a dense table of at most 1,000 columns "
-    'once it is encoded: the student is linear in its coordinates. Take method="direct", or leave columns of text out'
+    "once it is encoded: the student is linear in its coordinates. Take {direct}, or leave columns of text out"
 )
 
 
@@ -117,6 +118,8 @@ class NumberTask:
     why: tuple[str, ...]
     n_jobs: int
     scheduler: DaskScheduler | None = field(default=None, repr=False)
+    classes: ClassVar[tuple[Label, ...]] = ()  # there are none
+    has_public_pool: ClassVar[bool] = True
 
     @property
     def n_public(self) -> int:
@@ -154,7 +157,8 @@ class NumberTask:
         held = None if isinstance(self.teacher, TinyRegressor) else not_looked_into(self.teacher.estimator)
         read = (N_IS_PUBLIC,) if self.n_was_read else ()
         rests_on = (POOL_IS_STATED,) if held is None else (POOL_IS_STATED, HELD_IS_STATED.format(held=held))
-        return scope_about(self.neighbouring, caveats=(*read, *rests_on))
+        broken = (LINE_BREAKS_ARE_STATED,) if self.schema.kinds.dialect.line_breaks else ()
+        return scope_about(self.neighbouring, caveats=(*read, *rests_on, *broken))
 
     @cached_property
     def public_digest(self) -> str:
@@ -178,7 +182,8 @@ class NumberTask:
         made_from = (
             self.fingerprint, self.order, self.unit, self.grouped, self.n_was_read, self.n_units, self.epsilon,
             self.delta, self.public_digest, self.target_range.ends,
-            self.n_teachers, self.n_queries, repr(self.mechanism), teacher,
+            self.n_teachers, self.n_queries, repr(self.mechanism), teacher, self.coordinates.described,
+            sorted(self.schema.kinds.facts().items()), sorted(self.schema.kinds.dialect.of_cells.items()),
         )  # fmt: skip
         key = f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
         for attempt in numbers():
@@ -234,7 +239,7 @@ def prepare_numbers(
     refuse_forms(X, y, groups, public)
     seen = PoolForVotes.of(schema.numbers(schema.pool), schema.encoder)
     if seen is None:
-        raise DataRefused(NO_COORDINATES)
+        raise DataRefused(NO_COORDINATES.format(direct=named("method", "direct")))
     table = PrivateTable.of(schema, X)
     digests, records = table.known()
     places, slots = labels_and_slots(y, groups, len(digests), codes=config.target_range.steps_of)

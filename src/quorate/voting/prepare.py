@@ -330,7 +330,15 @@ def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inp
     student = args.student
     left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
     if config.try_models and not (config.built_in or left_open):
-        try_student(student, recipe.mechanism, inputs, views, n_teachers=recipe.n_teachers, declined=config.declined)
+        try_student(
+            student,
+            recipe.mechanism,
+            inputs,
+            views,
+            n_teachers=recipe.n_teachers,
+            declined=config.declined,
+            chooses_limit=config.calibration_share is not None,
+        )
     return recipe
 
 

@@ -347,6 +347,8 @@ class Task:
             "event": self.event.to_json(),
             "online": self.recipe.online_answers,
         }
+        if self.sets is not None:  # the limit is that of one model
+            made_from["student"] = [described(self.student), self.declined]
         return stage_key(self.key, "labels", made_from)
 
     def kept_pool(self, stages: StageStore) -> Rows | None:

@@ -1,33 +1,68 @@
-"""The owner's own look at a private table of the direct method."""
+"""The owner's own look at a private table whose cells are read each by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data import PrivateRecords
 from quorate.data.cell_text import is_missing
-from quorate.data.labels import codes_of
+from quorate.data.labels import Label, codes_of
+from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import usable_slots
-from quorate.direct.task import DirectTask
 from quorate.findings import Finding
 from quorate.run.cells import lists_of
 from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.remarks import notes_on_tables, remarks
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import UsableRows
 from quorate.types import Secret
 
 
-def look_at_rounds(
-    task: DirectTask,
+class ReadByCells(Protocol):
+    """A task whose private rows are kept with what the public side says of their columns."""
+
+    @property
+    def schema(self) -> Schema:
+        """What columns hold."""
+
+    @property
+    def private(self) -> Secret[UsableRows]:
+        """The private rows."""
+
+    @property
+    def records(self) -> PrivateRecords:
+        """By what they are known again."""
+
+    @property
+    def grouped(self) -> bool:
+        """Whether units have ids."""
+
+    @property
+    def has_public_pool(self) -> bool:
+        """Whether rows were given that are public."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The declared classes; none where a number is predicted."""
+
+    @property
+    def target_range(self) -> TargetRange | None:
+        """Its range."""
+
+
+def look_by_cells(
+    task: ReadByCells,
     y: Any,
     groups: Any | None,
     *,
     names: Names | None = None,
     ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
-    """Look at the private rows of a task of the direct method.
+    """Look at the private rows of a task.
 
     `ids`: makes what there is to say of ids that stand in public tables too. Privacy: outside the guarantee; for the
     owner's terminal alone. A table that is read part by part is counted so, and compared by its first rows.
@@ -60,7 +95,7 @@ def look_at_rounds(
     )
 
 
-def _codes(labels: list[Any], task: DirectTask) -> NDArray[np.int64]:
+def _codes(labels: list[Any], task: ReadByCells) -> NDArray[np.int64]:
     """Return the class of each label, or its step in the range; −1 for what is none, −2 for a missing one."""
     held = task.target_range
     codes = codes_of(labels, task.classes) if held is None else held.steps_of(labels)

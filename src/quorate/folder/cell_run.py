@@ -1,0 +1,202 @@
+"""A run that reads each private cell by itself: what rounds, and votes for a number, do alike with a folder.
+
+A row that cannot be used is left out without a word, and no message of such a run depends on a private row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from quorate.accounting.figures import several
+from quorate.ambient import one_thread
+from quorate.arguments import count
+from quorate.data import PublicPool, encode_labels
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.formats import Table
+from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows
+from quorate.data.target_range import finite_numbers
+from quorate.direct.task import left_out
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.findings import Finding, note
+from quorate.folder.data_settings import DataSettings
+from quorate.folder.folder import RunFolder
+from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
+from quorate.folder.prepared import Evaluation, PreparedRun
+from quorate.folder.settings import Settings
+from quorate.folder.table_source import same_source
+from quorate.folder.tables import (
+    pool_of,
+    private_ids,
+    read_pool,
+    read_private_cells,
+    read_public,
+    refuse_other_columns,
+    refuse_unknown_drop,
+)
+from quorate.report import Score
+from quorate.report.utility import NumberScore
+from quorate.run.look import Look, Names
+from quorate.run.look_by_cells import look_by_cells
+from quorate.run.progress import PARTS
+from quorate.run.remarks import remarks
+from quorate.run.scores import score_numbers
+from quorate.students.prediction_sets import COVERAGE, FEWEST, Calibration, Limits, promised
+from quorate.students.temperature import require_rows
+from quorate.types import Secret, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class CellRun(PreparedRun):
+    """A run whose private rows are read cell by cell; its task has a schema, records, and a range for a number."""
+
+    nothing_to_ask: ClassVar[str]  # why there is nothing to ask, and no internal edition of its report
+    no_internal: ClassVar[str]
+
+    @property
+    def table_cautions(self) -> tuple[Finding, ...]:
+        """What the public tables say that the owner should hear before the budget is spent."""
+        data, looks = self.settings.data, (line_breaks_caution, numbers_caution)
+        found = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
+        return tuple(finding for finding in found if finding.applies)
+
+    def notes(self) -> Iterable[Finding]:
+        """Return that the private rows are not looked at, and what there is to say about the public ones."""
+        return direct_notes(self.settings.data, self.task.schema.pool)
+
+    @one_thread()
+    def look(self) -> Secret[Look | None]:
+        """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
+        data = self.settings.data
+        private = CellTables.of(self.folder, self.settings, begin=False).private
+        names = Names(data.private.name, data.public_side)
+        return look_by_cells(
+            self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
+        )
+
+    @property
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The pool, public or drawn, as the model reads it."""
+        return self.task.schema.pool, self.task.schema.kinds
+
+    def pool_as_taken(self) -> Any:
+        """Return the public rows as the model takes them; None where there are none of which labels are alike."""
+        return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
+
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
+        """Score the model, unless private rows are among those with labels, which its owner alone is told."""
+        if self.evaluation is None:
+            return None
+        if self.task.records.are_in(self.evaluation.X):
+            if tell is not None:
+                tell(left_out("[data] evaluation"))
+            return None
+        if (held := self.task.target_range) is not None:
+            return score_numbers(held.clipped(model.predict(self.evaluation.X)), self.evaluation.truth)
+        return self.score(model, self.evaluation.X, self.evaluation.truth)
+
+    def calibration_notes(self) -> Iterator[Finding]:
+        """Yield what prediction sets, or intervals of a number, will promise."""
+        if self.task.target_range is None:
+            yield from PreparedRun.calibration_notes(self)
+        elif self.calibration is not None:
+            yield note("prediction-sets", f"[data] calibration: {promised(len(self.calibration.truth))}")
+
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
+        """Return the model as it is calibrated; of a number how far off it is, with the model as it is."""
+        held = self.task.target_range
+        if held is None:
+            return PreparedRun.calibrated(self, model, tell)
+        rows = self.rows_to_calibrate(tell)
+        if rows is None:
+            return model, None
+        return model, Limits.of(np.abs(rows.truth - held.clipped(model.predict(rows.X))), unit=held.width)
+
+    def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
+        """Return them, unless private rows are among them, which its owner alone is told."""
+        if self.calibration is None or not self.task.records.are_in(self.calibration.X):
+            return self.calibration
+        if tell is not None:
+            tell(left_out("[data] calibration", "calibration"))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class CellTables:
+    """The tables of a run: the pool, what was declared of columns in its place, and private cells as they are."""
+
+    public: PublicPool | None
+    declared: Any
+    private: Table
+
+    @classmethod
+    def of(cls, folder: RunFolder, settings: Settings, *, begin: bool, watch: Watch | None = None) -> CellTables:
+        """Read them. `begin`: whether a place for rows that memory does not hold is made; `watch`: of a large file."""
+        data = settings.data
+        refuse_unknown_drop(data)
+        public = None if data.public is None else pool_of(data, read_pool(data))
+        declared, n_features = _declared(settings, public)
+        if watch is not None:
+            watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
+        place = partial(folder.place_for_rows, begin=begin)
+        private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
+        return cls(public, declared, private)
+
+
+def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
+    """Return what was declared of a table's columns, if it was, and the public number of columns of sparse rows."""
+    if public is not None:
+        return None, public.width
+    declared: Any = settings.schema
+    if has_named_columns(settings.data.private, settings.data.dialect):
+        return declared, len(declared)
+    if set(declared) != {"columns"}:
+        raise InvalidParameter(
+            "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
+        )
+    return None, count("[schema] columns", declared["columns"], at_least=1)
+
+
+def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
+    """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
+
+    Raises DataRefused if they do not fit the pool, or are the private file.
+    """
+    source = data.tables.get(key)
+    if source is None:
+        return None
+    name = f"[data] {key}"
+    if same_source(source, data.private):
+        raise DataRefused(
+            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
+            "rows with labels, about nobody in the private table, or leave it out"
+        )
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, task.schema.pool)
+    rows, usable = task.schema.parsed(table.X, source.name)
+    if not usable.all():
+        raise DataRefused(
+            f"{name}, {source.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
+            "row"
+        )
+    name_of_column = f"{source.name}, column {data.label!r}"
+    if task.target_range is not None:
+        if key == "evaluation":
+            return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
+        targets = finite_numbers(table.y, name=name_of_column)
+        if len(targets) < FEWEST:
+            raise InvalidParameter(
+                f"{name} got {several(len(targets), 'row')}, and intervals of {100 * COVERAGE:g} % need at least "
+                f"{FEWEST}; give more rows, or leave it out"
+            )
+        return Evaluation(task.schema.kinds(rows), targets)
+    codes = encode_labels(table.y, task.classes, name=name_of_column)
+    if key == "calibration":
+        require_rows(len(codes), name=name)
+    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
