@@ -177,6 +177,13 @@ def _is_public(path: str) -> bool:
     )
 
 
+def _asks_postgresql(item: pytest.Item) -> bool:
+    """Return whether a test is about a PostgreSQL server, which takes longer to set up than most tests together."""
+    cases: dict[str, Any] = getattr(getattr(item, "callspec", None), "params", {})
+    named = [case for case in cases.values() if isinstance(case, str)]
+    return "server" in getattr(item, "fixturenames", ()) or "postgresql" in named
+
+
 # The mark that says how many cases a run takes, and what all other cases are.
 LESS_OFTEN = {"default_cases": pytest.mark.heavy, "heavy_cases": pytest.mark.faults}
 
@@ -187,7 +194,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     A test that says so may fit several times; in any other one a second fit without a ledger is an error. Of a test
     whose cases check the same, a run takes as many as the mark says, spread evenly; the others run less often.
-    Examples of names that no room shows are heavy.
+    Examples of names that no room shows are heavy, as is what asks a PostgreSQL server.
     """
     cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
@@ -196,7 +203,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in LESS_OFTEN:
             if item.get_closest_marker(mark):
                 cases.setdefault((mark, item.nodeid.partition("[")[0]), []).append(item)
-        if isinstance(item, DoctestItem) and not _is_public(item.name):
+        if (isinstance(item, DoctestItem) and not _is_public(item.name)) or _asks_postgresql(item):
             item.add_marker(pytest.mark.heavy)
     for (mark, _), alike in cases.items():
         (n,) = alike[0].get_closest_marker(mark).args  # type: ignore[union-attr]

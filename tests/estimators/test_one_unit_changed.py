@@ -34,10 +34,13 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.fixed_types import absent_marks
 from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
+from quorate.data.target_range import TargetRange
 from quorate.errors import DataRefused
 from quorate.run.drawn_rows import EVENLY, draw_rows
+from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.inputs import View, check_inputs
 from quorate.voting.without_pool import declared_inputs
@@ -45,6 +48,9 @@ from quorate.voting.without_pool import declared_inputs
 N, M, AT = 30, 24, 7
 Columns = dict[str, list[Any]]
 CLASSES = check_classes([0, 1])
+TARGETS = TargetRange(0.0, 1.0)
+SETS = plan_sets(0.3, 0.9, n_records=40_000, budget=(1.0, 1e-5), composition="sum", unit="person")
+KEY = Secret(bytes(range(32)))
 
 
 def table(n: int, seed: int, *, library: str) -> Columns:
@@ -234,15 +240,23 @@ Rounds = dict[int, tuple[bytes, int, bytes]]
 
 
 def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
-    """What each row but the replaced one adds to rounds: its numbers, its class and whose it is."""
+    """What each row but the replaced one adds to rounds: its numbers, its class and whose it is.
+
+    With its numbers its target, were that one, and whether it is held out and counts; but of the replaced row's unit.
+    """
     private = PrivateTable.of(schema, X)
     private.known()
     codes, slots = labels_and_slots(y, ids, len(private), codes=lambda part: codes_of(part, CLASSES))
+    targets, _ = labels_and_slots(y, ids, len(private), codes=TARGETS.steps_of)
     usable = UsableRows.of(private, codes, slots, grouped=True)
+    held = HeldOut.of(SETS, slots, usable.codes, KEY)
+    sides = list(zip(held.held.reveal().tolist(), held.codes.reveal().tolist(), strict=True))
+    sides[AT - 1] = (False, -1)
     found: Rounds = {}
     for places, numbers in usable.blocks():
         dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
-        found |= {int(at): (row.tobytes(), int(codes[at]), slots[at]) for at, row in zip(places, dense, strict=True)}
+        for at, row in zip(places.tolist(), dense, strict=True):
+            found[at] = (row.tobytes() + repr((int(targets[at]), sides[at])).encode(), int(codes[at]), slots[at])
     found.pop(AT, None)
     return found
 

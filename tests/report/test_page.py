@@ -483,7 +483,7 @@ def test_another_edition_is_refused(facts, edition):
 @pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("edition", ["plain", "hundred", "seeded", "odometer"])
-def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it(edition, tmp_path, runs):
+def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it_at_most(edition, tmp_path, runs):
     page, sheets = tmp_path / "report.html", tmp_path / "report.pdf"
     page.write_text(EDITIONS[edition](runs), encoding="utf-8")
     quiet = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update")
@@ -493,7 +493,7 @@ def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it(edition, tmp_pat
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
 
-    assert len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) == 4
+    assert 2 <= len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) <= 4
 
 
 def test_released_counts_say_that_they_are_noisy_winners(facts: Facts, runs: Any) -> None:

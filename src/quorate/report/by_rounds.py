@@ -11,6 +11,7 @@ from quorate.report.notation import percent
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
+N_WAS_READ = "read off the data and treated as public"
 
 
 def first_figure(facts: Facts) -> tuple[str, str]:
@@ -59,8 +60,16 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             ),
             class_="wide",
         ),
-        element("p", f"Momentum of the rounds: {rounds.momentum:g}.", class_="note") if rounds.momentum else None,
+        element("p", f"{_fixed_by(facts)}.", class_="note"),
     )
+
+
+def _fixed_by(facts: Facts) -> str:
+    """Where the number of units is from, and the momentum, which no reason of a setting tells."""
+    rounds, from_ = _of(facts), "read" if facts.setup.n_records is None else facts.setup.n_records_from
+    source = {"declared": "declared by the owner", "public": "public"}.get(from_, N_WAS_READ)
+    momentum = f"; the momentum of the rounds is {rounds.momentum:g}" if rounds.momentum else ""
+    return f"{several(rounds.n_units, facts.setup.unit)}: {source}{momentum}"
 
 
 def model(facts: Facts) -> str:

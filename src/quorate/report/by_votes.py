@@ -25,8 +25,8 @@ def first_figure(facts: Facts) -> tuple[str, str]:
 
 
 def last_figure(facts: Facts) -> tuple[str, str]:
-    """Name and number of answers, and of how many that were asked."""
-    return "answers", f"{facts.answers.answered:,} of {facts.answers.asked:,} asked"
+    """Name and number of answers."""
+    return "answers", f"{facts.answers.answered:,}"
 
 
 def big_figure(facts: Facts) -> tuple[str, str, str]:

@@ -234,6 +234,7 @@ def utility(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
         None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}.", class_="count"),
+        element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts, language),
