@@ -7,17 +7,13 @@ teachers add to a sum, and the noise, are made by the functions that a run makes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from quorate.accounting import Event, GridGaussian, Repeated
-from quorate.accounting import epsilon as price
-from quorate.accounting.gaussian import epsilon_of_gaussian
-from quorate.audit.claims import GaussianClaim
-from quorate.audit.plans import FEWEST, Attack, share_of
-from quorate.audit.sampled import audit_mechanism
+from quorate.audit.plans import FEWEST, share_of
+from quorate.audit.rounds import attack_gaussian
 from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.mechanisms import NoisyMean
 from quorate.noise import NoiseSource
@@ -91,8 +87,8 @@ def audit_means(
     --------
     >>> mechanism = NoisyMean(sigma=20.0)
     >>> how = {"queries": 10, "delta": 1e-5, "runs": 2_000, "seed": 0}
-    >>> found = audit_means(mechanism, Repeated(mechanism.event, 10), **how)
-    >>> found.violated, len(found.attacks)
+    >>> audit = audit_means(mechanism, Repeated(mechanism.event, 10), **how)
+    >>> audit.violated, len(audit.attacks)
     (False, 2)
     """
     see = watch or (lambda stage, done, total: None)
@@ -102,20 +98,18 @@ def audit_means(
     planned += [(f"all {queries:,} noisy means: likewise, on each", queries, event)] if queries > 1 else []
     share, attacks = share_of(confidence, len(planned)), []
     middle = np.full(_OTHERS, mechanism.grid)
-    tables = tuple(np.append(middle, place) for place in (2 * mechanism.grid, 0))
+    tables = np.append(middle, 2 * mechanism.grid), np.append(middle, 0)
     for name, answers, charged in planned:
-        result = audit_mechanism(
-            _Answers(mechanism, answers),
-            (tables[0], tables[1]),
-            GaussianClaim(sqrt(answers) * one.l2_sensitivity / one.sigma),
-            share,
-            min(runs, max(FEWEST, _NUMBERS // answers)),
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=lambda done, total, name=name: see(name, done, total),  # type: ignore[misc]
-        )
-        proved = epsilon_of_gaussian(delta, result.lower_bound) if result.lower_bound > 0 else 0.0
-        attacks.append(Attack(name=name, claimed=price(charged, delta), proved=proved, result=result))
+        most = min(runs, max(FEWEST, _NUMBERS // answers))
+        how: dict[str, Any] = {
+            "delta": delta,
+            "confidence": share,
+            "runs": most,
+            "seed": seed,
+            "n_jobs": n_jobs,
+            "watch": see,
+        }
+        attacks.append(attack_gaussian(name, _Answers(mechanism, answers), tables, charged, answers, **how))
     return ScheduleAudit(
         attacks=tuple(attacks),
         comparisons=(),

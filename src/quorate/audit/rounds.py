@@ -244,27 +244,23 @@ def audit_rounds(
     see("noise of whole runs", 0, 1)
     noise = _audit_round_noise(plan, rows, share, delta=delta, seed=seed)
     see("noise of whole runs", 1, 1)
-    attacks = []
+    attacks: list[Attack] = []
     attacked = {grid: _far_apart(plan, grid, rows, neighbours) for grid in plan.grids}
     for name, grid, rounds, charged in planned:
         tables, weights = attacked[grid]
         first, second = (contribution(plan, grid, rows, units, weights) for units in tables)
         direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
-        moved = charged.event if isinstance(charged, Repeated) else charged
-        assert isinstance(moved, GridGaussian)  # noqa: S101 - what rounds are charged as
-        numbers = rounds * len(direction)
-        result = audit_mechanism(
-            NoisyRounds(plan, grid, rows, weights, direction, rounds),
-            tables,
-            GaussianClaim(sqrt(rounds) * moved.l2_sensitivity / moved.sigma),
-            share,
-            min(runs, max(FEWEST, _NUMBERS // numbers)),
-            seed=seed,
-            n_jobs=n_jobs,
-            progress=lambda done, total, name=name: see(name, done, total),  # type: ignore[misc]
-        )
-        proved = epsilon_of_gaussian(delta, result.lower_bound) if result.lower_bound > 0 else 0.0
-        attacks.append(Attack(name=name, claimed=price(charged, delta), proved=proved, result=result))
+        whole = NoisyRounds(plan, grid, rows, weights, direction, rounds)
+        most = min(runs, max(FEWEST, _NUMBERS // (rounds * len(direction))))
+        how: dict[str, Any] = {
+            "delta": delta,
+            "confidence": share,
+            "runs": most,
+            "seed": seed,
+            "n_jobs": n_jobs,
+            "watch": see,
+        }
+        attacks.append(attack_gaussian(name, whole, tables, charged, rounds, **how))
     return ScheduleAudit(
         attacks=tuple(attacks),
         comparisons=noise,
@@ -274,6 +270,37 @@ def audit_rounds(
         sees=(*SEES, *_noise_seen(noise)),
         does_not_see=DOES_NOT_SEE,
     )
+
+
+def attack_gaussian(
+    name: str,
+    mechanism: Any,
+    neighbours: tuple[IntArray, IntArray],
+    charged: Event,
+    times: int,
+    *,
+    delta: float,
+    confidence: float,
+    runs: int,
+    seed: int | None,
+    n_jobs: int,
+    watch: Watch,
+) -> Attack:
+    """Attack Gaussian noise on a grid that is released `times` times, and compare it with what was charged for that."""
+    one = charged.event if isinstance(charged, Repeated) else charged
+    assert isinstance(one, GridGaussian)  # noqa: S101 - what rounds and noisy means are charged as
+    result = audit_mechanism(
+        mechanism,
+        neighbours,
+        GaussianClaim(sqrt(times) * one.l2_sensitivity / one.sigma),
+        confidence,
+        runs,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=lambda done, total: watch(name, done, total),
+    )
+    proved = epsilon_of_gaussian(delta, result.lower_bound) if result.lower_bound > 0 else 0.0
+    return Attack(name=name, claimed=price(charged, delta), proved=proved, result=result)
 
 
 SEES = ("a public unit that adds so much more than the clip that the claim of one round or of all is broken",)

@@ -62,8 +62,8 @@ class CellRun(PreparedRun):
     def table_cautions(self) -> tuple[Finding, ...]:
         """What the public tables say that the owner should hear before the budget is spent."""
         data, looks = self.settings.data, (line_breaks_caution, numbers_caution)
-        found = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
-        return tuple(finding for finding in found if finding.applies)
+        findings = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
+        return tuple(finding for finding in findings if finding.applies)
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""

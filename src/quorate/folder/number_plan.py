@@ -50,7 +50,7 @@ class NumberPlan:
         for way, of in self.ways.items():
             steps = [("cannot", of)] if isinstance(of, str) else [*of.steps, *_noise(of.found)]
             lines += [{"votes": "votes of teachers"}.get(way, way)]
-            lines += [line for word, told in steps for line in under_label(f"  {word}", told, room=13)]
+            lines += [line for word, what in steps for line in under_label(f"  {word}", what, room=13)]
         lines += under_label("not known", _NOT_KNOWN, room=13)
         lines += under_label("taken", f"{self.chosen.in_words}: {self.command}", room=13)
         return "\n".join(lines)
@@ -96,9 +96,9 @@ def _what(root: Path, way: str) -> CheckResult | str:
     """Return what a method would do, or why it cannot."""
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
     data = {key: held for key, held in document["data"].items() if key not in ("evaluation", "calibration")}
-    asked = {"data": data, "method": {**document.get("method", {}), "by": way}}
+    sections = {"data": data, "method": {**document.get("method", {}), "by": way}}
     try:
-        settings = settings_from({**document, **asked}, folder=root)
+        settings = settings_from({**document, **sections}, folder=root)
         with naming(keys_of(settings)):
             run = _WAYS[way](root, begin=False, settings=settings, public_alone=True)
             return check_of(run.method, run.task, notes=(), cautions=())
