@@ -17,14 +17,20 @@ from tests.direct.test_spool import N, one_by_one, summed, task_of
 from tests.direct.test_spool import people as people  # a fixture
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
+from quorate import Budget, Ledger, Schema
+from quorate.data.declared_schema import NumberColumn
+from quorate.data.dialect import PLAIN
 from quorate.data.feature_maps import exact
 from quorate.direct import contributions, elsewhere
 from quorate.direct.config import DirectConfig
+from quorate.direct.flow import run_rounds
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask
 from quorate.errors import Interrupted, PreconditionFailed
 from quorate.noise import SeededNoise
+from quorate.run import usable_rows
+from quorate.run.drawn_pool import count_cells
 from quorate.types import Secret
 
 
@@ -68,7 +74,7 @@ def test_workers_add_up_the_integers_of_one_machine(
     expected = one_by_one(task)
     assert (summed(task) == expected).all()
     for n_parts, buffered, kept in ((1, 1 << 26, 1 << 30), (7, 0, 1 << 30), (64, 20_000, 0)):
-        monkeypatch.setattr(elsewhere, "_n_parts", lambda plan, n_parts=n_parts: n_parts)
+        monkeypatch.setattr(elsewhere, "_n_parts", lambda *public, n_parts=n_parts: n_parts)
         monkeypatch.setattr(elsewhere, "_BUFFERED", buffered)
         monkeypatch.setattr(elsewhere, "_KEPT", kept)
         there, worker = with_worker(task, folder)
@@ -172,3 +178,71 @@ def test_the_answer_tells_a_last_bit_and_a_twin_that_does_not_ask_adds_up_others
         assert worker.sizes == []
     monkeypatch.setattr(elsewhere, "answer_of", lambda *asked: side.answer)  # the twin
     assert (task.units().reveal().summing(grid)(task.plan.start) != right).any()
+
+
+DECLARED = {"age": (18, 95), "bmi": "number", "ward": ["n", "s"]}  # a third ward is in no list
+
+
+def drawn_task(people: pl.DataFrame, table: Any) -> DirectTask:
+    config = DirectConfig(
+        classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear", schema=DECLARED
+    )
+    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+    return prepare_direct(config, table, people["ill"], public=None, groups=people["person"], **how)
+
+
+def cells_counted(task: DirectTask) -> list[tuple[list[int], list[int]]]:
+    """How many units are in each cell of each column, counted where the task has it counted."""
+    drawn = task.drawn
+    assert drawn is not None
+    table, counted, dialect = task.private.reveal().table, drawn.counted.reveal(), task.schema.kinds.dialect
+    if task.scheduler is None:
+        counts = count_cells(drawn.before.declared, table.parts(), counted, dialect)
+    else:
+        counts = elsewhere.counts_elsewhere(
+            task.scheduler, drawn.before.declared, table, counted, dialect, task.n_units
+        )
+    return [(cells.tolist(), times.tolist()) for cells, times in (count.joined() for count in counts.reveal())]
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("n_rows", "at_once"), [(N, 7), (N, 1 << 16), (5, 2)])
+def test_workers_count_the_cells_of_one_machine_and_units_lie_in_several_parts(
+    n_rows: int, at_once: int, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = people[:n_rows]
+    plain = drawn_task(people, people.drop("ill", "person"))
+    expected = cells_counted(plain)
+    assert [sum(times) > 0 for _, times in expected] == [True] * 3
+    monkeypatch.setattr(usable_rows, "AT_ONCE", at_once)
+    monkeypatch.setattr(usable_rows, "TEXTS_AT_ONCE", at_once)
+    task, worker = with_worker(plain, folder)
+    assert cells_counted(task) == expected
+    assert worker.sizes == [1] * 8  # whatever rows there are
+
+
+@pytest.mark.heavy
+def test_a_part_that_is_not_counted_ends_the_run_before_its_charge(people: pl.DataFrame, folder: Path) -> None:
+    plain = drawn_task(people, people.drop("ill", "person"))
+    task, _ = with_worker(plain, folder, lambda task: RemoteResult(None, 0))
+    with Ledger(folder / "ledger.db", budget=Budget(1.0, 1e-5)) as ledger:
+        with pytest.raises(Interrupted, match="its rows were not counted"):
+            run_rounds(task, ledger)
+        assert not ledger.reservations()
+
+
+@pytest.mark.heavy
+def test_a_worker_that_gives_public_cells_other_codes_counts_none(
+    people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = drawn_task(people, people.drop("ill", "person"))
+    expected, honest = cells_counted(plain), elsewhere.declared_side(Schema(DECLARED), PLAIN)
+    leaves = NumberColumn._leaves
+    monkeypatch.setattr(NumberColumn, "_leaves", lambda column, numbers: leaves(column, np.nextafter(numbers, -np.inf)))
+    task, worker = with_worker(plain, folder)
+    monkeypatch.setattr(elsewhere, "declared_side", lambda *public: honest)  # this machine's, as it was
+    with pytest.raises(PreconditionFailed, match=r"the worker tcp://127\.0\.0\.1:1 computes other"):
+        cells_counted(task)
+    assert worker.sizes == []
+    monkeypatch.setattr(elsewhere, "answer_of_cells", lambda *asked: honest.answer)  # the twin
+    assert cells_counted(task) != expected

@@ -8,6 +8,7 @@ anew, and answers each round with one sum of integers a part. Sums of integers a
 counts once, by its number, however often its task was begun. Noise is drawn here.
 
 How many parts there are follows from public facts, so that the number of tasks tells nothing of the private rows.
+Where a pool is drawn from noisy counts, cells go to the workers in parts of rows, and counts come back.
 
 What a unit adds must not hang on which worker has it. Before the charge each worker is asked for a digest of what it
 makes of public rows, extreme ones among them, and so is each task before it reads a private row: a worker may have
@@ -29,16 +30,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.ambient import one_thread
+from quorate.data import take as take_rows
+from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
+from quorate.data.dialect import Dialect
 from quorate.data.feature_maps.exact import exp
+from quorate.data.rows import Rows
 from quorate.data.stream import cannot_hold
 from quorate.direct.contribution_check import made_up
 from quorate.direct.contributions import Grid, lengths_of, of_records, slopes
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import SummedRows, unit_starts, units_of
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
+from quorate.run.drawn_pool import CellCounts, count_cells
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import UsableRows
-from quorate.types import FloatArray, IntArray, Watching
+from quorate.run.usable_rows import PrivateTable, UsableRows
+from quorate.types import BoolArray, FloatArray, IntArray, Secret, Watching
 
 if TYPE_CHECKING:
     from quorate.ensemble.workers.cluster.exchange import Stored
@@ -49,6 +55,19 @@ _OF_A_PART, _FEWEST, _MOST = 1 << 26, 8, 1 << 12  # bytes of coordinates; parts
 _BUFFERED = 1 << 26  # bytes of rows that are held here before they are written
 _KEPT = 1 << 30  # bytes of coordinates that a worker's process keeps from one round to the next
 _ARGUMENTS = -np.geomspace(1e-12, 700.0, 4_096)
+_ODD_NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+_ODD_CELLS = (
+    None,
+    "",
+    " ",
+    "nan",
+    "1,5",
+    "1e400",
+    "2024-02-29",
+    "2024-02-29T12:30:01.25",
+    "29.02.2024",
+    "no such word",
+)
 _EXTREMES = (1e6, -1e-9, 0.0)  # by which public rows are multiplied to see what unusual rows become
 
 
@@ -59,6 +78,23 @@ class PublicSide:
     plan: DirectPlan
     pool: Any = field(repr=False)  # some encoded public rows
     answer: bytes
+
+    def computed(self) -> bytes:
+        """Return the answer as this process computes it."""
+        return answer_of(self.plan, self.pool)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSide:
+    """The same where workers count the cells of declared columns."""
+
+    declared: Schema
+    dialect: Dialect
+    answer: bytes
+
+    def computed(self) -> bytes:
+        """Return the answer as this process computes it."""
+        return answer_of_cells(self.declared, self.dialect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +138,6 @@ class UnitsElsewhere:
 
     def _summed(self, weights: FloatArray, *, grid: Grid) -> IntArray:
         from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
-        from quorate.ensemble.workers.cluster.scheduler import STAYS
 
         sums: dict[int, IntArray] = {}
         with self.scheduler.connected() as connection:
@@ -111,11 +146,7 @@ class UnitsElsewhere:
                 if answer is not None:
                     sums[number] = np.frombuffer(answer, dtype=np.int64).reshape(self.shape)
         if len(sums) < len(self.parts):
-            raise Interrupted(
-                "the workers were lost at one part of the rows again and again, so that its sum is missing and the "
-                "round was not drawn; see their logs, then the same command goes on",
-                charged=STAYS,
-            )
+            raise _lost("its sum is missing and the round was not drawn")
         return np.asarray(sum(sums.values(), np.zeros(self.shape, dtype=np.int64)))
 
 
@@ -139,11 +170,102 @@ def units_elsewhere(
         try:
             public = put(folder, side)
             _ask_workers(connection, public, side.answer)
-            parts = _written(folder, private, _n_parts(plan), watch)
+            parts = _written(folder, private, _n_parts(plan.n_units, int(plan.start.shape[0])), watch)
         except OSError as error:
             raise cannot_hold(folder.parent, error) from None
         shape = (int(plan.start.shape[0]), int(plan.start.shape[1]))
         return UnitsElsewhere(scheduler, public, shape, parts)
+
+
+def _lost(then: str) -> Interrupted:
+    from quorate.ensemble.workers.cluster.scheduler import STAYS
+
+    return Interrupted(
+        f"the workers were lost at one part of the rows again and again, so that {then}; see their logs, then the same "
+        "command goes on",
+        charged=STAYS,
+    )
+
+
+def counts_elsewhere(
+    scheduler: DaskScheduler,
+    declared: Schema,
+    table: PrivateTable,
+    counted: BoolArray,
+    dialect: Dialect,
+    n_units: int,
+) -> Secret[tuple[CellCounts, ...]]:
+    """Have workers count the cells of declared columns, as :func:`~quorate.run.drawn_pool.count_cells` does here.
+
+    `counted`: which rows count. `n_units`: the public number, which says how many parts there are. Raises
+    PreconditionFailed where a worker computes other codes of public cells, Interrupted where a part was lost.
+    """
+    from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+    from quorate.ensemble.workers.cluster.exchange import put
+
+    with scheduler.connected() as connection:
+        side = declared_side(declared, dialect)
+        public = put(connection.folder, side)
+        _ask_workers(connection, public, side.answer)
+        n_parts = _n_parts(n_units, len(declared.columns))
+        work = partial(counts_of_parts, str(connection.folder), public)
+        parts = enumerate(_cells_in_parts(table, counted, n_parts))
+        answers = dict(map_elsewhere(scheduler, work, parts, size=1))
+    counts = tuple(CellCounts() for _ in declared.columns)
+    for number in range(n_parts):
+        if (answer := answers.get(number)) is None:
+            raise _lost("its rows were not counted")
+        left = np.frombuffer(answer, dtype=np.int64)
+        for count in counts:
+            n_cells, left = int(left[0]), left[1:]
+            count.add_joined(left[:n_cells], left[n_cells : 2 * n_cells])
+            left = left[2 * n_cells :]
+    return Secret(counts)
+
+
+def _cells_in_parts(table: PrivateTable, counted: BoolArray, n_parts: int) -> Iterator[tuple[list[Rows], BoolArray]]:
+    """Yield as many parts of a table as are asked for, each with which of its rows count; some may have no row."""
+    edges = np.linspace(0, len(counted), n_parts + 1).astype(np.int64).tolist()
+    held: list[Rows] = []
+    start, part = 0, 0
+    for rows in table.parts():
+        done, height = 0, rows.shape[0]
+        while part < n_parts and start + height >= edges[part + 1]:
+            cut = edges[part + 1] - start
+            yield [*held, take_rows(rows, np.arange(done, cut))], counted[edges[part] : edges[part + 1]]
+            held, done, part = [], cut, part + 1
+        if done < height:
+            held.append(take_rows(rows, np.arange(done, height)))
+        start += height
+
+
+def counts_of_parts(folder: str, public: Stored, parts: Sequence[tuple[list[Rows], BoolArray]]) -> list[bytes | Lost]:
+    """On a worker, in a clean process: of each part and column the number of cells, the cells, and their counts."""
+    side = _side(Path(folder), public)
+    answers: list[bytes | Lost] = []
+    for rows, counted in parts:
+        counts = [count.joined() for count in count_cells(side.declared, rows, counted, side.dialect).reveal()]
+        answers.append(b"".join(np.concatenate([[len(cells)], cells, times]).tobytes() for cells, times in counts))
+    return answers
+
+
+def declared_side(declared: Schema, dialect: Dialect) -> DeclaredSide:
+    """Return what workers need to count cells, with this machine's own answer."""
+    return DeclaredSide(declared, dialect, answer_of_cells(declared, dialect))
+
+
+def answer_of_cells(declared: Schema, dialect: Dialect) -> bytes:
+    """Return a digest of the codes that public cells get: numbers of every size, dates, words, and what is none."""
+    sizes = np.geomspace(1e-15, 1e15, 241)
+    hashed = sha256()
+    for held in declared.columns.values():
+        numbers = [*_ODD_NUMBERS, *sizes.tolist(), *(-sizes).tolist()]
+        if isinstance(held, NumberColumn) and held.low is not None and held.high is not None:
+            numbers += np.linspace(held.low, held.high, 1_025).tolist()
+        words = held.values if isinstance(held, CategoryColumn) else ()
+        hashed.update(held.codes(np.array(numbers), dialect).tobytes())
+        hashed.update(held.codes([*map(repr, numbers), *words, *_ODD_CELLS], dialect).tobytes())
+    return hashed.digest()
 
 
 def public_side(plan: DirectPlan, pool: Any) -> PublicSide:
@@ -194,10 +316,10 @@ def answer_there(folder: str, public: Stored, environment: Mapping[str, str]) ->
         if unequal := unlike(environment):
             return not_as_here(f"a worker on {os.uname().nodename}", unequal)
         check_folder(Path(folder))
-        side: PublicSide = take(Path(folder), public)
+        side: PublicSide | DeclaredSide = take(Path(folder), public)
     except QuorateError as error:
         return str(error)
-    return answer_of(side.plan, side.pool)
+    return side.computed()
 
 
 def other_bits(whose: str) -> str:
@@ -209,9 +331,9 @@ def other_bits(whose: str) -> str:
     )
 
 
-def _n_parts(plan: DirectPlan) -> int:
-    """Return the number of parts, by the public number of units and how wide coordinates are."""
-    return max(_FEWEST, min(_MOST, -(-4 * plan.n_units * int(plan.start.shape[0]) // _OF_A_PART)))
+def _n_parts(n_units: int, width: int) -> int:
+    """Return the number of parts, by the public number of units and how wide rows are."""
+    return max(_FEWEST, min(_MOST, -(-4 * n_units * width // _OF_A_PART)))
 
 
 def _written(
@@ -269,17 +391,17 @@ def sums_of_parts(
         return [_units(Path(folder), side, part).summing(grid)(weights).tobytes() for part in parts]
 
 
-_sides: dict[Stored, PublicSide] = {}
+_sides: dict[Stored, Any] = {}
 _coordinates: dict[Stored, SummedRows] = {}
 
 
-def _side(folder: Path, public: Stored) -> PublicSide:
+def _side(folder: Path, public: Stored) -> Any:
     """Return the public side, once this process has shown that it computes the same; nothing private was read yet."""
     from quorate.ensemble.workers.cluster.exchange import take
 
     if public not in _sides:
-        side: PublicSide = take(folder, public)
-        if answer_of(side.plan, side.pool) != side.answer:
+        side: PublicSide | DeclaredSide = take(folder, public)
+        if side.computed() != side.answer:
             raise PreconditionFailed(other_bits(f"a worker on {os.uname().nodename}"))
         _sides.clear()
         _coordinates.clear()  # those of an earlier pool

@@ -194,7 +194,13 @@ def _with_drawn_pool(
     are those of the counts that were paid for.
     """
     before, private = drawn.before, task.private.reveal()
-    counts = count_cells(before.declared, private.table.parts(), drawn.counted.reveal(), task.schema.kinds.dialect)
+    counted, dialect = drawn.counted.reveal(), task.schema.kinds.dialect
+    if task.scheduler is None:
+        counts = count_cells(before.declared, private.table.parts(), counted, dialect)
+    else:
+        from quorate.direct.elsewhere import counts_elsewhere  # here: few runs have workers
+
+        counts = counts_elsewhere(task.scheduler, before.declared, private.table, counted, dialect, task.n_units)
     reservation = charge.reserve(ledger)
     released = release_marginals(
         before.marginals,

@@ -86,6 +86,16 @@ class CellCounts:
         if self._n_apart > max(_MERGED_AT, len(self._cells)):
             self._join()
 
+    def joined(self) -> tuple[IntArray, IntArray]:
+        """Return the cells in their order, and how many units are in each."""
+        self._join()
+        return self._cells, self._times
+
+    def add_joined(self, cells: IntArray, times: IntArray) -> None:
+        """Add what was counted of other units elsewhere."""
+        self._apart.append((cells, times))
+        self._join()
+
     def within(self, first: IntArray, behind: IntArray) -> IntArray:
         """Return how many units are in each range of cells ``first <= cell < behind``, ``(n_ranges,)``."""
         self._join()
