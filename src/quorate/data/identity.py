@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -37,6 +37,22 @@ def as_column(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return values[:, 0]
     return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
+
+
+def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
+    """Return one column of cells, `entry` by row, by what the object itself is and whatever it holds.
+
+    Raises DataRefused for a text, such as the name of a column, and for what has no order or several columns.
+    """
+    column = as_column(values)
+    if isinstance(column, str | bytes | Mapping | Set):
+        raise DataRefused(
+            f"{name}: got {type(column).__name__}, expected one {entry} for every row; give the column itself, such as "
+            f'table["{name}"]'
+        )
+    if getattr(column, "ndim", len(getattr(column, "shape", ("rows",)))) != 1:
+        raise DataRefused(f"{name}: expected one {entry} per row, got a table with columns; give one column")
+    return column
 
 
 def as_list(values: Any) -> list[Any]:
