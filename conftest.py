@@ -8,6 +8,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from importlib import import_module
 from importlib.util import find_spec
@@ -160,6 +161,17 @@ def forget_calibrations() -> None:
     """Work out anew what a release costs and which noise a budget buys."""
     for remembered in (_least, _calibrated, _noise):
         remembered.cache_clear()
+
+
+@pytest.fixture
+def brief_rehearsals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play few rows of a plan, by few teachers and twice: for tests of what is said, and not of how near it comes."""
+    from quorate.planning.rehearsal import rehearsal
+
+    brief = rehearsal.Effort(folds=2, repeats=1, teachers=16, n_asked=60, every_row=False)
+    monkeypatch.setattr(rehearsal.Effort, "of", lambda n_public, *_, **__: replace(brief, n_asked=min(n_public, 60)))
+    monkeypatch.setattr(rehearsal, "FOLDS", 2)
+    monkeypatch.setattr(rehearsal, "REPEATS", 1)
 
 
 def forget_fits() -> None:

@@ -162,17 +162,25 @@ def sessions() -> list[tuple[str, ...]]:
     return [*TOGETHER, *((name,) for name in names if name not in grouped)]
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("pages", sessions(), ids=lambda pages: Path(pages[0]).stem)
-def test_the_examples_of_the_documents_run_and_print_what_they_say(pages: tuple[str, ...], tmp_path: Path) -> None:
+def check_session(pages: tuple[str, ...], folder: Path) -> list[Shown]:
+    """Run the examples of some pages in a folder, and hold what comes against what they say."""
+    came = []
     for page in pages:
         for module in sorted(set(OPTIONAL.findall((ROOT / page).read_text(encoding="utf-8")))):
             pytest.importorskip(module)  # of an extra that is large, and installed by itself
-        for shown in run_page(ROOT / page, tmp_path):
+        for shown in run_page(ROOT / page, folder):
             assert agrees(shown.said, shown.came), (
                 f"{page} says\n{shown.said}\nand there came\n{shown.came}\nIf that is right: python tests/test_docs.py"
             )
             assert percentages_far_off(shown.said, shown.came) == []
+            came.append(shown)
+    return came
+
+
+@pytest.mark.heavy  # the first session runs the demo: tests/cli/test_demo.py looks at more of it
+@pytest.mark.parametrize("pages", sessions()[1:], ids=lambda pages: Path(pages[0]).stem)
+def test_the_examples_of_the_documents_run_and_print_what_they_say(pages: tuple[str, ...], tmp_path: Path) -> None:
+    check_session(pages, tmp_path)
 
 
 def test_a_wrong_output_or_figure_in_a_page_is_caught() -> None:

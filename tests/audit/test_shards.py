@@ -145,6 +145,7 @@ LEAKS: dict[str, tuple[Callable[..., Any], str]] = {
 
 @pytest.mark.parametrize("leak", LEAKS)
 @pytest.mark.default_cases(4)
+@pytest.mark.heavy_cases(12)  # four tables of each leak
 @pytest.mark.parametrize("seed", range(20))
 def test_a_leaking_pipeline_is_caught_in_20_of_20_tables_and_its_cause_is_named(leak: str, seed: int) -> None:
     pipeline, cause = LEAKS[leak]

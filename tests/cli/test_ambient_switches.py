@@ -279,7 +279,11 @@ FOLLOWS_ITS_USER = {"quorate.data.encoding.public_encoder"}  # the example itsel
 
 
 @pytest.mark.heavy
-def test_every_example_of_the_library_comes_out_the_same_under_every_switch(tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.heavy_cases(1)
+@pytest.mark.parametrize("part", range(4))  # each has examples of every room
+def test_every_example_of_the_library_comes_out_the_same_under_every_switch(
+    part: int, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     modules = [import_module(module.name) for module in walk_packages(quorate.__path__, "quorate.")]
     shown = {
@@ -298,7 +302,7 @@ def test_every_example_of_the_library_comes_out_the_same_under_every_switch(tmp_
     assert len(tests) > 200
     said = StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    for test in tests:
+    for test in tests[part::4]:
         with every_switch(), np.printoptions(precision=8, threshold=1_000):  # the examples print arrays themselves
             warnings.filterwarnings("ignore", category=QuorateWarning)
             runner.run(test, out=said.write)

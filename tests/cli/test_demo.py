@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.test_docs import TOGETHER, check_session
 
 from quorate.cli import demo as demo_module
 from quorate.data import load_adult
@@ -15,6 +16,7 @@ from quorate.data.declared_schema import Schema
 from quorate.folder import demo as inputs_module
 from quorate.folder import methods
 from quorate.folder.settings import read_settings
+from quorate.report import Facts
 
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
@@ -23,15 +25,20 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo") / "out"
+def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of the demo that the README's session runs and goes on with, and what the demo printed."""
+    place = tmp_path_factory.mktemp("demo")
+    demo, *_ = check_session(TOGETHER[0], place)
+    return place / "quorate-demo", demo.came
 
 
-class Once:
-    """What the one real demo made, for the second one, which only prints it."""
+@pytest.fixture
+def folder(session: tuple[Path, str]) -> Path:
+    return session[0]
 
-    facts: Any = None
-    non_private: Any = None
+
+def facts_of(folder: Path) -> Facts:
+    return Facts.from_json((folder / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.heavy
@@ -50,37 +57,20 @@ def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_pa
 
 
 @pytest.mark.heavy
-def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
-    folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    execute, write_inputs = methods.execute, inputs_module.write_inputs
-
-    def performed(*args: Any, **how: Any) -> Any:
-        facts = execute(*args, **how)
-        Once.facts = facts if "extra" in how else Once.facts  # of votes, beside what learns without privacy
-        return facts
-
-    def written(where: Path) -> Any:
-        Once.non_private = write_inputs(where)
-        return Once.non_private
-
-    monkeypatch.setattr(methods, "execute", performed)
-    monkeypatch.setattr(inputs_module, "write_inputs", written)
-    code, out, said = cli("demo", "--out", folder, "--json")
-    assert code == 0, said
-    told = json.loads(out)
-    assert told.keys() == FIELDS
-    assert told["accuracy"] >= 0.815
-    assert told["balanced_accuracy"] > 0.65
-    assert told["direct_accuracy"] >= 0.83
-    assert 0.74 < told["commonest_class"] < 0.78
-    assert 0.84 < told["non_private_accuracy"] < 0.87
-    assert told["epsilon"] == 1.0  # as it is printed
-    assert told["delta"] <= 1e-5
-    assert 7_000 < told["n_answers"] <= 8_140
-    assert told["n_teachers"] >= 100
-    assert told["sigma"] > 0
-    assert Path(told["report"]).is_file()
+def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adult_with_privacy(folder: Path) -> None:
+    facts, direct = facts_of(folder), facts_of(folder / "direct")
+    by_votes, by_rounds, non_private = facts.utility.student, direct.utility.student, facts.utility.non_private
+    assert by_votes is not None
+    assert by_rounds is not None
+    assert non_private is not None
+    assert by_votes.accuracy >= 0.815
+    assert by_votes.balanced_accuracy > 0.65
+    assert by_rounds.accuracy >= 0.83
+    assert 0.74 < (by_votes.commonest or 0) < 0.78
+    assert 0.84 < non_private.accuracy < 0.87
+    assert facts.guarantee.delta <= 1e-5
+    assert 7_000 < facts.answers.answered <= 8_140
+    assert facts.setup.n_teachers >= 100
     sizes = [
         len((folder / name).read_text().splitlines()) - 1 for name in ("private.csv", "public.csv", "evaluation.csv")
     ]
@@ -88,23 +78,8 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
 
 
 @pytest.mark.heavy
-def test_the_demo_shows_everything_that_was_promised_about_it(
-    folder: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The words of the demo above: its figures are taken as they are, and not computed again."""
-
-    def copied(where: Path) -> Any:
-        where.mkdir()
-        for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
-            shutil.copy(folder / name, where / name)
-        return Once.non_private
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(methods, "execute", lambda *args, **how: Once.facts)
-    monkeypatch.setattr(inputs_module, "write_inputs", copied)
-    code, out, _ = cli("demo")
-    facts = Once.facts
-    assert code == 0
+def test_the_demo_shows_everything_that_was_promised_about_it(session: tuple[Path, str]) -> None:
+    (folder, out), facts = session, facts_of(session[0])
     assert max(map(len, out.splitlines()[1:])) <= 80
     assert f"{facts.setup.n_teachers:,} · one record → exactly one teacher; checked" in out  # K
     assert f"{facts.setup.n_queries:,} asked · {facts.answers.answered:,} answered" in out  # ℓ, labels released
@@ -115,6 +90,29 @@ def test_the_demo_shows_everything_that_was_promised_about_it(
     assert "quorate-demo/public/report.html" in out
     assert "try next    quorate ledger show quorate-demo" in out
     assert "quorate init my-run" in out
+    assert (folder / "public" / "report.html").is_file()
+
+
+@pytest.mark.heavy
+def test_the_demo_as_json_tells_its_figures(folder: Path, tmp_path: Path, cli: Any, monkeypatch: Any) -> None:
+    """Of the demo above: its figures are taken as they are, and not computed again."""
+    ready = iter([facts_of(folder), facts_of(folder / "direct")])
+
+    def copied(where: Path) -> Any:
+        where.mkdir()
+        for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
+            shutil.copy(folder / name, where / name)
+        return facts_of(folder).utility.non_private
+
+    monkeypatch.setattr(methods, "execute", lambda *args, **how: next(ready))
+    monkeypatch.setattr(inputs_module, "write_inputs", copied)
+    code, out, said = cli("demo", "--out", tmp_path / "out", "--json")
+    assert code == 0, said
+    told, facts = json.loads(out), facts_of(folder)
+    assert told.keys() == FIELDS
+    assert told["accuracy"] == facts.utility.student.accuracy  # type: ignore[union-attr]
+    assert (told["epsilon"], told["n_answers"]) == (1.0, facts.answers.answered)  # as it is printed
+    assert told["sigma"] > 0
 
 
 def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

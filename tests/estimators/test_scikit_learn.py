@@ -76,7 +76,9 @@ class Rounds(PrivateLogisticRegression):
     """Rounds with a pool from the table."""
 
     def __init__(self, rounds: int | None = None) -> None:
-        super().__init__(classes=[0, 1], rounds=rounds, epsilon=8.0, delta=1e-5, unsafe_noise_seed=1)
+        super().__init__(
+            classes=[0, 1], rounds=rounds, epsilon=8.0, delta=1e-5, feature_map="linear", unsafe_noise_seed=1
+        )
 
     def fit(self, X: Any, y: Any) -> Rounds:  # type: ignore[override]
         return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
@@ -86,7 +88,9 @@ class Numbers(PrivateRegressor):
     """A number by rounds, with a pool and a range from the table, which nobody must do with private rows."""
 
     def __init__(self, rounds: int | None = None) -> None:
-        super().__init__(target_range=(0, 1), rounds=rounds, epsilon=8.0, delta=1e-5, unsafe_noise_seed=1)
+        super().__init__(
+            target_range=(0, 1), rounds=rounds, epsilon=8.0, delta=1e-5, feature_map="linear", unsafe_noise_seed=1
+        )
 
     def fit(self, X: Any, y: Any) -> Numbers:  # type: ignore[override]
         X, y = validate_data(self, X, y, accept_sparse="csr", y_numeric=True)

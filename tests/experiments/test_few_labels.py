@@ -105,7 +105,8 @@ def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
 
 
 @pytest.mark.heavy
-def test_no_rows_are_thrown_away_at_a_small_epsilon(small: FewLabels) -> None:
+def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
+    small = reproduce_few_labels(repeats=3, size=SMALL, parts=("epsilon",))
     measured = {(row.method, row.epsilon): row.more for row in small.rows if row.more.get("excess_wanted") == 0.05}
     assert measured[TRANSFORMED, 0.1]["rows_needed"] is not None
     proven = {(row.method, row.epsilon, row.more["alpha"]): row.more for row in small.rows if row.repeats == 0}

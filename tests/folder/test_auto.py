@@ -101,6 +101,7 @@ def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_befor
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_the_first_row_of_a_rehearsal_is_what_runs(folder: Path, cli: Any) -> None:
     evaluated(folder, 150)
     first = plan_folder(folder).first

@@ -29,14 +29,15 @@ from quorate.voting.recipe import recipe
 
 Facts = dict[str, Any]
 
+FEW_COLUMNS = {"n_public": 400, "width": 12}  # what is said of ε and δ follows from neither
 # Beyond the twelve, and fixed before the first run too: what the budget, the model or the pool tells.
 MORE: list[tuple[Facts, Facts, str]] = [
-    ({"epsilon": 20.0}, {}, "epsilon-promises-little"),
-    ({"delta": 0.001}, {}, "delta-gives-away-a-unit"),
+    ({"epsilon": 20.0, **FEW_COLUMNS}, {}, "epsilon-promises-little"),
+    ({"delta": 0.001, **FEW_COLUMNS}, {}, "delta-gives-away-a-unit"),
     ({"n_records": 400, "width": 6}, {"model": "boosting", "n_teachers": 50}, "teachers-are-constants"),
     ({"n_records": 400, "width": 6}, {"names": True}, "columns-of-distinct-texts"),
     ({"n_records": 400, "width": 6}, {"dates": True}, "columns-of-dates"),
-    ({"online_answers": 50}, {"model": "logistic"}, "one-answer-is-unsure"),
+    ({"online_answers": 50, "width": 12}, {"model": "logistic"}, "one-answer-is-unsure"),
 ]
 
 
@@ -141,7 +142,7 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=3))  # the estimator below is asked about each
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=3))  # the recipe is asked about each, in its room
 def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
     facts: Facts, wish: Facts, tmp_path: Path, cli: Cli
 ) -> None:
@@ -152,7 +153,7 @@ def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS))
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=2))
 def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts, wish: Facts, unpaid: Ledger) -> None:
     clf, given = estimator(facts, wish, ledger=unpaid)
     with warnings.catch_warnings():
@@ -169,7 +170,7 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=3))  # the recipe is asked about each, in its room
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=5))
 def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()

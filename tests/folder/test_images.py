@@ -315,6 +315,7 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, cli: Any) -> None:
     more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **more})

@@ -152,6 +152,7 @@ def test_public_rows_that_are_not_there_are_told(folder: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_python_and_a_folder_plan_the_same(folder: Path) -> None:
     public = pl.read_csv(folder / "public.csv")
     ours = quorate.plan(public, classes=["no", "yes"], n_records=5_000, epsilon=1.0, delta=1e-5)
@@ -207,6 +208,7 @@ def test_python_names_its_own_arguments() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
     code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85", "--commonest", "0.6")
     assert code == 0

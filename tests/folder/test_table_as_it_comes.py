@@ -128,6 +128,7 @@ def with_notes(n: int, seed: int) -> pl.DataFrame:
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
     tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,8 +33,14 @@ def test_prices_are_what_they_were() -> None:
     assert not found, refused("prices", found)
 
 
+TWICE = [case for case in CASES if case.startswith("SubsampleAggregate")]  # each for two units, and slow
+BY_HAND = TWICE[1::3]  # so that each calibration and each unit is left
+
+
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.faults if case in BY_HAND else ()) for case in CASES]
+)
 def test_a_fit_promises_records_and_releases_what_it_did(case: str) -> None:
     said = []
     for part in PARTS:

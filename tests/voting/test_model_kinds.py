@@ -271,9 +271,18 @@ EXCEPTIONS = {
 }  # fmt: skip
 
 
+# Every model, every kind of data and every exception; the other half of the cells that say "yes" is tried by hand.
+CELLS = [
+    pytest.param(
+        model, data, marks=pytest.mark.faults if (model, data) not in EXCEPTIONS and (row + column) % 2 else ()
+    )
+    for row, model in enumerate(MODELS)
+    for column, data in enumerate(DATA)
+]
+
+
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "data"), CELLS)
 def test_a_cell(model: str, data: str) -> None:
     expected = EXCEPTIONS.get((model, data), "yes")
     assert SAID.get(expected, "yes") in tried(model, data)

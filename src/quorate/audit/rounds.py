@@ -223,18 +223,10 @@ def audit_rounds(
         What was charged for all rounds: ``Repeated`` of one.
     rows : (n_public, n_columns)
         Public rows, encoded.
-    delta : float
-        At which ε is told.
-    confidence : float, default 0.95
-        Of everything together.
+    delta, confidence, seed, n_jobs, watch
+        As for :func:`~quorate.audit.audit_schedule`.
     runs : int, default 100,000
         Of each attack at most; where a round has many numbers as many as fit, and 400 at least.
-    seed : int, optional
-        Of the audit.
-    n_jobs : int, default 1
-        Processes.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
     neighbours : {"add-or-remove", "replace"}
         The change of one unit that was charged for: whether a unit is there, or which of two.
     """

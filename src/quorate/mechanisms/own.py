@@ -311,18 +311,18 @@ class _Watched:
     """Noise that counts the words it gave."""
 
     source: NoiseSource
-    given: list[int] = field(default_factory=list)
+    drawn: list[int] = field(default_factory=list)
 
     @property
     def seeded(self) -> bool:
         return self.source.seeded
 
     def words(self, n: int) -> WordArray:
-        self.given.append(n)
+        self.drawn.append(n)
         return self.source.words(n)
 
     def at(self, purpose: str, index: int) -> _Watched:
-        return _Watched(self.source.at(purpose, index), self.given)
+        return _Watched(self.source.at(purpose, index), self.drawn)
 
 
 def _check_properties(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
@@ -396,7 +396,7 @@ def _drawn(mechanism: Mechanism, release: _Release) -> Any:
     """
     name, noise = type(mechanism).__name__, _Watched(SeededNoise(0))
     answers = release(noise)
-    if not sum(noise.given):
+    if not sum(noise.drawn):
         raise _fault(
             name,
             " draws nothing from the noise it is given, which is the only noise that counts; take its "

@@ -32,7 +32,7 @@ class Line:
 
     sequence: int
     time: str
-    told: str
+    text: str
     hash: str
 
 
@@ -272,7 +272,7 @@ class Page:
             (
                 f"{line.sequence:,}",
                 element("span", _clock(line.time), class_="at"),
-                line.told,
+                line.text,
                 element("code", line.hash[:12]),
             )
             for line in reversed(list(self.history.tail))

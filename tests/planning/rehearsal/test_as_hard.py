@@ -177,7 +177,7 @@ class Task:
         return tuple(float((each.predict(self.test[0]) == self.test[1]).mean()) for each in (clf, direct))  # type: ignore[return-value]
 
 
-@pytest.fixture(scope="module", params=[0.02, 0.3], ids=["easy", "hard"])
+@pytest.fixture(scope="module", params=[pytest.param(0.02, marks=pytest.mark.faults), 0.3], ids=["easy", "hard"])
 def task(request: pytest.FixtureRequest) -> tuple[Task, tuple[float, float]]:
     made = Task(request.param)
     return made, made.measured()
@@ -218,6 +218,7 @@ def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_without_public_rows_made_up_ones_are_played() -> None:
     made = quorate.plan(
         n_records=N, n_public=M, width=6, classes=[0, 1], learning_curve=[(20, 0.7), (100, 0.85)], **BUDGET, **VOTES

@@ -112,7 +112,8 @@ def test_a_plan_ranks_by_what_suits_a_rare_class_and_comes_near_what_a_fit_has(r
 
 
 @pytest.mark.heavy
-@pytest.mark.heavy_cases(2)
+@pytest.mark.heavy_cases(1)  # beside ROC-AUC above
+@pytest.mark.usefixtures("brief_rehearsals")
 @pytest.mark.parametrize("scoring", ["log_loss", "balanced_accuracy", "average_precision", "f1", "accuracy"])
 def test_a_plan_ranks_by_any_score_that_is_asked_for(rare: tuple[Any, Any], scoring: str) -> None:
     plan = made(rare, scoring=scoring)

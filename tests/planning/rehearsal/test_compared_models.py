@@ -90,6 +90,7 @@ def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path
 
 
 @pytest.mark.heavy
+@pytest.mark.usefixtures("brief_rehearsals")
 def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
     rng = np.random.default_rng(0)
     pool, X = rng.normal(size=(100, 3)), rng.normal(size=(400, 3))

@@ -132,28 +132,8 @@ class AgnosticPrediction(BaseEstimator):
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Charge all predictions, and prepare to answer; nothing is released.
 
-        Parameters
-        ----------
-        X : (n_rows, n_features)
-            Private rows, points of the class's domain.
-        y : (n_rows,)
-            0, 1, or ``UNLABELLED`` (−1); rows without a label are left out.
-        groups : None
-            Refused: the guarantee is for one record.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument or a table is wrong; nothing was charged.
-        LedgerMismatch
-            If the ledger belongs to other data.
-        BudgetExhausted
-            If the ledger has too little left; nothing was charged.
-
-        Warns
-        -----
-        QuorateWarning
-            For each caution about the budget, with its code, before anything is charged.
+        Arguments, refusals and warnings are those of :meth:`PrivateLearner.fit
+        <quorate.learners.private_learner.PrivateLearner.fit>`; rows without a label are left out.
         """
         with own_switches(), act():
             return self._prepare(X, y, groups=groups)
