@@ -11,11 +11,13 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from quorate.accounting import epsilon
+from quorate.accounting import Composed, Repeated, epsilon
 from quorate.audit import GaussianClaim, audit_mechanism
 from quorate.audit.cheats.noisy_max import ByRow
+from quorate.audit.noisy_means import audit_means
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyMean, Schedule
+from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import FloatArray, IntArray
 
@@ -74,6 +76,46 @@ def test_other_sums_are_refused(counts: Any) -> None:
 def test_noise_that_is_too_fine_for_its_grid_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"^sigma"):
         NoisyMean(sigma=2.0**-6)
+
+
+def test_a_unit_is_in_one_cell_of_a_part_and_without_a_number_in_none() -> None:
+    counts = TargetCounts(sigma=1.0, cells=4)
+    targets = np.array([-1, 0, 99, 100, 199, 200, 399, 500, 2**16])
+    assert counts.counts_of(targets, 100, 500).tolist() == [4, 1, 1, 2]
+    for place in range(len(targets)):
+        alone = counts.counts_of(targets[place : place + 1], 100, 500)
+        assert alone.sum() == (targets[place] >= 0)
+    assert counts.event.l2_sensitivity == pytest.approx(sqrt(2) * 2**20)
+
+
+class InTwoCells(TargetCounts):
+    """A unit counts in its cell, and once more in it."""
+
+    __slots__ = ()
+
+    def counts_of(self, targets: IntArray, low: int, high: int) -> IntArray:
+        return 2 * TargetCounts.counts_of(self, targets, low, high)
+
+
+class Quieter(TargetCounts):
+    """Half of the noise that is paid for."""
+
+    __slots__ = ()
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return TargetCounts.release_many(TargetCounts(self.sigma / 2, self.cells), counts, noise)
+
+
+@pytest.mark.parametrize(("kind", "caught"), [(TargetCounts, False), (InTwoCells, True), (Quieter, True)])
+def test_an_audit_attacks_counts_of_targets_and_catches_a_twin(kind: type[TargetCounts], caught: bool) -> None:
+    means, paid = NoisyMean(sigma=20.0), TargetCounts(sigma=2.0, cells=5)
+    event = Composed((Repeated(paid.event, 2), means.schedule(3)))
+    how: Any = {"queries": 3, "delta": 1e-5, "runs": 20_000, "seed": 1, "confidence": 1 - 1e-6}
+    audit = audit_means(means, event, counts=kind(sigma=2.0, cells=5), **how)
+    assert [attack.violated for attack in audit.attacks] == [False, False, caught]
+    assert audit.attacks[2].proved > 1.0
+    assert not audit_means(means, means.schedule(3), **how).violated
+    assert audit_means(means, Composed((paid.event, means.schedule(3))), counts=paid, **how).violated  # one was paid
 
 
 # --- the twins ------------------------------------------------------------------------------------------------------

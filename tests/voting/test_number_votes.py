@@ -19,14 +19,15 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import quorate
 from quorate import Ledger, PrivateRegressor, PublicPool
-from quorate.data.target_range import TargetRange
+from quorate.data.target_range import STEPS, TargetRange
 from quorate.ensemble import AbstainingVoter, RegressorTeacher, sum_numbers
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.mechanisms import NoisyMean
+from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import SeededNoise
 from quorate.report import render_html, render_text
 from quorate.types import Secret
-from quorate.voting import number_flow
+from quorate.voting import number_flow, numbers
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
 
 N, POOL = 600, 120
@@ -56,7 +57,7 @@ def task(x: Any = X, y: Any = Y, *, groups: Any = None, **changes: Any) -> Numbe
 
 
 def sums(of: NumberTask) -> Any:
-    return number_flow.sums_of(of, lambda *_: None).reveal()[:, 0]
+    return number_flow.sums_of(of, number_flow.shards_of(of), (0, STEPS), lambda *_: None).reveal()[:, 0]
 
 
 class TestOneUnit:
@@ -155,12 +156,15 @@ def epsilon_by_hand(mu: float, delta: float) -> float:
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+@pytest.mark.parametrize("epsilon", [0.3, 8.0])
 def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
+    """50 sums, each moved by two halves of a part at most; and two counts, of which a unit moves two by 1 each."""
     ledger = Ledger(budget=quorate.Budget(epsilon, 1e-5))
     model = fitted(epsilon=epsilon, ledger=ledger, queries=50)
-    steps = model.mechanism_.sigma * G
-    by_hand = epsilon_by_hand(2 * G * sqrt(50) / steps, 1e-5)  # 50 sums, each moved by the whole range at most
+    counts = model._kept.task.counts
+    assert (counts is None) == (epsilon == 0.3)  # of 600 units noise hides the counts
+    of_counts = 0.0 if counts is None else 2 * 2 / counts.sigma**2
+    by_hand = epsilon_by_hand(sqrt(50 * 4 / model.mechanism_.sigma**2 + of_counts), 1e-5)
     assert by_hand <= ledger.spent.epsilon <= epsilon
     assert by_hand > 0.999 * epsilon
     assert model.guarantee_.epsilon == ledger.spent.epsilon
@@ -191,6 +195,80 @@ def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_o
     predicted = number_flow.model_of(of, weights).predict(ROWS[HELD])
     slope = np.polyfit(TARGETS[HELD], predicted, 1)[0]
     assert 0.8 < slope < 1.2
+
+
+class TestWhereTargetsLie:
+    def test_a_unit_counts_once_by_the_row_that_its_identity_chooses(self) -> None:
+        ids = np.arange(N) // 3
+        targets, gone, twice = Y.copy(), Y.copy(), Y.copy()
+        gone[ids == 5], twice[ids == 5] = np.nan, [0.0, 50.0, 100.0]
+        before, without, other = (
+            number_flow.targets_in_cells(task(y=y, groups=ids, n_records=200, epsilon=20.0), 0, STEPS).reveal()
+            for y in (targets, gone, twice)
+        )
+        assert before.sum() == 200 == other.sum()
+        assert np.abs(before - without).tolist().count(1) == np.abs(before - without).sum() == 1
+        assert np.sum((before - other) ** 2) in (0, 2)  # as the price says
+
+    def test_a_range_that_is_far_too_wide_is_found_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        wide = {"target_range": (0, 20_000), "epsilon": 40.0}
+        model = fitted(**wide)
+        part = model._kept.result.part
+        assert part.high < 1_000
+        assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.4
+        assert f"cut off at {part.low:,.6g} and {part.high:,.6g}" in " ".join(model.facts().setup.recipe)
+        monkeypatch.setattr(numbers, "cells_for", lambda *_: 0)
+        assert fitted(**wide).score(ROWS[HELD], TARGETS[HELD]) < 0.2
+
+    def test_a_teacher_learns_whole_targets_and_predicts_within_the_part(self) -> None:
+        places = TargetRange(0.0, 100.0).steps_of([10.0, 60.0, 90.0])
+        teacher = RegressorTeacher(Ridge(), TargetRange(0.0, 100.0), G, voted=TargetRange(40.0, 80.0))
+        voter = teacher.train(np.array([[1.0], [6.0], [9.0]]), places, 0)
+        assert voter.estimator.predict([[20.0]])[0] > 150
+        assert voter.vote(np.array([[20.0], [-20.0]])).tolist() == [2 * G, 0]
+
+    @pytest.mark.default_cases(1)
+    @pytest.mark.parametrize("dies", ["before the means", "in a count", "after a count"])
+    def test_after_a_kill_no_count_is_drawn_again(
+        self, dies: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, drawn = tmp_path / "ledger.db", []
+        real = TargetCounts.release_many
+
+        def counted(self: TargetCounts, counts: Any, noise: Any) -> Any:
+            drawn.append(len(counts))
+            noisy = real(self, counts, noise)
+            if dies == "in a count" and len(drawn) == 1:
+                raise KeyboardInterrupt
+            return noisy
+
+        monkeypatch.setattr(TargetCounts, "release_many", counted)
+        with monkeypatch.context() as patch:
+            if dies != "in a count":
+                name = "train_chunk" if dies == "before the means" else "narrowed_part"
+                patch.setattr(number_flow, name, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                fitted(ledger=path)
+        model = estimator(ledger=path).resume(X, Y, public=PUBLIC)
+        assert drawn == [1, 1]
+        counts, labels = model.facts().spending.parts
+        assert (counts.asked, counts.interrupted) == (2, int(dies == "in a count"))
+        assert labels.answered == 120
+        with Ledger(path) as ledger:
+            ledger.verify(prices=True)
+            assert len(ledger.reservations()) == 1
+
+    def test_a_fit_that_was_begun_before_targets_were_counted_goes_on_so(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as before:
+            before.setattr(numbers, "cells_for", lambda *_: 0)
+            first = fitted(ledger=tmp_path / "ledger.db")
+        again = fitted(ledger=tmp_path / "ledger.db")
+        assert np.array_equal(first.predict(X), again.predict(X))
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            [reservation] = ledger.reservations()
+            assert dict(reservation.purposes) == {"label": 120}
 
 
 class TestGoingOn:

@@ -1,7 +1,8 @@
-"""The noisy means of teachers' numbers, attacked: one answer, and all of them together.
+"""The noisy means of teachers' numbers, attacked: one answer, and all of them together; and counts of targets before.
 
-The attacker knows all teachers but one, which is at one end of the range or at the other, on made-up queries. What
-teachers add to a sum, and the noise, are made by the functions that a run makes them with.
+The attacker knows all teachers but one, which is at one end of the range or at the other, on made-up queries; and all
+targets but one, likewise. What teachers add to a sum, in which cells targets are counted, and the noise, are made by
+the functions that a run makes them with.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.accounting import Event, GridGaussian, Repeated
+from quorate.accounting import Composed, Event, GridGaussian, Repeated
 from quorate.audit.plans import FEWEST, share_of
 from quorate.audit.rounds import attack_gaussian
 from quorate.audit.schedules import Charge, ScheduleAudit
+from quorate.data.target_range import STEPS
 from quorate.mechanisms import NoisyMean
+from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import NoiseSource
+from quorate.run.located import COUNTING
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Watch
 
@@ -53,12 +57,32 @@ class _Answers:
         return np.concatenate([part.reshape(-1, self.queries).sum(axis=1) for part in noisy])
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Tables of targets ``(n_tables, n_units)`` in; by how much `times` noisy counts of the outer cells differ out."""
+
+    mechanism: Any
+    times: int
+    takes_streams: ClassVar[bool] = True
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer one table."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each table."""
+        exact = np.array([self.mechanism.counts_of(targets, 0, STEPS) for targets in counts])
+        noisy = self.mechanism.release_many(np.repeat(exact, self.times, axis=0), noise)
+        return np.asarray((noisy[:, 0] - noisy[:, -1]).reshape(-1, self.times).sum(axis=1))
+
+
 @stored_as("quorate.audit.noisy_means.audit_means")
 def audit_means(
     mechanism: NoisyMean,
     event: Event,
     *,
     queries: int,
+    counts: TargetCounts | None = None,
     delta: float,
     confidence: float = 0.95,
     runs: int = 100_000,
@@ -76,6 +100,8 @@ def audit_means(
         What was charged for all answers.
     queries : int
         How many answers there are, at least 1.
+    counts : TargetCounts, optional
+        Of the targets, released before; then `event` composes what they cost with what the answers cost.
     delta, confidence, runs, seed, n_jobs, watch
         As for :func:`~quorate.audit.audit_rounds`.
 
@@ -92,30 +118,43 @@ def audit_means(
     (False, 2)
     """
     see = watch or (lambda stage, done, total: None)
-    one = event.event if isinstance(event, Repeated) else event
+    before, means = event.events if counts is not None and isinstance(event, Composed) else (None, event)
+    one = means.event if isinstance(means, Repeated) else means
     assert isinstance(one, GridGaussian)  # noqa: S101 - what a noisy mean is charged as
-    planned: list[tuple[str, int, Event]] = [("one noisy mean: a teacher at either end of the range", 1, one)]
-    planned += [(f"all {queries:,} noisy means: likewise, on each", queries, event)] if queries > 1 else []
-    share, attacks = share_of(confidence, len(planned)), []
     middle = np.full(_OTHERS, mechanism.grid)
     tables = np.append(middle, 2 * mechanism.grid), np.append(middle, 0)
-    for name, answers, charged in planned:
-        most = min(runs, max(FEWEST, _NUMBERS // answers))
+    planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int]] = [
+        ("one noisy mean: a teacher at either end of the range", _Answers(mechanism, 1), tables, one, 1)
+    ]
+    if queries > 1:
+        every = f"all {queries:,} noisy means: likewise, on each"
+        planned.append((every, _Answers(mechanism, queries), tables, means, queries))
+    if counts is not None and before is not None:
+        times = before.times if isinstance(before, Repeated) else 1
+        targets = np.append(middle, STEPS), np.append(middle, 0)
+        name = f"{times:,} noisy counts of targets: a unit's at either end of the range"
+        planned.append((name, _Counts(counts, times), targets, before, times))
+    share, attacks = share_of(confidence, len(planned)), []
+    for name, attacked, pair, charged, times in planned:
+        numbers = times * (counts.cells if isinstance(attacked, _Counts) and counts is not None else 1)
         how: dict[str, Any] = {
             "delta": delta,
             "confidence": share,
-            "runs": most,
+            "runs": min(runs, max(FEWEST, _NUMBERS // numbers)),
             "seed": seed,
             "n_jobs": n_jobs,
             "watch": see,
         }
-        attacks.append(attack_gaussian(name, _Answers(mechanism, answers), tables, charged, answers, **how))
+        attacks.append(attack_gaussian(name, attacked, pair, charged, times, **how))
+    released = mechanism.schedule(queries)
+    if counts is not None:
+        released = Composed((counts.schedule(COUNTING), released))
     return ScheduleAudit(
         attacks=tuple(attacks),
         comparisons=(),
         stage=None,
         confidence=confidence,
-        charge=Charge(charged=event, released=mechanism.schedule(queries), delta=delta),
+        charge=Charge(charged=event, released=released, delta=delta),
         sees=SEES,
         does_not_see=DOES_NOT_SEE,
     )

@@ -42,7 +42,8 @@ from typing import Any
 import numpy as np
 
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
-from quorate.direct.located import COUNTING, FEWEST_ROUNDS, RULE, cells_for
+from quorate.direct.located import FEWEST_ROUNDS, RULE
+from quorate.run.located import COUNTING, cells_for
 
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500

@@ -43,14 +43,17 @@ class RegressorTeacher:
     """Train a fresh copy of a regressor on one shard, with targets in their own unit.
 
     `estimator`: unfitted, with ``fit(X, y)`` and ``predict(X)``; copies, random states and threads are those of
-    :class:`~quorate.ensemble.ClassifierTeacher`. `target_range`: where places lie. `grid`: steps from its middle to an
-    end. An empty shard abstains, and so does an exception in ``fit``; a row on which ``predict`` fails, or says no
+    :class:`~quorate.ensemble.ClassifierTeacher`. `target_range`: where places of targets lie. `grid`: steps from its
+    middle to an end. `voted`: the part of it where places of votes lie, by default all of it.
+
+    An empty shard abstains, and so does an exception in ``fit``; a row on which ``predict`` fails, or says no
     finite number, is an abstention on that row.
     """
 
     estimator: Any
     target_range: TargetRange
     grid: int
+    voted: TargetRange | None = None
 
     @cached_property
     def copies(self) -> ClassifierTeacher:
@@ -73,7 +76,7 @@ class RegressorTeacher:
             raise  # as in ClassifierTeacher
         except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
             return AbstainingVoter()
-        return RegressorVoter(estimator, self.target_range, self.grid, self.keeps_no_global_state)
+        return RegressorVoter(estimator, self.voted or self.target_range, self.grid, self.keeps_no_global_state)
 
 
 @stored_as("quorate.ensemble.numbers.RegressorVoter")

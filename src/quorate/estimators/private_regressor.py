@@ -26,6 +26,7 @@ from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
+from quorate.release.session import terms_of
 from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
@@ -397,7 +398,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         )
         groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
         how: dict[str, Any] = {"public": public, "groups": groups, "noise": noise}
-        how["key"] = seeded_key if noise.seeded else None
+        how |= {"key": seeded_key if noise.seeded else None, "terms": terms_of(ledger_location(self.ledger))}
         return with_key(
             ledger_location(self.ledger),
             lambda beside: prepare_numbers(config, X, y, fingerprint_key=beside, **how),

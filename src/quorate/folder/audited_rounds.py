@@ -85,7 +85,9 @@ def audit_numbers(
     begun, task = clock(), run.task
     how: dict[str, Any] = {"delta": task.delta, "confidence": confidence, "runs": runs, "seed": seed, "n_jobs": n_jobs}
     return RunAudit(
-        schedule=audit_means(task.mechanism, charged_event(run), queries=task.n_queries, **how, watch=watch),
+        schedule=audit_means(
+            task.mechanism, charged_event(run), queries=task.n_queries, counts=task.counts, **how, watch=watch
+        ),
         sizes=None,
         delta=task.delta,
         shards=None,

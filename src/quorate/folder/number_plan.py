@@ -60,7 +60,10 @@ def _noise(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Say how large the noise of a mean is, where there are means."""
     if found["method"] != "votes":
         return []
-    return [("noise", f"{found['noise']:.4g} in the unit of the target on each mean (one standard deviation)")]
+    where = "on each mean (one standard deviation)"
+    if found["cells"]:
+        where += ", in a part of the range as much less as the part is narrower"
+    return [("noise", f"{found['noise']:.4g} in the unit of the target {where}")]
 
 
 @one_thread()

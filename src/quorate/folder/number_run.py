@@ -101,5 +101,6 @@ def read_numbers(
         fingerprint_key=folder.fingerprint_key(begin=begin),
         noise=noise,
         key=seeded_key if noise.seeded else None,
+        terms=folder.terms(settings.budget.composition),
     )
     return NumberRun(folder, settings, task, *(labelled_rows(data, task, key) for key in ("evaluation", "calibration")))

@@ -2,12 +2,16 @@ r"""The mean of the numbers that teachers predict: their sum on a grid, after di
 
 A teacher's number is written as a whole number of steps counted from the middle of a public range, -G … G. Who has no
 number adds 0, the middle, and is divided by as everybody else: how many have one stays secret.
+
+Before it, counts of the units' targets in equal cells of the range say where most of them lie, so that the numbers of
+teachers may be counted from the middle of a smaller part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +20,7 @@ from quorate.accounting import GridGaussian, calibrate_sigma
 from quorate.accounting.events import LEAST_GRID_SIGMA
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.counts import in_blocks
+from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE, Schedule, least
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, unlisted
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -25,6 +29,7 @@ from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 GRID = 2**15  # steps from the middle of a range to an end
+_UNIT = 2**20  # steps of a count, for one unit
 
 
 @stored_as("quorate.mechanisms.noisy_mean.NoisyMean")
@@ -113,6 +118,87 @@ class NoisyMean(QueryMechanism):
         noisy = np.empty(len(sums), dtype=np.int64)
         for rows, block in in_blocks(sums):
             noisy[rows] = block[:, 0] + discrete_gaussian(self.sigma * self.grid, len(block), noise)
+        return noisy
+
+
+@stored_as("quorate.mechanisms.noisy_mean.TargetCounts")
+@unlisted
+@dataclass(frozen=True, slots=True)
+class TargetCounts(QueryMechanism):
+    r"""Release how many units' targets lie in each cell of a part of a range, with Gaussian noise.
+
+    Parameters
+    ----------
+    sigma : float
+        The σ of the noise on each count, in units. At least 2⁻¹⁰.
+    cells : int
+        q ≥ 2, cells of the part.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if the counts are not int64, q a query.
+
+    Notes
+    -----
+    Privacy: a unit is in one cell, or in none. Added or removed it moves one count by 1; replaced, two counts by 1,
+    so that the vector moves by √2 at most. That is the price for each of the three changes. The part that a second
+    count looks at follows from the first one's noisy counts. Counts are written in 2²⁰ steps of a unit and priced as
+    the continuous Gaussian noise that theirs is next to (:class:`~quorate.accounting.GridGaussian`).
+
+    Examples
+    --------
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = TargetCounts(sigma=0.25, cells=3)
+    >>> mechanism.event.numbers, round(mechanism.event.l2_sensitivity / mechanism.event.sigma, 3)
+    (3, 5.657)
+    >>> noisy = mechanism.release(np.array([70, 30, 0]), SeededNoise(0))
+    >>> np.round(mechanism.shares(noisy, n_units=100), 1).tolist()
+    [0.7, 0.3, 0.0]
+    """
+
+    takes: ClassVar[Takes] = "sums"
+
+    sigma: float = field(metadata=NOISE)
+    cells: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", count("cells", self.cells, at_least=2))
+        least_sigma = LEAST_GRID_SIGMA / _UNIT
+        object.__setattr__(self, "sigma", real("sigma", checked_scale("sigma", self.sigma), at_least=least_sigma))
+        if self.sigma * _UNIT > MAX_SCALE:
+            raise InvalidParameter(f"sigma must be at most 2^20 units, got {self.sigma}; raise epsilon")
+
+    @property
+    def event(self) -> GridGaussian:
+        """Price of one release."""
+        return GridGaussian(self.sigma * _UNIT, VOTE_L2_SENSITIVITY * _UNIT, self.cells)
+
+    @classmethod
+    def within(cls, mu: float, times: int, cells: int) -> Self:
+        """Return the one of which so many releases are one Gaussian mechanism of μ."""
+        return cls(sigma=VOTE_L2_SENSITIVITY * sqrt(times) / mu, cells=cells)
+
+    def counts_of(self, targets: IntArray, low: int, high: int) -> IntArray:
+        """Count units by the cell of their target between two steps of a range, ``(n_cells,)``.
+
+        `targets`: one a unit, in steps; a negative one is none and counts nowhere. One beyond the part counts in the
+        cell at the nearer end.
+        """
+        steps = targets[targets >= 0].astype(np.int64)
+        places = np.clip((steps - low) * self.cells // (high - low), 0, self.cells - 1)
+        return np.bincount(places, minlength=self.cells).astype(np.int64)
+
+    def shares(self, answer: IntArray, n_units: int) -> FloatArray:
+        """Return the noisy shares of all units, ``(n_cells,)``, that an answer says."""
+        return np.asarray(answer / (float(_UNIT) * n_units))
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Release each row of ``(n_queries, n_cells)`` counts, in steps: of the same shape."""
+        checked = many_queries(counts, n_classes=self.cells)
+        noisy = np.empty(checked.shape, dtype=np.int64)
+        for rows, block in in_blocks(checked):
+            noisy[rows] = block * _UNIT + discrete_gaussian(self.sigma * _UNIT, block.shape, noise)
         return noisy
 
 

@@ -1,9 +1,9 @@
-"""From a task of votes for a number to a student: shards → teachers → sums → charge → noisy means → least squares."""
+"""From a task of votes for a number to a student: charge → where targets lie → teachers → noisy means → student."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,16 @@ from quorate.ambient import one_thread, unwarned
 from quorate.data import take
 from quorate.data.feature_maps.coordinates import PublicCoordinates
 from quorate.data.table_reader import TableReader
+from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.unit_keys import one_row_of_each
 from quorate.ensemble import check_partition, partition_rows, sum_numbers, train_chunk
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import PreconditionFailed
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
-from quorate.release import Charge, check_covered, guarantee_of, release
-from quorate.release.target import LABEL
+from quorate.release import Charge, check_covered, guarantee_of, release, release_once
+from quorate.release.target import LABEL, TARGET_COUNT
+from quorate.run.located import COUNTING, narrowed_part
 from quorate.run.published_model import behind_features, number_model
 from quorate.students.evidence import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch
@@ -34,11 +37,15 @@ CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates,
 
 @dataclass(frozen=True, kw_only=True)
 class NumberResult:
-    """What came of the votes; all of it may be published. `answered`: noisy means that were stored."""
+    """What came of the votes; all of it may be published.
+
+    `answered`: noisy means that were stored. `part`: of the declared range, where teachers' predictions were cut off.
+    """
 
     task: NumberTask
     model: Any
     answered: int
+    part: TargetRange
     charge: Charge
     reservation: Reservation
 
@@ -58,31 +65,76 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
         task, np.zeros(1 + task.coordinates.n_directions), tried=True
     )  # what would fail after the charge fails here
     begun = charge.find(ledger)
-    sums = None
-    if begun is None or begun.remaining(LABEL):
-        with nullcontext() if task.scheduler is None else task.scheduler.connected():
-            sums = sums_of(task, see)
-    reservation = charge.reserve(ledger)
-    with unwarned():  # as an error, a warning would end what is charged by now
-        means, answered = noisy_means(task, sums, reservation, see)
-        see("student", 0, 1)
-        model = model_of(task, student_weights(task, means, answered))
-        see("student", 1, 1)
-    return NumberResult(task=task, model=model, answered=int(answered.sum()), charge=charge, reservation=reservation)
+    owed = begun is None or begun.remaining(LABEL)
+    with nullcontext() if task.scheduler is None or not owed else task.scheduler.connected():  # refused early, too
+        shards = shards_of(task) if owed else None
+        reservation = charge.reserve(ledger)
+        with unwarned():  # as an error, a warning would end what is charged by now
+            part = located(task, reservation)
+            sums = None if shards is None else sums_of(task, shards, part, see)
+            means, answered = noisy_means(task, sums, reservation, see)
+            see("student", 0, 1)
+            model = model_of(task, student_weights(task, means, answered), part)
+            see("student", 1, 1)
+    return NumberResult(
+        task=task,
+        model=model,
+        answered=int(answered.sum()),
+        part=task.target_range.part(*part),
+        charge=charge,
+        reservation=reservation,
+    )
 
 
-def sums_of(task: NumberTask, see: Watch) -> Secret[IntArray]:
-    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``.
-
-    Raises PreconditionFailed if a unit could change two teachers.
-    """
-    private, slots = task.private.reveal(), task.slots.reveal()
+def shards_of(task: NumberTask) -> Secret[IntArray]:
+    """Return the shard of each row. Raises PreconditionFailed if a unit could change two teachers."""
+    slots = task.slots.reveal()
     shards = partition_rows(slots, task.n_teachers, task.key, partition=PARTITION, fewer=True)
     if check_partition(slots, shards, task.n_teachers, task.key, partition=PARTITION):
         raise PreconditionFailed(
             f"the shards are not those of a {PARTITION} partition: a {task.unit} could change more than one teacher, "
             "so nothing was fitted. This is a fault of quorate; please report it"
         )
+    return shards
+
+
+def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
+    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets.
+
+    A count that was stored is read; one that was drawn and not stored narrows nothing, and is never drawn again.
+    """
+    low, high, counts = 0, STEPS, task.counts
+    if counts is None:
+        return low, high
+    check_covered(reservation, TARGET_COUNT, counts)
+    for number in range(COUNTING):
+        blocks = reservation.blocks(TARGET_COUNT)
+        if number == len(blocks):
+            release_once(targets_in_cells(task, low, high), counts, reservation, task.noise, purpose=TARGET_COUNT)
+            blocks = reservation.blocks(TARGET_COUNT)
+        if blocks[number].answers is not None:
+            shares = counts.shares(np.asarray(blocks[number].answers[0]), task.n_units)
+            low, high = narrowed_part(low, high, shares, last=number == COUNTING - 1)
+    return low, high
+
+
+def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
+    """Count units by the cell of their target in a part of the range, ``(n_cells,)``.
+
+    Of each unit the row counts that its identity and the key choose: where it has no number, the unit counts nowhere.
+    """
+    assert task.counts is not None  # noqa: S101 - the caller's condition
+    targets = task.private.reveal().codes[one_row_of_each(task.slots.reveal(), task.key)]
+    return Secret(task.counts.counts_of(targets, low, high))
+
+
+def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], see: Watch) -> Secret[IntArray]:
+    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``.
+
+    `part`: of the range, in its steps, where predictions are cut off. Tiny teachers learn targets that are cut off
+    there, since what they learn starts from its middle; others learn all targets as they are.
+    """
+    private, teacher = task.private.reveal(), task.teacher
 
     def seen(encoded: Any) -> Any:
         return with_one(task.coordinates.transform(encoded)) if task.tiny else encoded
@@ -94,11 +146,17 @@ def sums_of(task: NumberTask, see: Watch) -> Secret[IntArray]:
         with np.errstate(all="ignore"), unwarned():  # a warning about what a private row holds would tell of it
             rows.append(seen(encoded))
     kept = np.concatenate(places)
+    targets, low, high = private.codes[kept], *part
+    if isinstance(teacher, TinyRegressor):
+        inside = np.clip((targets - low) / (high - low), 0.0, 1.0)
+        targets = np.rint(inside * (2 * task.mechanism.grid)).astype(np.int64)
+    else:
+        teacher = replace(teacher, voted=task.target_range.part(low, high))
     see("teachers", 0, task.n_teachers)
     voters = train_chunk(
-        task.teacher,
+        teacher,
         np.concatenate(rows),
-        private.codes[kept],
+        targets,
         Secret(shards.reveal()[kept]),
         numbers=range(task.n_teachers),
         n_teachers=task.n_teachers,
@@ -189,12 +247,15 @@ def in_units(coordinates: PublicCoordinates, encoded: Any) -> FloatArray:
     return np.ldexp(np.asarray(coordinates(encoded), dtype=np.float64), -coordinates.bits)
 
 
-def model_of(task: NumberTask, weights: FloatArray, *, tried: bool = False) -> Any:
-    """Return the published Pipeline; `tried`: after asking it about a few public rows."""
+def model_of(task: NumberTask, weights: FloatArray, part: tuple[int, int] = (0, STEPS), *, tried: bool = False) -> Any:
+    """Return the published Pipeline.
+
+    `part`: of the range, in its steps, in whose halves weights are. `tried`: after asking it about a few public rows.
+    """
     coordinates = task.coordinates.coordinates
     feature_map = coordinates.feature_map
     coefficients, intercepts = feature_map.weights(coordinates.features(2 * weights[1:, None]))
-    linear = number_model(coefficients[:, 0], float(intercepts[0] + 2 * weights[0]), task.target_range)
+    linear = number_model(coefficients[:, 0], float(intercepts[0] + 2 * weights[0]), task.target_range.part(*part))
     model = behind_features(linear, feature_map, task.schema, n_columns=len(coefficients))
     if tried:
         rows = take(task.schema.pool, np.arange(min(_TRIED, task.n_public)))
@@ -209,8 +270,14 @@ def promised_by(task: NumberTask, ledger: Ledger) -> Guarantee:
 
 def released_words(task: NumberTask) -> str:
     """What is released, in words."""
+    before = ""
+    if (counts := task.counts) is not None:
+        before = (
+            f"{COUNTING} noisy counts of targets in {counts.cells} cells, discrete Gaussian noise of "
+            f"{at_least(counts.sigma)} on each count; and "
+        )
     return (
-        f"noisy means of the numbers of {several(task.n_teachers, 'teacher')} on "
+        f"{before}noisy means of the numbers of {several(task.n_teachers, 'teacher')} on "
         f"{several(task.n_queries, 'public row')}, discrete Gaussian noise of {at_least(task.mechanism.sigma)} votes "
         "on each sum"
     )

@@ -16,9 +16,9 @@ from quorate.ensemble import check_partition, check_unfitted
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NoisyMean, Schedule
+from quorate.mechanisms import Schedule
 from quorate.release import Charge
-from quorate.release.target import LABEL
+from quorate.release.target import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
 from quorate.report.facts import name_of as function_name
 from quorate.run.attacker import attack_curve
@@ -35,12 +35,13 @@ from quorate.run.checks import (
     unusable_rows,
 )
 from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
+from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore
 from quorate.types import Watch
 from quorate.voting.claims import SHARDS
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
-from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
+from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
 
 
 class NumberVotes:
@@ -61,6 +62,7 @@ class NumberVotes:
             "n_coordinates": task.coordinates.n_directions,
             "mechanism": type(task.mechanism).__name__,
             "sigma": task.mechanism.sigma,
+            "cells": None if task.counts is None else task.counts.cells,
             "noise": task.noise_sd * task.target_range.width / 2,
             "released_by": released_words(task),
             "epsilon": task.epsilon,
@@ -77,6 +79,7 @@ class NumberVotes:
         return facts, [
             *unit_line(task.neighbouring),
             ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
+            *_counting(task),
             ("release", f"{several(task.n_queries, 'noisy mean')}, one a public row; every prediction is free"),
             ("by", released_words(task)),
             ("spend", f"ε = {at_most(price, 6)}, δ = {at_most(task.delta, 6)} for {task.neighbouring.any_one}"),
@@ -94,7 +97,14 @@ class NumberVotes:
             with Ledger(budget=budget) as ledger:
                 charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
                 reservation = charge.reserve(ledger)
-                result = NumberResult(task=task, model=model, answered=0, charge=charge, reservation=reservation)
+                result = NumberResult(
+                    task=task,
+                    model=model,
+                    answered=0,
+                    part=task.target_range,
+                    charge=charge,
+                    reservation=reservation,
+                )
                 return self.facts(task, result, ledger, metadata), model
 
         return copy_context().run(drafted)  # the act of its caller has not charged anything
@@ -122,11 +132,12 @@ class NumberVotes:
             mechanism=type(task.mechanism).__name__,
             sigma=task.mechanism.sigma,
             reserved=task.n_queries,
-            share=1.0,
+            share=1.0 if task.counts is None else 1.0 - OF_COUNTS,
             asked=drawn,
             answered=answered,
             interrupted=lost,
         )
+        parts = (*_part_of_counts(task, result), part)
         return Facts(
             guarantee=promised,
             setup=Setup(
@@ -143,9 +154,9 @@ class NumberVotes:
                 n_records_from="read" if task.n_was_read else "declared",
                 data_collection=metadata.collection,
                 target_range=task.target_range.ends,
-                recipe=task.why,
+                recipe=(*task.why, *_where(task, result)),
             ),
-            spending=spending_of(ledger, task.event, task.delta, (part,)),
+            spending=spending_of(ledger, task.event, task.delta, parts),
             answers=AnswerCounts(asked=drawn, per_class=(), interrupted=lost, released=answered),
             fitted=Fitted(name=model),
             utility=metadata.utility,
@@ -156,6 +167,14 @@ class NumberVotes:
                 ledger, metadata, seeded=task.noise.seeded, public_digests=(("public pool", task.public_digest),)
             ),
         )
+
+
+def _counting(task: NumberTask) -> list[tuple[str, str]]:
+    """Return the line of a check about counts of targets."""
+    if task.counts is None:
+        return []
+    words = f"the part of the range that teachers predict in, by {COUNTING} noisy counts of targets"
+    return [("choose", f"{words} in {task.counts.cells} cells")]
 
 
 NUMBER_VOTES: Final = NumberVotes()
@@ -178,12 +197,41 @@ def cautions_of(
     return tuple(caution for caution in cautions if caution.applies)
 
 
+def _part_of_counts(task: NumberTask, result: NumberResult) -> tuple[Part, ...]:
+    """Say what became of the counts of targets, where there are any."""
+    if task.counts is None:
+        return ()
+    blocks = result.reservation.blocks(TARGET_COUNT)
+    stored = sum(block.answers is not None for block in blocks)
+    return (
+        Part(
+            purpose=TARGET_COUNT,
+            mechanism=type(task.counts).__name__,
+            sigma=task.counts.sigma,
+            reserved=COUNTING,
+            share=OF_COUNTS,
+            asked=len(blocks),
+            answered=stored,
+            interrupted=len(blocks) - stored,
+        ),
+    )
+
+
+def _where(task: NumberTask, result: NumberResult) -> tuple[str, ...]:
+    """Say in which part of the range teachers predicted, once that is known."""
+    if task.counts is None or not result.answered:
+        return ()
+    low, high = result.part.ends
+    return (f"by these counts, predictions of teachers were cut off at {low:,.6g} and {high:,.6g}",)
+
+
 def _choices(task: NumberTask) -> tuple[Choice, ...]:
     """The same teachers and queries at other budgets: the noise that each would take."""
     rows = []
     for value in sorted({*SHOWN_EPSILONS, task.epsilon}):
         budget = Schedule(answers=task.n_queries, epsilon=value, delta=task.delta)
-        sigma = task.mechanism.sigma if value == task.epsilon else NoisyMean.calibrated({}, budget).sigma
+        means = task.mechanism if value == task.epsilon else NumberRelease.calibrated(budget, task.n_units).means
+        sigma = means.sigma
         rows.append(Choice(epsilon=value, sigma=sigma, n_answers=task.n_queries, chosen=value == task.epsilon))
     return tuple(rows)
 

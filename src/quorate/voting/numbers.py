@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from quorate.accounting import Event, Neighbouring
+from quorate.accounting import Composed, Event, Neighbouring, calibrate_sigma
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
@@ -41,12 +41,15 @@ from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import distinct
 from quorate.ledger import GuaranteeScope, Ledger
 from quorate.mechanisms import NoisyMean, Schedule
-from quorate.mechanisms.noisy_mean import GRID
+from quorate.mechanisms.fields import least
+from quorate.mechanisms.noisy_mean import GRID, TargetCounts
 from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.model_digest import described
-from quorate.release.target import LABEL
+from quorate.release.session import LedgerTerms
+from quorate.release.target import LABEL, TARGET_COUNT, client_of
 from quorate.run.facts import name_of
+from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.unit import unit_of
@@ -63,6 +66,7 @@ TINY_ROWS = 0.5  # rows of a tiny teacher for each dimension of the coordinates
 FEWEST_ROWS, FEWEST_UNITS = 3, 2
 SHARE = 0.05  # d(κ) is (SHARE μ n)^⅔: where the noise of the student is as large whatever μ n is
 GAIN = 2.0  # of what tiny teachers say beside their mean
+OF_COUNTS = 0.1  # of μ², for counts of targets
 NO_COORDINATES = (
     "votes for a number need a pool of at least 20 public rows that differ, a dense table of at most 1,000 columns "
     "once it is encoded: the student is linear in its coordinates. Take {direct}, or leave columns of text out"
@@ -85,19 +89,46 @@ class NumberConfig:
     scheduler: DaskScheduler | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberRelease:
+    """What is released: noisy means, after counts of targets where these show through their noise."""
+
+    means: NoisyMean
+    counts: TargetCounts | None
+
+    @classmethod
+    def calibrated(cls, budget: Schedule, n_units: int) -> NumberRelease:
+        """Return it with the least noise that fits the budget; counts get their share of μ²."""
+        mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
+        counts = TargetCounts.within(mu, COUNTING, MOST_CELLS)
+        cells = cells_for(MOST_CELLS, n_units, counts.sigma)
+        if not cells:
+            return cls(means=NoisyMean.calibrated({}, budget), counts=None)
+        counts = replace(counts, cells=cells)
+        start = calibrate_sigma(budget.epsilon, budget.delta, budget.answers, 2.0, noise="continuous")
+        return least(lambda sigma: cls(means=NoisyMean(sigma), counts=counts), start / math.sqrt(1 - OF_COUNTS), budget)
+
+    def schedule(self, answers: int) -> Event:
+        """Return what so many noisy means, and the counts before them, release."""
+        means = self.means.schedule(answers)
+        return means if self.counts is None else Composed((self.counts.schedule(COUNTING), means))
+
+
 @dataclass(frozen=True, kw_only=True)
 class NumberTask:
     """Everything that the votes are made from: public facts, and rows that are kept secret.
 
     `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
     rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is. `order`:
-    a keyed hash of the order of rows whose units are known by their places.
+    a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of the range,
+    before teachers predict; None where noise would hide them.
     """
 
     schema: Schema = field(repr=False)
     coordinates: UnitCoordinates = field(repr=False)
     teacher: TinyRegressor | RegressorTeacher
     mechanism: NoisyMean
+    counts: TargetCounts | None
     n_teachers: int
     n_queries: int
     rows_each: float
@@ -139,11 +170,11 @@ class NumberTask:
     @property
     def event(self) -> Event:
         """What is released."""
-        return self.mechanism.schedule(self.n_queries)
+        return NumberRelease(means=self.mechanism, counts=self.counts).schedule(self.n_queries)
 
     @property
     def noise_sd(self) -> float:
-        """The standard deviation of the noise of a mean, in halves of the range."""
+        """The standard deviation of the noise of a mean, in halves of the part of the range that is voted in."""
         return self.mechanism.sigma / self.n_teachers
 
     @property
@@ -178,20 +209,16 @@ class NumberTask:
         The same fit on the same data has the same key. Where every answer of an attempt was drawn and none was stored
         there is no model, and nothing may be drawn again: the next attempt is a charge of its own.
         """
-        teacher = described(getattr(self.teacher, "estimator", self.teacher))
-        made_from = (
-            self.fingerprint, self.order, self.unit, self.grouped, self.n_was_read, self.n_units, self.epsilon,
-            self.delta, self.public_digest, self.target_range.ends,
-            self.n_teachers, self.n_queries, repr(self.mechanism), teacher, self.coordinates.described,
-            sorted(self.schema.kinds.facts().items()), sorted(self.schema.kinds.dialect.of_cells.items()),
-        )  # fmt: skip
-        key = f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
+        purposes, charged_to = {LABEL: self.n_queries}, None
+        if self.counts is not None:
+            purposes, charged_to = {TARGET_COUNT: COUNTING, **purposes}, {TARGET_COUNT: 0, LABEL: 1}
         for attempt in numbers():
             charge = Charge(
                 event=self.event,
                 delta=self.delta,
-                purposes={LABEL: self.n_queries},
-                key=f"{key} {attempt}",
+                purposes=purposes,
+                charged_to=charged_to,
+                key=f"{self.charge_begins} {attempt}",
                 scope=self.scope,
                 seeded=self.noise.seeded,
             )
@@ -199,6 +226,28 @@ class NumberTask:
             if made is None or made.remaining(LABEL) or any(part.answers is not None for part in made.blocks(LABEL)):
                 return charge
         raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    @property
+    def charge_begins(self) -> str:
+        """What every charge for the same fit begins with."""
+        teacher = described(getattr(self.teacher, "estimator", self.teacher))
+        counts = () if self.counts is None else (repr(self.counts), COUNTING)
+        made_from = (
+            self.fingerprint, self.order, self.unit, self.grouped, self.n_was_read, self.n_units, self.epsilon,
+            self.delta, self.public_digest, self.target_range.ends,
+            self.n_teachers, self.n_queries, repr(self.mechanism), teacher, self.coordinates.described,
+            sorted(self.schema.kinds.facts().items()), sorted(self.schema.kinds.dialect.of_cells.items()),
+            *counts,
+        )  # fmt: skip
+        return f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
+
+    def as_begun(self, terms: LedgerTerms) -> NumberTask:
+        """Return the task as a ledger was charged for it: without counts of targets, where it was begun before them."""
+        if self.counts is None or not terms.charged:
+            return self
+        budget = Schedule(answers=self.n_queries, epsilon=self.epsilon, delta=self.delta)
+        before = replace(self, counts=None, mechanism=NoisyMean.calibrated({}, budget))
+        return before if terms.holds(f"{before.charge_begins} ", client_of(seeded=self.noise.seeded)) else self
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether rows may be used as public ones: no more private ones are among them than by chance."""
@@ -223,10 +272,12 @@ def prepare_numbers(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     key: Secret[bytes] | None = None,
+    terms: LedgerTerms | None = None,
 ) -> NumberTask:
     """Check all that may be refused, and fix everything before a private row is used.
 
-    `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. Raises InvalidParameter,
+    `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
+    charge. Raises InvalidParameter,
     DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
     """
     if public is None:
@@ -246,7 +297,7 @@ def prepare_numbers(
     private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     n_units = declared or max(private.n_slots, 1)
-    return NumberTask(
+    task = NumberTask(
         schema=schema,
         **_planned(config, schema, seen, n_units, unit, grouped=groups is not None),
         private=Secret(private),
@@ -266,6 +317,7 @@ def prepare_numbers(
         n_jobs=config.n_jobs,
         scheduler=config.scheduler,
     )
+    return task if terms is None else task.as_begun(terms)
 
 
 def _with_dense_rows(schema: Schema) -> Schema:
@@ -299,19 +351,29 @@ def _planned(
     n_teachers, size = _teachers(config, facts, dimension, grouped=grouped)
     rows_each = n_units / n_teachers
     budget = Schedule(answers=n_queries, epsilon=config.epsilon, delta=config.delta)
+    released = NumberRelease.calibrated(budget, n_units)
     return {
         "coordinates": coordinates,
         "teacher": _teacher(config, penalty=PENALTY * max(rows_each, 1.0) / dimension),
-        "mechanism": NoisyMean.calibrated({}, budget),
+        "mechanism": released.means,
+        "counts": released.counts,
         "n_teachers": n_teachers,
         "n_queries": n_queries,
         "rows_each": rows_each,
         "why": (
+            *_why_counts(released.counts),
             size,
             f"{several(n_queries, 'query')}: a student of noisy means loses nothing by asking more",
             f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
         ),
     }
+
+
+def _why_counts(counts: TargetCounts | None) -> tuple[str, ...]:
+    if counts is None:
+        return ("noise would hide where targets lie, so none is counted: teachers predict in the whole range",)
+    share = f"{OF_COUNTS:.0%} of μ²"
+    return (f"{COUNTING} noisy counts of targets in {counts.cells} cells, at {share}, choose the part to predict in",)
 
 
 def _coordinates(pool: PoolForVotes, mu_n: float) -> UnitCoordinates:
