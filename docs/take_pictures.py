@@ -20,7 +20,7 @@ def main(run: Path) -> None:
         plan, narrow = Path(scratch) / "plan.html", Path(scratch) / "narrow.html"
         subprocess.run(["quorate", "plan", str(run), "--html", str(plan)], check=True)
         narrow.write_text(section(report.read_text(encoding="utf-8"), "utility"), encoding="utf-8")
-        take(report, "report", 860, 1290)
+        take(report, "report", 860, 1480)
         take(narrow, "report-narrow", 400, 660)
         take(plan, "plan", 1000, 960)
         if (run / "service.html").exists():
