@@ -20,12 +20,12 @@ It tells how often the table, as polars holds it, goes into the largest process 
 all processes of the run together. MODEL is `[teachers] model`, such as lightgbm, by default a run's default, with so
 many TEACHERS.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...] [FILE.json]
 
 takes tables of 20 columns (by default 10⁶, 3·10⁶ and 10⁷ rows) through the direct method, each in a process of its own:
 CPU time, the clock and the most memory of a run; the exponent of its CPU time between sizes; CPU time of a row in a
-round beside that of one gradient that numpy takes over as many floats (X w, and its product with X); and what follows
-for 10⁸ rows.
+round beside that of one gradient that numpy takes over as many floats, some at once (X w, and its product with X); and
+what follows for 10⁸ rows. What is measured is kept in FILE.json, and not measured again.
 """
 
 from __future__ import annotations
@@ -158,8 +158,7 @@ import numpy as np
 
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import NUMBERS, DenseUnits
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 
 rounds, shape = [], []
 
@@ -182,16 +181,19 @@ def time_rounds(kind):
 
 time_rounds(DenseUnits)  # in a file
 time_rounds(PrivateUnits)  # held in memory
-execute(load_run(Path(sys.argv[1])), command="quorate run")
+execute(read_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
-X, w = np.random.default_rng(0).normal(size=(NUMBERS // width, width)), np.ones(width)
+step = NUMBERS // width
+n_timed = min(n_rows, (1 << 23) // width)  # of more numbers than a processor holds near itself
+X, w = np.random.default_rng(0).normal(size=(n_timed, width)), np.ones(width)
 passes = []
 for _ in range(5):
     begun = time.process_time()
-    for _ in range(-(-n_rows // len(X))):
-        X.T @ (X @ w)
-    passes.append((time.process_time() - begun) / (-(-n_rows // len(X)) * len(X)))
-print(json.dumps({"width": width, "rounds": rounds, "passes": passes}))
+    for start in range(0, n_timed, step):
+        rows = X[start : start + step]
+        rows.T @ (rows @ w)
+    passes.append((time.process_time() - begun) / n_timed)
+print(json.dumps({"width": width, "rounds": rounds, "passes": passes, "timed": n_timed}))
 """
 
 
@@ -359,33 +361,50 @@ def main_votes(n_rows: int, *teachers: str) -> None:
         )
 
 
-def grown(n_rows: int, feature_map: str = "linear") -> float:
-    """Run the direct method on a table of so many rows, and print what it took; return its CPU time."""
+def grown(n_rows: int, feature_map: str = "linear") -> dict[str, float]:
+    """Run the direct method on a table of so many rows; return what it took."""
     with tempfile.TemporaryDirectory() as folder:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
             root = other.submit(write_direct, Path(folder, "runs"), n_rows, feature_map, GROWN_COLUMNS).result()
         with Path(folder, "said.json").open("w") as said:
             cpu, clock, most, _ = measured(sys.executable, "-c", ROUNDS_TIMED, str(root / "records"), said=said)
         told = json.loads(Path(folder, "said.json").read_text())
-    round_, pass_ = np.median(told["rounds"]), np.median(told["passes"])
-    cpu -= sum(told["passes"]) * n_rows  # what the peer took of it
-    print(
-        f"{n_rows:,} rows, {told['width']} coordinates, {len(told['rounds'])} rounds: {cpu:,.1f} s of CPU, "
-        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of "
-        f"numpy {1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
-        flush=True,
-    )
-    return cpu
+    return {
+        "rows": n_rows,
+        "coordinates": told["width"],
+        "rounds": len(told["rounds"]),
+        "cpu": cpu - sum(told["passes"]) * told["timed"],  # without what the peer took
+        "clock": clock,
+        "megabytes": most,
+        "round": 1e9 * float(np.median(told["rounds"])),
+        "gradient": 1e9 * float(np.median(told["passes"])),
+    }
 
 
-def main_grow(*sizes: int) -> None:
-    print(f"{GROWN_COLUMNS} columns, a row a record, {os.cpu_count()} cores")
-    cpus = [grown(size) for size in sizes]
+def main_grow(*asked: str) -> None:
+    """Print the figures of each size, and keep them in a FILE.json that is named among them: it goes on from there."""
+    files = [Path(word) for word in asked if word.endswith(".json")]
+    sizes = [int(float(word)) for word in asked if not word.endswith(".json")] or [1_000_000, 3_000_000, 10_000_000]
+    kept = {int(row["rows"]): row for file in files if file.exists() for row in json.loads(file.read_text())}
+    print(f"{GROWN_COLUMNS} columns, a row a record, {os.cpu_count()} cores\n")
+    print("| rows | coordinates | rounds | CPU, s | clock, s | MB at the most | a row in a round, ns | of NumPy |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for size in sizes:
+        kept[size] = row = kept.get(size) or grown(size)
+        for file in files:
+            file.write_text(json.dumps(list(kept.values()), indent=1) + "\n")
+        print(
+            "| {rows:,} | {coordinates} | {rounds} | {cpu:,.1f} | {clock:,.0f} | {megabytes:,.0f} | {round:,.0f} | "
+            "{ratio:.2f} × {gradient:,.0f} |".format(**row, ratio=row["round"] / row["gradient"]),
+            flush=True,
+        )
+    cpus = [kept[size]["cpu"] for size in sizes]
     exponents = np.diff(np.log(cpus)) / np.diff(np.log(sizes))
-    print(f"exponents of CPU time between these sizes: {', '.join(f'{exponent:.2f}' for exponent in exponents)}")
-    each = np.diff(cpus) / np.diff(sizes)  # what further rows take, without what a run takes by itself
-    hours = 1e8 * each / 3600
-    print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
+    if len(exponents):
+        each = np.diff(cpus) / np.diff(sizes)  # what further rows take, without what a run takes by itself
+        hours = 1e8 * each / 3600
+        print(f"\nexponents of CPU time between these sizes: {', '.join(f'{exponent:.2f}' for exponent in exponents)}")
+        print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
 
 
 def main() -> None:
@@ -393,7 +412,7 @@ def main() -> None:
         main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:5])
         return
     if sys.argv[1:2] == ["grow"]:
-        main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))
+        main_grow(*sys.argv[2:])
         return
     if sys.argv[1:2] == ["direct"]:
         main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])

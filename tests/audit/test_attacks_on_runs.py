@@ -132,12 +132,11 @@ def test_a_run_of_the_command_line_without_its_noise_is_flagged(
     assert found.violated, found.verdict
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("runs", [44, pytest.param(400, marks=pytest.mark.faults)])
+@pytest.mark.faults  # runs of the estimator above, with the same noise; fewer runs than these would be blind
 def test_a_run_of_the_command_line_is_not_flagged(
-    at_once: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], runs: int
+    at_once: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), CONFIDENCE, runs, seed=2)
+    found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), CONFIDENCE, 400, seed=2)
     assert not found.violated, found.verdict
 
 

@@ -70,8 +70,8 @@ def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said() -> None:
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("broken", [BareNearUnanimity(SIGMA), TurnedByParity(SIGMA), ExactAtOneLead(SIGMA, lead=34)])
 def test_what_is_said_to_be_seen_is_seen_in_nine_audits_of_ten(broken: Any) -> None:
-    found = [audited(broken, confidence=0.95, seed=seed, runs=20_000).violated for seed in range(20)]
-    assert sum(found) >= 18
+    found = [audited(broken, confidence=0.95, seed=seed, runs=20_000).violated for seed in range(10)]
+    assert sum(found) >= 9
 
 
 # --- noise that answers share ----------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def test_the_cheats_as_json_are_one_object(cli: Any, monkeypatch: pytest.MonkeyP
     assert {case["trials"] for case in shown["cases"]} == {10_000}
 
 
-@pytest.mark.heavy  # the page on audits runs the same command with another seed, and shows how many are caught
+@pytest.mark.faults  # the page on audits runs the same command, and tests/audit/test_cheats.py every case
 def test_every_shipped_cheat_is_caught_from_the_command_line_and_no_correct_twin(cli: Any) -> None:
     shown = json.loads(cli("audit", "--show-cheats", "--json", "--seed", 20_260_821)[1])
     assert len(shown["cases"]) == len(cheats.CHEATS) + len(cheats.HONEST)

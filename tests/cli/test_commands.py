@@ -41,7 +41,7 @@ def finished(finished_run: Any) -> Path:
 def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_path: Path) -> None:
     code, out, _ = cli("init", tmp_path / "new")
     assert code == 0
-    assert "next: edit it, then quorate check" in out
+    assert out.endswith(f"next: edit it, then quorate plan {tmp_path / 'new'}\n")
     assert "check [data]; fill in epsilon and delta under [budget], which have no default" in out
     path = tmp_path / "new" / "quorate.toml"
     with pytest.raises(InvalidParameter, match="epsilon is required"):

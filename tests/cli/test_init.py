@@ -79,7 +79,7 @@ def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
     assert document["budget"] == {"delta": 1e-5}
     assert "at most a tenth of 1/6,000" in out
     assert "text      'notes'" in out
-    assert "reports call a unit one person; for another word write [data] unit_name" in out
+    assert "reports call one unit 'person', after the column 'person'; write the word that you want" in out
     assert "fill in epsilon under [budget], which has no default" in out
 
 
@@ -96,7 +96,7 @@ class Terminal(io.StringIO):
 
 
 def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "5,9", "5000", "9000"]
+    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "in-patient", "6000", "5,9", "5000", "9000"]
     typed += ["lots", "9000", "n", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
     code, out, err = cli("init", "run", "--from", "private.csv")
@@ -113,6 +113,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
     assert (document["data"]["n_records"], document["data"]["n_rows"]) == (6_000, 9_000)
+    assert (document["data"]["unit"], document["data"]["unit_name"]) == ("person", "in-patient")
     assert document["method"] == {"by": "auto"}
     assert "next: quorate plan run" in out
 
@@ -219,7 +220,7 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
         (("--yes", "--n-rows", "9"), "--n-rows goes with --unit"),
         (("--yes", "--unit", "person", "--n-records", "9", "--n-rows", "8"), "got 8 for 9 units"),
         (("--yes", "--epsilon", "1,0"), "expected a number with a point, such as 1.0, got '1,0'"),
-        (("--yes", "--public", "nowhere.csv"), "there is no such file"),
+        (("--yes", "--public", "nowhere.csv"), "there is no such file; correct the path"),
         (("--yes", "--public", "other.csv"), "its first line must name the columns"),
     ],
 )

@@ -54,6 +54,13 @@ class TestRecords:
             with threadpool_limits(threads):
                 assert (of_records(z, lengths_of(z), rows.codes, weights, grid, block=block) == expected).all()
 
+    def test_are_the_same_where_each_is_looked_at_in_integers(self, rows, n_classes, monkeypatch):
+        grid, weights = grid_of(rows), weights_of(rows.coordinates.n_coordinates, n_classes)
+        z = rows.coordinates(rows.X)
+        some = integers_by_record(z, rows.codes, weights, grid)
+        monkeypatch.setattr(contributions, "_CLEARLY", 0.0)  # every record that adds anything
+        assert (integers_by_record(z, rows.codes, weights, grid) == some).all()
+
     @pytest.mark.default_cases(1)
     def test_never_pass_the_length_that_the_price_rests_on(self, rows, n_classes):
         z = rows.coordinates(rows.X)

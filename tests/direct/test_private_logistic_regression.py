@@ -385,7 +385,7 @@ class TestWrongInput:
             (lambda: estimator().fit(X, np.c_[y, y], public=pool), DataRefused, "y has 2 dimensions"),
             (lambda: estimator().fit(X, y, public=pool, groups=X), DataRefused, "groups has 2 dimensions"),
             (lambda: estimator().fit(np.ma.masked_invalid(X), y, public=pool), DataRefused, "under its mask"),
-            (lambda: estimator().fit(X.astype(complex), y, public=pool), DataRefused, "expected real numbers"),
+            (lambda: estimator().fit(X.astype("M8[s]"), y, public=pool), DataRefused, "expected real numbers"),
             (lambda: estimator().fit(X, y, public=PublicPool(X[::-1])), DataRefused, "private table itself"),
             (lambda: estimator().fit(X.tolist(), y), InvalidParameter, "how many a list has"),
             (lambda: estimator().fit(X, y, public=PublicPool(np.ones((9, 6)))), InvalidParameter, "spread"),

@@ -105,9 +105,9 @@ def children(items: list[int]) -> list[bytes | Lost]:
 def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
     """A child would have none of them, and wait for ever."""
     end_workers()
-    first = dict(isolated_map(start_threads, int, range(4), n_jobs=2, batch=1))
+    first = dict(isolated_map(start_threads, int, range(2), n_jobs=2, batch=1))
     assert None not in first.values()
-    then = dict(isolated_map(children, int, range(4), n_jobs=2, batch=1))
+    then = dict(isolated_map(children, int, range(2), n_jobs=2, batch=1))
     assert None not in then.values()
     assert not set(then.values()) & set(first.values())
 

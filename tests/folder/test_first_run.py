@@ -72,6 +72,20 @@ def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
+def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run: Any, cli: Any) -> None:
+    root, column = make_run(**{"data.unit": "Patienten_ID", "data.n_records": 210}), "Patienten_ID"
+    for name in ("private.csv", "public.csv"):
+        table = pl.read_csv(root / name)
+        if "patient_id" in table.columns:
+            table.rename({"patient_id": column}).write_csv(root / name)
+    said = f"note reports call one unit 'patienten', after the column {column!r}; write the word that you want"
+    assert said in " ".join(cli("check", root)[1].split())
+    settings = root / "quorate.toml"
+    settings.write_text(settings.read_text().replace("[data]", '[data]\nunit_name = "patient"', 1))
+    assert "reports call one unit" not in cli("check", root)[1]
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["run", "ask"])
 def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: str) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
@@ -219,7 +233,8 @@ def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_r
     shown = pl.read_csv(root / table)
     for ids, noted in ((["X1"] * len(shown), False), (["P0007", None] * (len(shown) // 2), True)):
         shown.with_columns(patient_id=pl.Series(ids)).write_csv(root / table)
-        assert (said in " ".join(cli("check", root)[1].split())) is noted
+        checked = " ".join(cli("check", root)[1].split())
+        assert (f"caution {said}" in checked, checked.startswith("Everything fits, with caution")) == (noted, noted)
     assert "carry ids" not in cli("check", root, "--json")[1]
     code, out, told = cli("run", root)
     assert (code, said in told, "carry ids" in out) == (0, True, False)
@@ -233,6 +248,9 @@ def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
     root = make_run(**{**direct, "run.n_jobs": None, "data.unit": "patient_id", "data.n_records": 200})
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
+    assert "whether public.csv names persons of private.csv in its column 'patient_id' is NOT checked" in " ".join(
+        cli("check", root)[1].split()
+    )
     for command in ("check", "run"):
         assert "carry ids" not in "".join(map(str, cli(command, root)))
 

@@ -74,6 +74,9 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
         assert code == 0, (command, err)
     code, out, err = cli("check-export", "out")
     assert code == 0, err
+    assert cli("export", "run", "--to", "files")[0] == 0
+    assert (tmp_path / "files" / "read_table.py").read_bytes() == (tmp_path / "out" / "read_table.py").read_bytes()
+    assert "✗" not in cli("check-export", "files")[1]
     assert (tmp_path / "run" / "public" / "labels.csv").exists() == (method == "votes")
     fitted = read_facts(tmp_path / "run").fitted
     assert fitted is not None

@@ -519,7 +519,7 @@ TestLedgerMachine.settings = FEW
 
 @pytest.mark.heavy
 def test_many_acts_of_one_server_keep_every_promise() -> None:
-    run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=60))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=30))  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
@@ -529,7 +529,7 @@ def tables(server: Server) -> None:
 
 @pytest.mark.heavy
 def test_two_servers_on_one_ledger(tables: None) -> None:
-    run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=6))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=4))  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.heavy

@@ -69,8 +69,11 @@ def table():
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("teacher", [NearestMean(), PlainClassifier()], ids=["Teacher", "plain class"])
-@pytest.mark.parametrize("estimator", [PrivateClassifier, LabelPrivateClassifier])
+@pytest.mark.parametrize(
+    ("estimator", "teacher"),
+    [(PrivateClassifier, PlainClassifier()), (LabelPrivateClassifier, NearestMean())],
+    ids=["plain class", "Teacher"],
+)
 def test_it_is_taken_wherever_an_estimator_is(table, teacher, estimator):
     X, y = table
     pool = {"public": PublicPool(X[800:1_000])} if estimator is PrivateClassifier else {}

@@ -34,6 +34,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--range", help="With --target: the least and the largest value it can have, from public knowledge, such "
     "as 0,5000. Never read them off private rows.")  # fmt: skip
 @click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
+@click.option("--unit-name", help="The word for one unit, in the singular, as reports print it: patient.")
 @click.option("--n-records", type=WholeAtLeast(min=1), help="How many records (with --unit: units), if public.")
 @click.option("--n-rows", type=WholeAtLeast(min=1), help="With --unit: how many rows, if a unit has several.")
 @click.option("--epsilon", type=number, help="The cap for the life of these data. There is no default.")
@@ -49,7 +50,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
     from quorate.folder.template import filled, template
 
-    text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "check"
+    text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "plan"
     if private is not None:
         from quorate.folder.begin import Begun
 
@@ -58,7 +59,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
             begun = _ask_or_nothing(begun)
         answers = begun.answers(folder)
         text, left = filled(answers), answers.lacking
-        following = "plan" if begun.can_be_planned else "check"
+        following = begun.next_command
         for line in begun.told():
             click.echo(line)
     elif any(value is not None for value in given.values()):
@@ -77,7 +78,10 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
             keys = " and ".join(key.removeprefix("[budget] ") for key in lacking)
             steps.append(f"fill in {keys} under [budget], which {'have' if len(lacking) > 1 else 'has'} no default")
         click.echo("; ".join(steps))
-    click.echo(f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}")
+    then = f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}"
+    if following == "plan" and private is not None and begun.n_records is None:
+        then += f", which needs [data] n_records; else quorate check {for_shell(folder)}"
+    click.echo(then)
 
 
 def _ask_or_nothing(begun: Begun) -> Begun:

@@ -92,7 +92,7 @@ def existing_file(path: str | Path) -> Path:
     if file.is_dir():
         raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
     if not file.is_file():
-        raise DataRefused(f"{path}: there is no such file")
+        raise DataRefused(f"{path}: there is no such file; correct the path, or put the file there")
     if format_of(path) in _SPREADSHEETS:
         raise DataRefused(f"{path}: such spreadsheets are not read; save as .xlsx or as CSV UTF-8")
     try:
@@ -145,7 +145,7 @@ def read_bytes(path: str | Path) -> bytes:
     --------
     >>> read_bytes("nowhere.csv.gz")
     Traceback (most recent call last):
-    quorate.errors.DataRefused: nowhere.csv.gz: there is no such file
+    quorate.errors.DataRefused: nowhere.csv.gz: there is no such file; correct the path, or put the file there
     """
     with reading(path), opened(path) as stream:
         content: bytes = stream.read()

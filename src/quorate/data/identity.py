@@ -277,7 +277,7 @@ def is_same_object(private: Any, public: Rows) -> bool:
 
 
 def _share_memory(private: Rows, public: Rows) -> bool:
-    if is_frame(public) or kind(private) != kind(public) or not hasattr(private, "data"):  # a dictionary has none
+    if is_frame(public) or kind(private) != kind(public) or not hasattr(type(private), "data"):  # a dictionary
         return False
     pair = (private.data, public.data) if kind(private) == "sparse" else (private, public)
     try:

@@ -6,6 +6,7 @@ import errno
 import os
 import tempfile
 import weakref
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,12 @@ class Spool:
         return at
 
     def read(self, at: int, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return an array that was written from this place on."""
-        array: Any = np.empty(shape, dtype)
-        if not array.size:
-            return array
-        view = memoryview(array.reshape(-1).view(np.uint8))
+        """Return an array that was written from this place on; what is held in memory is not copied, and read-only."""
         if self._held is not None:
-            view[:] = self._held[at : at + len(view)]
-            return array
+            held = memoryview(self._held).toreadonly()
+            return np.frombuffer(held, dtype, prod(shape), at).reshape(shape) if prod(shape) else np.empty(shape, dtype)
+        array: Any = np.empty(shape, dtype)
+        view = memoryview(array.reshape(-1).view(np.uint8))
         while len(view):
             done = os.preadv(self._file, [view], at)
             if not done:

@@ -38,6 +38,8 @@ GROUP_ROWS = 2**10  # rows of one group that are summed at once: 2^(10 + 16 + 26
 NUMBERS = 2**19  # that are held for groups which are summed at once: what stays near a core
 _SHRINK = 1 - 2.0**-40
 _TRIES = 8
+_CLEARLY = 1 - 2.0**-40  # of the longest length: a product of floats is off by less
+_NORMAL = 1_000  # a power of two below 2^1000 and its inverse are normal numbers
 _LEAST_EXPONENT = -900  # a vector of smaller numbers becomes 0 whatever it is scaled by
 
 
@@ -75,7 +77,10 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArr
         places = ((codes - grid.low) / (grid.high - grid.low))[:, None]
         return np.asarray(np.clip(places - places_of(logits, grid), -1.0, 1.0))
     if logits.shape[1] == 1:
-        return np.asarray((codes == 1).astype(np.float64)[:, None] - 1.0 / (1.0 + exp(-logits)))
+        chances = exp(np.negative(logits, out=logits))
+        chances += 1.0
+        np.divide(1.0, chances, out=chances)
+        return np.asarray(np.subtract((codes == 1)[:, None], chances, out=chances))
     raised = exp(logits - logits.max(axis=1, keepdims=True))
     total = raised[:, 0].copy()
     for column in range(1, raised.shape[1]):  # in the order of the classes, whatever the number of rows
@@ -90,7 +95,15 @@ def logits_of(z: Any, weights: FloatArray, grid: Grid) -> FloatArray:
     largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
     weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
     integers = np.rint(np.ldexp(weights, weight_bits))
-    return np.asarray(np.ldexp(z @ integers, -weight_bits - grid.bits))
+    return _times_power(z @ integers, -weight_bits - grid.bits)
+
+
+def _times_power(x: FloatArray, exponent: int) -> FloatArray:
+    """Return ``x * 2**exponent``, in place where that power is a normal number: the same one rounding, and faster."""
+    if abs(exponent) < _NORMAL:
+        x *= 2.0**exponent
+        return x
+    return np.asarray(np.ldexp(x, exponent))
 
 
 def places_of(scores: FloatArray, grid: Grid) -> FloatArray:
@@ -183,14 +196,29 @@ def record_factors(slope: FloatArray, lengths: FloatArray, grid: Grid) -> FloatA
     slopes are shrunk by :math:`1 - 2^{-40}` and truncated again, at most eight times, and are 0 after that.
     """
     scaled = slope * (2.0 ** (grid.k - grid.bits) / grid.clip)
-    sizes = np.zeros(len(slope))
-    for column in scaled.T:
-        sizes = sizes + column * column
-    sizes = np.sqrt(sizes) * lengths
-    scaled = scaled * np.minimum(1.0, 2.0**grid.k / np.maximum(sizes, 1.0))[:, None]
+    sizes = _norms(scaled)
+    sizes *= lengths
+    np.maximum(sizes, 1.0, out=sizes)
+    np.divide(2.0**grid.k, sizes, out=sizes)
+    scaled *= np.minimum(1.0, sizes, out=sizes)[:, None]
     factors = np.trunc(scaled)
-    squares = np.rint(lengths * lengths).astype(np.int64)
-    return _within(factors, scaled, squares, grid.k)
+    near = _norms(factors)
+    near *= lengths
+    close = np.flatnonzero(~(near <= 2.0**grid.k * _CLEARLY))  # what is not near the bound is within it
+    if len(close):
+        squares = np.rint(lengths[close] * lengths[close]).astype(np.int64)
+        factors[close] = _within(factors[close], scaled[close], squares, grid.k)
+    return factors
+
+
+def _norms(rows: FloatArray) -> FloatArray:
+    """Return the Euclidean length of each row, its squares summed from the first entry on."""
+    if rows.shape[1] == 1:
+        return np.abs(rows[:, 0])  # the square root of a rounded square: no other number, unless both are far below 1
+    sizes = rows[:, 0] * rows[:, 0]
+    for column in rows.T[1:]:
+        sizes += column * column
+    return np.asarray(np.sqrt(sizes, out=sizes))
 
 
 def _within(factors: FloatArray, scaled: FloatArray, squares: IntArray, k: int) -> FloatArray:

@@ -35,7 +35,7 @@ from quorate.run.resources import Threads
 from quorate.run.usable_rows import AT_ONCE, CELLS
 from quorate.types import FloatArray, IntArray, Watching
 
-NUMBERS = 1 << 20  # coordinates that a thread reads at once: of more, memory would be taken anew each time
+NUMBERS = 1 << 18  # coordinates that a thread reads at once: of more, memory would be taken anew each time
 ROWS_TOGETHER = 1 << 13  # sparse rows of a few units that are summed together
 _COPIES = 4  # of the coordinates of a block, that are held beside each other
 WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinates are no numbers; no integer of one is
@@ -98,7 +98,8 @@ class DenseUnits:
     def _rows(self, first: int, last: int) -> FloatArray:
         stored = self.spool.read(first * self.width * 4, (last - first, self.width), np.int32)
         z = stored.astype(np.float64)
-        z[stored[:, 0] == WIDE] = np.nan
+        if self.starts is not None:
+            z[stored[:, 0] == WIDE] = np.nan
         return np.asarray(z)
 
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:

@@ -94,7 +94,8 @@ def export_package(
 def export_files(root: Path, destination: Path, *, model: str = "skops", unverified: bool = False) -> list[Path]:
     """Copy what a finished run published into a new folder, with a manifest; the student in the files asked for.
 
-    What else lies in ``public/`` stays there.
+    What else lies in ``public/`` stays there. Beside a student whose table has dates or decimal commas stands the
+    program that reads such a table.
 
     Returns: the copies, and last the manifest. Raises SeededNoiseRefused, PreconditionFailed as
     :func:`~quorate.folder.published.published_files`; if the destination holds other files, or lies on the run's
@@ -108,6 +109,8 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
         contents[ONNX] = onnx_student(*_student_and_pool(root, contents)).content
         if model == "onnx":
             del contents[SKOPS]
+    if FACTS in contents and {SKOPS, ONNX} & contents.keys():
+        contents |= _table_script(Facts.from_json(contents[FACTS].decode("utf-8")))
     return write_copies(destination, contents)
 
 
@@ -141,8 +144,7 @@ def packaged(
         raise PreconditionFailed("this run published no student; there is no model to hand over")
     if converted is not None:
         files[ONNX] = converted.content
-    if (script := table_script(facts)) is not None:
-        files[TABLE_SCRIPT] = script.encode()
+    files |= _table_script(facts)
     files[CARDS[kind]] = files.pop("model_card.md")
     files[receipts.NAME] = receipt.to_json().encode()
     files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": _own_versions(model)})
@@ -152,6 +154,11 @@ def packaged(
     ordered = {name: files[name] for name in sorted(files, key=lambda each: (each != COVER, each))}
     ordered[MANIFEST] = _manifest(facts, ordered, kind)
     return ordered
+
+
+def _table_script(facts: Facts) -> dict[str, bytes]:
+    script = table_script(facts)
+    return {} if script is None else {TABLE_SCRIPT: script.encode()}
 
 
 def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportReceipt:

@@ -32,7 +32,7 @@ from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_checks import DIALECT
-from quorate.folder.data_settings import unit_word
+from quorate.folder.data_settings import read_unit_name, unit_word, word_of_column
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
@@ -48,6 +48,7 @@ QUESTIONS: Mapping[str, str] = {
     "range": "Least and largest value of {column}, from public knowledge, with a comma between, such as 0,5000. Both "
     "are published (empty: fill in later)",
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
+    "unit_name": "Word for one unit, in the singular, as reports print it, such as patient",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
     "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
     "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision, and "
@@ -73,6 +74,7 @@ class Begun:
     evaluation: Path | None = None
     label: str | None = None
     unit: str | None = None
+    unit_name: str | None = None
     classes: tuple[Any, ...] = ()
     number: bool = False
     range: tuple[float, float] | None = None
@@ -125,6 +127,7 @@ class Begun:
             "range": range_of,
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
+            "unit_name": lambda text: read_unit_name(named("unit_name"), text),
             "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
             "n_rows": lambda text: count("n_rows", _whole("n_rows", text), at_least=1),
             "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
@@ -150,6 +153,10 @@ class Begun:
             raise InvalidParameter("--classes goes with --label, --target with --range; leave out one of the pairs")
         if begun.number and key in ("public", "evaluation", "label", "target", "range"):
             begun._refuse_no_numbers()
+        if begun.unit_name is not None and begun.unit is None:
+            raise InvalidParameter(
+                f"{named('unit_name')} is the word for what {named('unit')} holds the ids of; give {named('unit')} too"
+            )
         if begun.n_rows is not None:
             begun._refuse_rows()
         return begun
@@ -157,8 +164,8 @@ class Begun:
     def wants(self, key: str) -> bool:
         """Tell whether a question is still to be asked."""
         value = getattr(self, key)
-        if key == "n_rows" and (self.unit is None or self.n_records is None):  # a row is a unit, or both are read
-            return False
+        if (key in ("unit_name", "n_rows") and self.unit is None) or (key == "n_rows" and self.n_records is None):
+            return False  # a row is a unit, or both are read
         if key in ("classes", "range") and (key == "range") != self.is_number:
             return False
         return (value is None or value == ()) and not (key == "evaluation" and self.label is None)
@@ -199,14 +206,16 @@ class Begun:
         return (same + caution.words.removesuffix(". Choose a smaller one, such as 1")) if caution.applies else ""
 
     @property
-    def can_be_planned(self) -> bool:
-        """Whether the planner has the public facts that it needs."""
-        return self.public is not None and self.n_records is not None and not self.is_number
+    def next_command(self) -> str:
+        """The command after the file is filled in: the planner needs public rows, and classes to expect."""
+        return "plan" if self.public is not None and not self.is_number else "check"
 
     def default(self, key: str) -> str:
         """Return what is taken where nothing is typed; public facts alone."""
         if key == "delta":
             return written(suggested_delta(self.n_records)[0])
+        if key == "unit_name" and self.unit is not None:
+            return unit_word(self.unit)
         if key == "classes" and (labels := self.public_classes()):
             return ",".join(labels)
         return ""
@@ -330,10 +339,11 @@ class Begun:
             one = self.likely_units[0]
             lines.append(
                 f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
-                f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
+                f'unit the guarantee is for one row. If so, write unit = "{one}" under [data], and in unit_name '
+                "the word for one, such as patient"
             )
-        if self.unit is not None:
-            lines.append(f"reports call a unit one {unit_word(self.unit)}; for another word write [data] unit_name")
+        if self.unit is not None and self.unit_name is None:
+            lines.append(word_of_column(self.unit))
         if doubt := self.doubt("epsilon"):
             lines.append(f"is that meant? {doubt}")
         if self.delta is None and self.n_records is not None:

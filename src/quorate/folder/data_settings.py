@@ -59,7 +59,7 @@ def _marks(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(marks)
 
 
-def _unit_name(name: str, value: Any) -> str:
+def read_unit_name(name: str, value: Any) -> str:
     """Read the word for one unit; a word that a guarantee for less is known by is refused."""
     if not isinstance(value, str) or not re.fullmatch(r"\w[\w '’-]{0,39}", value):
         expected = 'a word such as "patient", of 1 to 40 letters, digits, spaces and hyphens'
@@ -127,7 +127,7 @@ class DataSettings:
         example="person_id", argument="groups",
     )  # fmt: skip
     unit_name: str | None = setting(
-        _unit_name,
+        read_unit_name,
         "with `unit`: the word for one unit, in the singular, as reports and guarantees print it",
         default=None, default_words="the name of the column, without `_id`", example="patient", argument="unit",
     )  # fmt: skip
@@ -421,6 +421,26 @@ def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[
     known = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
     named = {known.get(name, name): share for name, share in typed.items()} if isinstance(typed, dict) else typed
     return check_class_shares(named, classes, name="[data] class_shares")
+
+
+#: Words for one unit that read well in a sentence; a column by another name asks for `unit_name`.
+_PLAIN_WORD = re.compile(
+    "account|author|case|child|client|customer|device|donor|employee|family|home|household|member|participant|patient|"
+    "person|pupil|respondent|site|student|subject|user|visitor|worker|writer"
+)
+
+
+def reads_well(column: str) -> bool:
+    """Tell whether the word that comes of the name of an id column is one that reports can print as it is."""
+    return _PLAIN_WORD.fullmatch(unit_word(column)) is not None
+
+
+def word_of_column(column: str) -> str:
+    """Say which word for one unit comes of the name of the id column, and how another one is given."""
+    return (
+        f"reports call one unit {unit_word(column)!r}, after the column {column!r}; write the word that you want, in "
+        "the singular, as [data] unit_name"
+    )
 
 
 def unit_word(column: str) -> str:

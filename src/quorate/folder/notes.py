@@ -16,7 +16,7 @@ from quorate.data.rows import Rows
 from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
-from quorate.folder.data_settings import DataSettings
+from quorate.folder.data_settings import DataSettings, reads_well, word_of_column
 from quorate.folder.table_source import Source, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
@@ -28,9 +28,16 @@ from quorate.voting.task import Task
 
 def public_notes(data: DataSettings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
+    yield from note_on_unit_word(data)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, task.inputs.public))
     yield from remarks(lambda: note_on_mechanism(task))
+
+
+def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
+    """Yield what a unit is called where the owner has not said it: a board reads that word in every sentence."""
+    if data.unit is not None and data.unit_name is None and not reads_well(data.unit):
+        yield note("unit-word-of-the-column", word_of_column(data.unit))
 
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
@@ -68,6 +75,13 @@ def direct_notes(data: DataSettings, pool: Rows, *, voted: bool = False) -> Iter
             "not hold"
         )
         yield note("line-breaks-are-stated", words)
+    yield from note_on_unit_word(data)
+    for table in _with_ids(data):
+        words = (
+            f"whether {table.name} names persons of {data.private.name} in its column {data.unit!r} is NOT checked "
+            "either. For whoever stands in both tables the guarantee does not hold: compare the ids yourself"
+        )
+        yield note("ids-are-not-compared", words)
     number = data.range is not None
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number, voted=voted)
     if data.public is not None:
@@ -153,13 +167,18 @@ def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Fin
     if data.unit is None:
         return
     ids = set(unit_keys)
-    for key, path in data.tables.items():
-        if key == "private" or not has_named_columns(path, data.dialect):
-            continue
-        if data.unit not in column_names(path, data.dialect):
-            continue
+    for path in _with_ids(data):
         table = read_table(path, text_columns=[data.unit], dialect=data.dialect)
         public_ids = table[data.unit]
         floats = data.whole_ids or public_ids.dtype.is_float()
         others = usable_slots(only_whole_ids(public_ids) if floats else public_ids, len(table))
         yield from note_on_shared_ids(ids, others, private=data.private.name, public=path.name)
+
+
+def _with_ids(data: DataSettings) -> Iterator[Source]:
+    """Yield the public tables that have the column of ids."""
+    for key, path in data.tables.items():
+        if key == "private" or not has_named_columns(path, data.dialect):
+            continue
+        if data.unit in column_names(path, data.dialect):
+            yield path

@@ -42,6 +42,7 @@ class Answers:
     evaluation: str | None = None
     label: str | None = None
     unit: str | None = None
+    unit_name: str | None = None
     classes: tuple[Any, ...] = ()
     target: str | None = None
     range: tuple[float, float] | None = None

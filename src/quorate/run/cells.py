@@ -14,7 +14,7 @@ from quorate.data.column_cells import frame_of
 from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
 from quorate.data.notation import number
-from quorate.data.rows import Rows, flat_images
+from quorate.data.rows import Rows, flat_images, summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
@@ -28,7 +28,7 @@ def lists_of(values: Any) -> Iterator[list[Any]]:
     >>> list(lists_of(np.array([1, 2])))
     [[1, 2]]
     """
-    values = as_column(values)
+    values = without_unit(as_column(values))
     if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
         yield as_list(values)
         return
@@ -37,13 +37,29 @@ def lists_of(values: Any) -> Iterator[list[Any]]:
         yield as_list(rows[start : start + AT_ONCE])
 
 
+def without_unit(values: Any) -> Any:
+    """Return numpy's durations as their numbers: one duration makes durations of all whole numbers of an array."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "m":
+        return values
+    numbers = values.view(np.int64).astype(object)
+    numbers[np.isnat(values)] = None
+    return numbers
+
+
 def real(X: Any, name: str) -> Any:
-    """Return an array or sparse matrix of a type that holds real numbers alone; no entry of it is looked at."""
+    """Return an array or sparse matrix as one of real numbers; what it holds does not decide whether it is refused.
+
+    One complex number makes all entries of an array complex: one that has an imaginary part is infinite, and the others
+    stay what they were.
+    """
     if isinstance(X, np.ma.MaskedArray):
         raise DataRefused(f"{name}: a masked array hides what is under its mask; fill it with NaN first")
+    if X.dtype.kind == "c":
+        if isinstance(X, np.ndarray):
+            return np.where(X.imag == 0, X.real, np.inf)
+        X = summed_cells(X.astype(np.complex128))
+        X.data = np.where(X.data.imag == 0, X.data.real, np.inf)
     if X.dtype.kind not in "biuf":
-        if np.issubdtype(X.dtype, np.complexfloating):
-            raise DataRefused(f"{name}: Complex data not supported; expected real numbers")
         raise DataRefused(f"{name} is of type {X.dtype}; expected real numbers")
     return X
 
@@ -56,9 +72,9 @@ def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
     X = flat_images(X)
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
         X = X.to_numpy()
-        X = X.astype(object) if X.dtype.kind == "c" else X  # which one cell makes of all columns
     if not isinstance(X, (list, tuple, np.ndarray)) and hasattr(X, "__array__"):
         X = np.asarray(X)
+    X = without_unit(X)
     if isinstance(X, np.ndarray) and X.dtype.kind not in "OSU":
         return np.asarray(real(X, name), dtype=np.float64)
     if isinstance(X, np.ndarray) and (X.dtype.kind != "O" or X.ndim != 1):

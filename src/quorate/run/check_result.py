@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ class CheckResult:
     @property
     def sound(self) -> bool:
         """Whether there is nothing to be careful about: a note alone is none."""
-        return all(caution.severity is Severity.NOTE for caution in self.cautions)
+        return _without_caution(self.cautions)
 
     def expecting(self, expected: Expected | None, commonest: float) -> CheckResult:
         """Return the same with what a rehearsal on labelled public rows says of the student."""
@@ -104,7 +104,7 @@ class CheckResult:
     def text(self) -> str:
         """Return what is printed on the owner's terminal, :attr:`private_notes` among it."""
         head = f"Everything fits. {self.words.act} would"
-        if not self.sound:
+        if not (self.sound and _without_caution(self.private_notes.reveal())):
             head = f"Everything fits, with caution. {self.words.act} would"
         rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows())
         return "\n".join((head, *(line for row in rows for line in row)))
@@ -124,10 +124,9 @@ class CheckResult:
             yield "note", f"{read}; {words.n_records} declares it"
         if facts.get("rows_are_treated_as_public"):
             yield "note", f"the number of private rows was read and is treated as public; {words.n_rows} declares it"
-        for caution in self.cautions:
-            yield "note" if caution.severity is Severity.NOTE else "caution", caution.words
+        yield from map(_line_of, self.cautions)
         yield from (("note", note["message"]) for note in facts.get("notes", ()))
-        yield from (("note", note.words) for note in self.private_notes.reveal())
+        yield from map(_line_of, self.private_notes.reveal())
         if (look := self.look.reveal()) is not None:
             yield from look.lines()
         if facts.get("seeded"):
@@ -137,6 +136,14 @@ class CheckResult:
         return f"{self.text()}\n\nNothing was charged."
 
     __repr__ = __str__
+
+
+def _without_caution(findings: Iterable[Finding]) -> bool:
+    return all(finding.severity is Severity.NOTE for finding in findings)
+
+
+def _line_of(finding: Finding) -> tuple[str, str]:
+    return "note" if finding.severity is Severity.NOTE else "caution", finding.words
 
 
 def unit_line(neighbouring: Neighbouring) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from quorate.data.columns import column, in_words
 from quorate.data.comparison import compared_scales, unlike_cells
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.errors import keyword, named
-from quorate.findings import Finding, note
+from quorate.findings import Finding, Severity, caution, note
 from quorate.types import Secret
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
@@ -104,8 +104,9 @@ def note_on_shared_ids(
     """
     if not (set(ids) & set(others)).difference([b""]):
         return
-    yield note(
+    yield caution(
         "public-rows-carry-private-ids",
+        Severity.SERIOUS,
         f"rows of {public} carry ids of {private}: what is published rests on {public}, so that for whoever stands in "
         "both tables the guarantee does not hold. Leave these rows out of it. Where the same id means two persons, "
         "since each table counts its own, nothing is wrong",
@@ -147,16 +148,18 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
     """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
     scales = compared_scales(rows, pool).reveal()
     if scales.fitted:
-        yield note(
+        yield caution(
             "private-columns-were-scaled",
+            Severity.SERIOUS,
             f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
             f"{in_words(list(scales.fitted))}. Such a step carries every row into every shard, and the guarantee does "
             "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
         )
     other = [name for name in scales.differing if name not in scales.fitted]
     if other:
-        yield note(
+        yield caution(
             "columns-on-other-scales",
+            Severity.WARNING,
             f"{private} and {public} look differently scaled: {in_words(other)}. If a scaler was applied to "
             "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "
             "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",

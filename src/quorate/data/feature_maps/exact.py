@@ -25,8 +25,9 @@ from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
 BLOCK = 2**12  # sparse rows that are scaled at once
-_AT_ONCE = 2**14  # exponentials: what a core holds near itself
+_AT_ONCE = 2**12  # exponentials: what a core holds nearest to itself
 
+_BIAS, _FRACTION_BITS = 1023, 52  # of doubles
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # 33 bits, so that its products with |k| < 2^20 are exact
 _LN2_LOW = 1.9082149292705877e-10
@@ -47,11 +48,15 @@ def exp(x: FloatArray) -> FloatArray:
         k = np.rint(part * _LOG2_E)
         part -= k * _LN2_HIGH
         part -= k * _LN2_LOW
-        total = np.full_like(part, _TAYLOR[-1])
-        for coefficient in _TAYLOR[-2::-1]:
-            total *= part
+        total = part * _TAYLOR[-1]
+        for coefficient in _TAYLOR[-2:0:-1]:
             total += coefficient
-        np.ldexp(total, k.astype(np.int32), out=part)
+            total *= part
+        total += _TAYLOR[0]
+        powers = (k.astype(np.int64) + _BIAS << _FRACTION_BITS).view(
+            np.float64
+        )  # 2^k: |k| ≤ 1010, so none is subnormal
+        np.multiply(total, powers, out=part)  # exact
     return np.asarray(result)
 
 
