@@ -107,3 +107,9 @@ def test_what_is_given_in_place_of_labels_is_not_quoted(y):
         encode_labels(y, ["no", "yes"])
     assert type(y).__name__ in str(refusal.value)
     assert str(y) not in str(refusal.value)
+
+
+@pytest.mark.parametrize("y", ["ill", b"ill", {"ill": 1}, {"yes"}, pl.DataFrame({"a": ["no"], "b": ["no"]})])
+def test_the_name_of_a_column_or_a_table_is_no_column_of_labels(y):
+    with pytest.raises(DataRefused, match=r"^y: (got|expected one label per row)"):
+        encode_labels(y, ["no", "yes"])

@@ -73,7 +73,7 @@ def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost() -> None:
     ):
         said = words(card(estimator))
         assert f"{type(estimator).__name__} · not fitted" in said
-        assert "a fit may cost ε = 4.0, δ = 1e-05" in said
+        assert "a fit may cost ε = 4, δ = 1e-5" in said
         assert "guarantee" not in repr(estimator)
 
 

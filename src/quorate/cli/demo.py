@@ -83,7 +83,8 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     click.echo(f"(a linear model of the private rows themselves, in {folder}/direct);")
     click.echo(f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.")
     click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
-    click.echo("edit my-run/quorate.toml, quorate check my-run, quorate run my-run.")
+    click.echo("edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,")
+    click.echo("quorate run my-run.")
 
 
 def new_folder() -> Path:

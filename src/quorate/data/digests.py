@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,8 @@ def pack(digests: Sequence[bytes]) -> PackedDigests:
 class Tally(NamedTuple):
     """Distinct digests in their order, and how often each occurs."""
 
-    words: WordArray  # (k, 2)
-    counts: IntArray  # (k,)
+    words: WordArray  # (k, 2), or (k, 1) of shorter ones
+    counts: NDArray[np.signedinteger[Any]]  # (k,)
 
     def __repr__(self) -> str:
         return "Tally(…)"
@@ -64,12 +64,14 @@ def tally(digests: Sequence[bytes]) -> Tally:
 
 
 def tally_of_words(words: WordArray) -> Tally:
-    """Count how often each row of words ``(n, 2)`` occurs."""
-    words = words[order_of(*words.T)]
+    """Count how often each row of words ``(n, 2)`` or ``(n, 1)`` occurs."""
+    words = np.sort(words, axis=0) if words.shape[1] == 1 else words[order_of(*words.T)]
     first = np.ones(len(words), dtype=np.bool_)
     first[1:] = (words[1:] != words[:-1]).any(axis=1)
+    if first.all():
+        return Tally(words, np.ones(len(words), dtype=np.int32))
     edges = np.append(np.flatnonzero(first), len(words))
-    return Tally(words[first], np.diff(edges).astype(np.int64))
+    return Tally(words[first], np.diff(edges).astype(np.int32))
 
 
 def once(table: Tally) -> Tally:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, wi
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
-from quorate.types import IntArray, Secret, derive
+from quorate.types import IntArray, Secret, WordArray, derive
 
+ORDERED_AT_ONCE = 1 << 20  # rows
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
@@ -35,6 +37,22 @@ def as_column(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return values[:, 0]
     return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
+
+
+def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
+    """Return one column of cells, `entry` by row, by what the object itself is and whatever it holds.
+
+    Raises DataRefused for a text, such as the name of a column, and for what has no order or several columns.
+    """
+    column = as_column(values)
+    if isinstance(column, str | bytes | Mapping | Set):
+        raise DataRefused(
+            f"{name}: got {type(column).__name__}, expected one {entry} for every row; give the column itself, such as "
+            f'table["{name}"]'
+        )
+    if getattr(column, "ndim", len(getattr(column, "shape", ("rows",)))) != 1:
+        raise DataRefused(f"{name}: expected one {entry} per row, got a table with columns; give one column")
+    return column
 
 
 def as_list(values: Any) -> list[Any]:
@@ -108,21 +126,31 @@ def fingerprint(
     labels, label_of_row = _labels(y, len(rows))
     keys = None if unit_keys is None else as_unit_keys(unit_keys)
     owners = _shorts([b""])
-    owner_of_row = np.zeros(len(rows), dtype=np.int64)
+    owner_of_row: IntArray = np.broadcast_to(np.int64(0), len(rows))
     if keys is not None and keys.named:
         owners = np.concatenate([_shorts(units) for units in keys.blocks()] or [owners])
         owner_of_row = keys.of_rows(np.arange(keys.n_units))
     if not len(label_of_row) == len(owner_of_row) == len(rows):
         raise DataRefused("fingerprint: X, y and unit_keys differ in length")
-    owner_words = words_of(owners)
-    order = order_of(*words_of(rows).T, *(words[owner_of_row] for words in owner_words.T), label_of_row)
     keyed = blake2b(key=derive(key, "fingerprint"), digest_size=32)
     keyed.update(width(X).to_bytes(8, "big"))
-    for start in range(0, len(order), AT_ONCE):
-        chosen = order[start : start + AT_ONCE]
-        parts = rows[chosen], owners[owner_of_row[chosen]], labels[label_of_row[chosen]]
-        keyed.update(np.concatenate(parts, axis=1).tobytes())
+    for order in _in_order(rows, words_of(owners), owner_of_row, label_of_row):
+        for start in range(0, len(order), AT_ONCE):
+            chosen = order[start : start + AT_ONCE]
+            parts = rows[chosen], owners[owner_of_row[chosen]], labels[label_of_row[chosen]]
+            keyed.update(np.concatenate(parts, axis=1).tobytes())
     return keyed.hexdigest()
+
+
+def _in_order(
+    rows: NDArray[np.uint8], owners: WordArray, owner_of_row: IntArray, label_of_row: IntArray
+) -> Iterator[IntArray]:
+    """Yield the places of rows in the order of digests, owners and labels: of large tables some at once, by bytes."""
+    edges = np.linspace(0, 256, min(256, 1 + len(rows) // ORDERED_AT_ONCE) + 1).astype(np.int64)
+    for low, high in pairwise(edges.tolist()):
+        some = np.flatnonzero((rows[:, 0] >= low) & (rows[:, 0] < high))
+        whose = (words[owner_of_row[some]] for words in owners.T)
+        yield some[order_of(*words_of(rows[some]).T, *whose, label_of_row[some])]
 
 
 def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], IntArray]:
@@ -130,7 +158,8 @@ def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], IntArray]:
     if y is None:
         return _shorts([b""]), np.zeros(n, dtype=np.int64)
     if isinstance(y, np.ndarray) and y.dtype.kind == "i":
-        values, place = np.unique(y, return_inverse=True)
+        values = np.unique(y)
+        place = np.searchsorted(values, y)
         texts = [_label_bytes(value) for value in values.tolist()]
     else:
         written = [_label_bytes(value) for value in as_list(y)]

@@ -11,7 +11,7 @@ import numpy as np
 from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
 from quorate.data.columns import listed
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_column, as_list
+from quorate.data.identity import as_list, one_column
 from quorate.data.stream import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import IntArray
@@ -137,8 +137,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     """
     labels = check_classes(classes)
     if not isinstance(y, StreamedColumn):
-        if getattr(y := as_column(y), "ndim", 1) != 1:
-            raise DataRefused(f"{name}: expected one label per row, got a table with columns; give one column")
+        y = one_column(y, name)
         if y is None or not hasattr(y, "__iter__"):  # in scikit-learn's words, where y was forgotten
             forgotten = "this classifier requires y to be passed, but the target y is None"
             said = forgotten if y is None else f"got {type(y).__name__}"

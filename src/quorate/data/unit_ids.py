@@ -17,7 +17,7 @@ import numpy as np
 from quorate.data.cell_text import each, id_text
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_column, as_list
+from quorate.data.identity import as_column, as_list, one_column
 from quorate.data.rows import Rows, is_frame
 from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.data.unit_keys import ID, IdKeys, PositionKeys
@@ -87,8 +87,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
     if isinstance(groups, StreamedColumn):
         refuse_floating_ids(groups.series, name)
         return _keys_of_column(groups, name)
-    if getattr(groups := as_column(groups), "ndim", 1) != 1:
-        raise DataRefused(f"{name}: expected one unit id per row, got a table with columns; give one column")
+    groups = one_column(groups, name, entry="unit id")
     unit_keys = usable_slots(groups, n, name=name)
     if len(unit_keys) != n:
         raise DataRefused(f"{name}: expected one unit id per row of X; their lengths differ")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.spool import Spool
@@ -50,7 +51,7 @@ class DenseUnits:
 
     spool: Spool
     width: int
-    codes: IntArray
+    codes: NDArray[np.int32]
     starts: IntArray | None
     lengths: FloatArray = field(default_factory=lambda: np.empty(0))
     threads: Threads = field(default_factory=Threads)
@@ -102,9 +103,12 @@ class DenseUnits:
             z[stored[:, 0] == WIDE] = np.nan
         return np.asarray(z)
 
+    def _codes(self, first: int, last: int) -> IntArray:
+        return self.codes[first:last].astype(np.int64)
+
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         first, last = block
-        z, codes, lengths = self._rows(first, last), self.codes[first:last], self.lengths[first:last]
+        z, codes, lengths = self._rows(first, last), self._codes(first, last), self.lengths[first:last]
         if (none := codes < 0).any():
             z, codes, lengths = z[~none], codes[~none], lengths[~none]
         return of_records(z, lengths, codes, weights, grid)
@@ -115,10 +119,10 @@ class DenseUnits:
         first, last = int(starts[0]), int(starts[-1])
         if last - first > max(1, NUMBERS // self.width):  # one unit alone has more rows
             return self._of_long_unit(first, last, weights, grid)
-        usable = self.codes[first:last] >= 0
+        z, codes = self._rows(first, last), self._codes(first, last)
+        usable = codes >= 0
         if not usable.any():
             return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
-        z, codes = self._rows(first, last), self.codes[first:last]
         if not usable.all():
             z, codes = z[usable], codes[usable]
         begins = np.concatenate([[0], np.cumsum(usable)])[starts - first]
@@ -127,7 +131,7 @@ class DenseUnits:
 
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
-        codes = self.codes[first:last]
+        codes = self._codes(first, last)
         codes = codes[codes >= 0]
 
         def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -287,12 +291,11 @@ def units_of(
         if isinstance(model, np.ndarray):
             widest = max(model.shape[1], 1 if sparse.issparse(numbers) else numbers.shape[1])
             units = _dense(private, model.shape[1], folder, threads)
-            place = np.full(len(private.codes), -1, dtype=np.int64)
-            place[private.candidates] = np.arange(len(units.codes))
+            place = None if private.units is None else _places(private)
 
             def put(block: tuple[IntArray, Any]) -> None:
                 rows, numbers = block
-                units.put(form(numbers), private.codes[rows], place[rows])
+                units.put(form(numbers), private.codes[rows], rows if place is None else place[rows])
 
             for _ in units.threads.map(put, private.blocks(widest=_COPIES * widest, watch=watch)):
                 pass
@@ -306,11 +309,18 @@ def units_of(
 
 
 def _dense(private: RowsOfUnits, width: int, folder: Path | None, threads: Threads) -> DenseUnits:
-    """Take room for the coordinates of each row that has a class and a unit."""
-    candidates = private.candidates
-    spool = Spool(4 * width * len(candidates), folder)
-    codes, starts = np.full(len(candidates), -1, dtype=np.int64), unit_starts(private)
-    return DenseUnits(spool, width, codes, starts, np.zeros(len(candidates) if starts is None else 0), threads)
+    """Take room for the coordinates of each row; of units with several, of each that has a class and a unit."""
+    starts = unit_starts(private)
+    n_rows = len(private.codes) if starts is None else int(starts[-1])
+    codes, lengths = np.full(n_rows, -1, dtype=np.int32), np.zeros(n_rows if starts is None else 0)
+    return DenseUnits(Spool(4 * width * n_rows, folder), width, codes, starts, lengths, threads)
+
+
+def _places(private: RowsOfUnits) -> IntArray:
+    """Return the place of each row among those of all units, in their order; −1 for one that is nobody's."""
+    places, candidates = np.full(len(private.codes), -1, dtype=np.int64), private.candidates
+    places[candidates] = np.arange(len(candidates))
+    return places
 
 
 def unit_starts(private: RowsOfUnits) -> IntArray | None:
@@ -327,8 +337,7 @@ def _sparse_units(
     """Write rows of units of several rows, block by block, those of a few units each as a piece."""
     starts = unit_starts(private)
     assert starts is not None  # noqa: S101 - the caller's condition
-    place = np.full(len(private.codes), -1, dtype=np.int64)
-    place[private.candidates] = np.arange(int(starts[-1]))
+    place = _places(private)
     edges = starts[np.unique(np.searchsorted(starts, np.arange(ROWS_TOGETHER, starts[-1], ROWS_TOGETHER)))]
     units = SparseUnits(records, [], starts, [[] for _ in range(len(edges) + 1)])
     for rows, numbers in blocks:

@@ -123,7 +123,8 @@ class ShownEstimator(BaseEstimator):
 
     def _price_rows(self) -> list[tuple[str, str]]:
         """What a fit would cost."""
-        epsilon, delta = (getattr(self, name, None) for name in ("epsilon", "delta"))
+        given = (getattr(self, name, None) for name in ("epsilon", "delta"))
+        epsilon, delta = (at_most(bound, 6) if isinstance(bound, float | int) else bound for bound in given)
         return [("a fit may cost", f"ε = {epsilon}, δ = {delta}"), ("spent", "nothing by this estimator")]
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from quorate.accounting import Event
     from quorate.accounting.neighbouring import Neighbouring
 
+_NO_BUDGET = "budget must be a Budget, got {}; write budget=Budget(epsilon=1.0, delta=1e-6)"
+
 
 class Ledger(LedgerReadings):
     """The durable record of what one release has spent. Append-only; there is no reset.
@@ -92,7 +94,7 @@ class Ledger(LedgerReadings):
         known: Verified | None = None,
     ) -> None:
         if budget is not None and not isinstance(budget, Budget):
-            raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
+            raise InvalidParameter(_NO_BUDGET.format(type(budget).__name__))
         if store is None:
             store = store_at(path, create=budget is not None)
         elif path is not None:
@@ -176,7 +178,7 @@ class Ledger(LedgerReadings):
             The composition is another one.
         """
         if not isinstance(budget, Budget):
-            raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
+            raise InvalidParameter(_NO_BUDGET.format(type(budget).__name__))
         content = BudgetRaised(budget=budget, limit=budget.limit, reason=reason)
         return self._journal.submit(lambda _: content, receipt_of)
 

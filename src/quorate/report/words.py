@@ -304,13 +304,25 @@ _FRENCH = {
     "sign lines": "Nom|Date|Signature",
 }  # fmt: skip
 
+
+def _unbroken(text: str) -> str:
+    """Hold a mark of French, and a sign of a figure, on the line of what it belongs to."""
+    for mark in ("»", ":", ";", "?", "%", "000"):
+        text = text.replace(f" {mark}", f"\N{NO-BREAK SPACE}{mark}")
+    return text.replace("« ", "«\N{NO-BREAK SPACE}")
+
+
 WORDS: Final[Mapping[Language, Mapping[str, str]]] = MappingProxyType(
-    {"en": MappingProxyType(_ENGLISH), "de": MappingProxyType(_GERMAN), "fr": MappingProxyType(_FRENCH)}
+    {
+        "en": MappingProxyType(_ENGLISH),
+        "de": MappingProxyType(_GERMAN),
+        "fr": MappingProxyType({key: _unbroken(text) for key, text in _FRENCH.items()}),
+    }
 )
 
 #: The marks of decimals and of thousands.
 _MARKS: Final[Mapping[Language, tuple[str, str]]] = MappingProxyType(
-    {"en": (".", ","), "de": (",", "."), "fr": (",", " ")}
+    {"en": (".", ","), "de": (",", "."), "fr": (",", "\N{NO-BREAK SPACE}")}
 )
 #: What one row, and one label, is called where the owner names no unit.
 _UNITS: Final[Mapping[str, Mapping[Language, str]]] = MappingProxyType(
@@ -323,15 +335,16 @@ _UNITS: Final[Mapping[str, Mapping[Language, str]]] = MappingProxyType(
 
 
 def figure(written: str, language: Language) -> str:
-    """Write a figure as a language does, from how English writes it.
+    r"""Write a figure as a language does, from how English writes it.
 
     Examples
     --------
     >>> figure("1,124.5", "de"), figure("95.9 %", "fr")
-    ('1.124,5', '95,9 %')
+    ('1.124,5', '95,9\xa0%')
     """
     decimal, thousands = _MARKS[language]
-    return written.translate(str.maketrans(".,", decimal + thousands))
+    translated = written.translate(str.maketrans(".,", decimal + thousands))
+    return translated if language == "en" else translated.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def unit_in(unit: str, language: Language) -> str:

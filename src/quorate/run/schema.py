@@ -37,7 +37,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_column, as_list, is_same_object
+from quorate.data.identity import as_list, is_same_object, one_column
 from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
@@ -353,9 +353,13 @@ def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None
             "public rows, about nobody in the private table"
         )
     if y is None or not hasattr(y, "__iter__"):
-        requires = "this estimator requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
+        requires = (
+            "this estimator requires y to be passed, but the target y is None"
+            if y is None
+            else f"got {type(y).__name__}"
+        )
         raise DataRefused(f"y: {requires}; give one label for every row")
-    for name, column in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(as_column(column), "ndim", 1)) != 1:
-            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    one_column(y, "y")
+    if groups is not None:
+        one_column(groups, "groups", entry="unit id")
     refuse_floating_ids(groups)

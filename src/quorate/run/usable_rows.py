@@ -18,7 +18,7 @@ from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, widt
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
-from quorate.data.digests import PackedDigests, pack
+from quorate.data.digests import DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, columns, n_rows, summed_cells
 from quorate.data.stream import PartedFrame
 from quorate.data.unit_ids import usable_slots
@@ -108,16 +108,16 @@ class PrivateTable:
 
     def known(self, watch: Watching | None = None) -> tuple[PackedDigests, PrivateRecords]:
         """Return the digest of every row, and by what those that can be used are known again, in one pass."""
-        digests: list[NDArray[np.uint8]] = []
+        digests = bytearray()
 
         def usable_rows() -> Iterator[Rows]:
             for _, rows, usable in self.parsed(watch=watch):
                 read = typed(rows)
-                digests.append(pack(row_digests(read) if len(usable) else []).array)
+                digests.extend(pack(row_digests(read) if len(usable) else []).array.tobytes())
                 yield take(read, np.flatnonzero(usable))
 
         records = PrivateRecords(usable_rows(), self.schema.kinds)
-        return PackedDigests(np.concatenate(digests)), records
+        return PackedDigests(np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)), records
 
     def fingerprint(self, digests: PackedDigests, labels: IntArray, slots: Sequence[bytes], key: Secret[bytes]) -> str:
         """Return the keyed fingerprint of the table: digests of its rows and its width tell what the rows are."""
