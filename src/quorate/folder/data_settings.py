@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from quorate.data.dialect import Dialect
     from quorate.data.target_range import TargetRange
 
-_OF_CLASSES = (  # keys that a number has no use for
-    "label", "classes", "class_shares", "score",
-)  # fmt: skip
+_OF_CLASSES = ("label", "classes", "class_shares", "score")  # keys that a number has no use for
 
 
 _RULE = "by a [public rule](../how-to/tables-of-every-kind.md#a-table-with-everything) on the pool"
