@@ -276,8 +276,7 @@ def prepare_numbers(
     """Check all that may be refused, and fix everything before a private row is used.
 
     `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
-    charge. Raises InvalidParameter,
-    DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
+    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
     """
     if public is None:
         raise InvalidParameter(
@@ -296,16 +295,7 @@ def prepare_numbers(
     private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     run_key = fingerprint_key if key is None else key
-    plan = plan_sets(
-        config.calibration_share,
-        config.coverage,
-        n_records=declared,
-        budget=(config.epsilon, config.delta),
-        composition=config.composition,
-        unit=unit,
-        target_range=config.target_range,
-    )
-    held = None if plan is None else HeldOut.of(plan, slots, private.codes, run_key)
+    held = _held_out(config, private, slots, run_key, declared, unit)
     if held is not None:
         private = replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
     n_units = held.plan.n_learning if held is not None else declared or max(private.n_slots, 1)
@@ -331,6 +321,22 @@ def prepare_numbers(
         scheduler=config.scheduler,
     )
     return task if terms is None else task.as_begun(terms)
+
+
+def _held_out(
+    config: NumberConfig, private: UsableRows, slots: Any, key: Secret[bytes], declared: int | None, unit: str
+) -> HeldOut | None:
+    """Return what is held out for intervals; None where nothing is."""
+    plan = plan_sets(
+        config.calibration_share,
+        config.coverage,
+        n_records=declared,
+        budget=(config.epsilon, config.delta),
+        composition=config.composition,
+        unit=unit,
+        target_range=config.target_range,
+    )
+    return None if plan is None else HeldOut.of(plan, slots, private.codes, key)
 
 
 def _with_dense_rows(schema: Schema) -> Schema:
