@@ -276,7 +276,8 @@ def prepare_numbers(
     """Check all that may be refused, and fix everything before a private row is used.
 
     `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
-    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
+    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private
+    row decides on it.
     """
     if public is None:
         raise InvalidParameter(
