@@ -110,13 +110,13 @@ def counts_of_neighbours() -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
         own = flow_module.held_out_places
 
-        def look(task_: Any, weights: Any) -> Any:
+        def look(task_: Any, weights: Any, grid: Any) -> Any:
             nonlocal task
             codes = task_.held.codes.reveal().copy()
-            seen.append(own(task_, weights).reveal())
+            seen.append(own(task_, weights, grid).reveal())
             codes[np.flatnonzero(codes >= 0)[0]] = -1
             without = replace(task_, held=HeldOut(task_.held.plan, task_.held.held, Secret(codes)))
-            seen.append(own(without, weights).reveal())
+            seen.append(own(without, weights, grid).reveal())
             return Secret(seen[0])
 
         patch.setattr(flow_module, "held_out_places", look)

@@ -140,7 +140,6 @@ def test_it_leaves_as_a_package_and_as_onnx_and_is_audited(run: Path, tmp_path: 
         ({"range": "[5, 5]"}, "[data] range must be two finite numbers"),
         ({"classes": '["no", "yes"]'}, "[data] classes is for classes"),
         ({"label": '"price"'}, "[data] label is for classes"),
-        ({"calibration_share": 0.2}, "[data] calibration_share is for classes"),
         ({"more": '[method]\nby = "votes"\nrounds = 9'}, "[method] rounds is for the direct method"),
         ({"more": '[method]\nby = "direct"\n[teachers]\ncount = 50'}, "[teachers] count is for votes of teachers"),
         ({"more": "[mechanism]\nonline_answers = 50"}, "[mechanism] online_answers is for votes for classes"),

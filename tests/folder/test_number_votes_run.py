@@ -171,7 +171,7 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
     root = written(tmp_path / "run", more=method, evaluation=TABLE[1_400:], calibration='"calibration.csv"', **CLOSE)
     beyond = TABLE[1_200:1_300].with_columns(price=pl.Series(np.where(np.arange(100) == 7, 900.0, PRICE[1_200:1_300])))
     beyond.write_csv(root / "calibration.csv")
-    promise = "the truth is in 90 % of sets, for rows drawn as the 100"
+    promise = "the truth is in 90 % of intervals, for rows drawn as the 100"
     assert promise in " ".join(check(read_run(root, begin=False)).text().split())
     code, said = typed("run", root)
     assert code == 0, said
@@ -196,6 +196,35 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
     (root / "calibration.csv").write_text("\n".join((root / "calibration.csv").read_text().splitlines()[:9]))
     with pytest.raises(InvalidParameter, match=r"\[data\] calibration got 8 rows"):
         read_run(root, begin=False)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
+def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, method: str) -> None:
+    root = written(tmp_path / "run", more=method, calibration_share="0.5", **CLOSE)
+    said = " ".join(check(read_run(root, begin=False)).text().split())
+    assert "50.0 % of the records for intervals, within the same charge: the truth is in 90 % of intervals" in said
+    code, said = typed("run", root)
+    assert code == 0, said
+    facts = facts_of(root)
+    assert facts.guarantee.epsilon <= 4
+    private = facts.fitted.private_intervals if facts.fitted is not None else None
+    assert private is not None
+    assert "which nothing learned from" in " ".join((root / "public" / "model_card.md").read_text().split())
+    held = TABLE[1_200:].drop("price")
+    low, high = quorate.load(root).predict_interval(held).T
+    assert np.allclose(high - low, 2 * private.limit)
+    assert np.mean((low <= PRICE[1_200:]) & (PRICE[1_200:] <= high)) > 0.9 - private.slack - 0.05
+    held.write_csv(tmp_path / "held.csv")
+    code, said = typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9")
+    assert code == 0, said
+    assert "intervals: the truth is in 90 % of intervals" in " ".join(said.split())
+    found = audit(read_run(root, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
+    assert not found.violated
+    assert found.attacks[-1].name.startswith("limit of intervals: one unit is moved")
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        assert len(ledger.reservations()) == 1
 
 
 @pytest.mark.heavy

@@ -27,7 +27,7 @@ from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import SeededNoise
 from quorate.report import render_html, render_text
 from quorate.types import Secret
-from quorate.voting import number_flow, numbers
+from quorate.voting import number_flow, number_release
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
 
 N, POOL = 600, 120
@@ -217,7 +217,7 @@ class TestWhereTargetsLie:
         assert part.high < 1_000
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.4
         assert f"cut off at {part.low:,.6g} and {part.high:,.6g}" in " ".join(model.facts().setup.recipe)
-        monkeypatch.setattr(numbers, "cells_for", lambda *_: 0)
+        monkeypatch.setattr(number_release, "cells_for", lambda *_: 0)
         assert fitted(**wide).score(ROWS[HELD], TARGETS[HELD]) < 0.2
 
     def test_a_teacher_learns_whole_targets_and_predicts_within_the_part(self) -> None:
@@ -262,7 +262,7 @@ class TestWhereTargetsLie:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as before:
-            before.setattr(numbers, "cells_for", lambda *_: 0)
+            before.setattr(number_release, "cells_for", lambda *_: 0)
             first = fitted(ledger=tmp_path / "ledger.db")
         again = fitted(ledger=tmp_path / "ledger.db")
         assert np.array_equal(first.predict(X), again.predict(X))

@@ -252,12 +252,12 @@ def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs:
     return (*_on_streams(event, hard, runs), *compared)
 
 
-def planned_limit(quantile: PrivateQuantile, runs: int) -> PlannedAttack:
+def planned_limit(quantile: PrivateQuantile, runs: int, *, of: str = "prediction sets") -> PlannedAttack:
     """Return the attack on the choice of a limit: of so many units that one tips the share, one is moved."""
     units, all_units = quantile.as_fraction.as_integer_ratio()
     least, fewer = np.array([units, 0, all_units - units, 0]), np.array([units - 1, 0, all_units - units + 1, 0])
     return PlannedAttack(
-        name="limit of prediction sets: one unit is moved, which tips the share",
+        name=f"limit of {of}: one unit is moved, which tips the share",
         neighbours=(least, fewer),
         event=quantile.event,
         runs=min(runs, _CHOICES),

@@ -207,28 +207,34 @@ def audit_schedule(
 
 
 def with_limit(
-    audit: Callable[..., ScheduleAudit], quantile: PrivateQuantile | None, *, confidence: float, runs: int, **how: Any
+    audit: Callable[..., ScheduleAudit],
+    quantile: PrivateQuantile | None,
+    *,
+    confidence: float,
+    runs: int,
+    of: str = "prediction sets",
+    **how: Any,
 ) -> ScheduleAudit:
     """Attack a run, and the choice of a limit on the units that it holds out, at one confidence.
 
     `audit`: attacks the rest, and takes `confidence`, `runs` and what else is given. `quantile`: what chooses; None
-    where nothing is held out.
+    where nothing is held out. `of`: what the limit is of.
     """
     if quantile is None:
         return audit(confidence=confidence, runs=runs, **how)
     share = share_of(confidence, 2)
     rest = audit(confidence=share, runs=runs, **how)
     how = {name: value for name, value in how.items() if name in ("delta", "seed", "n_jobs", "watch")}
-    attack = planned_limit(quantile, runs).audit(quantile, share, **how)
+    attack = planned_limit(quantile, runs, of=of).audit(quantile, share, **how)
     return replace(
         rest,
         attacks=(*rest.attacks, attack),
         confidence=confidence,
-        does_not_see=(*rest.does_not_see, NOT_WHO_IS_HELD_OUT),
+        does_not_see=(*rest.does_not_see, NOT_WHO_IS_HELD_OUT.format(of=of)),
     )
 
 
-NOT_WHO_IS_HELD_OUT = "which units were held out for prediction sets, and how they are counted"
+NOT_WHO_IS_HELD_OUT = "which units were held out for {of}, and how they are counted"
 NOT_SEEN_OF_ANSWERS = (
     "votes that are counted wrongly before they are answered",
     "leads at which more than two classes have votes",

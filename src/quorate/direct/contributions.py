@@ -72,10 +72,7 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArr
     None is larger than 1. `z`: integer coordinates in steps of ``2**-grid.bits``, of length at most 2²⁶. `codes`:
     classes, or targets in steps of their range.
     """
-    largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
-    weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
-    integers = np.rint(np.ldexp(weights, weight_bits))
-    logits = _times_power(z @ integers, -weight_bits - grid.bits)  # exact product, then one rounding an entry
+    logits = logits_of(z, weights, grid)
     if grid.link == "range":
         places = ((codes - grid.low) / (grid.high - grid.low))[:, None]
         return np.asarray(np.clip(places - places_of(logits, grid), -1.0, 1.0))
@@ -91,6 +88,14 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArr
     result = -raised / total[:, None]
     result[np.arange(len(codes)), codes] += 1.0
     return result
+
+
+def logits_of(z: Any, weights: FloatArray, grid: Grid) -> FloatArray:
+    """Return the scores of rows, ``(n_rows, n_outputs)``: an exact product, then one rounding an entry."""
+    largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
+    weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
+    integers = np.rint(np.ldexp(weights, weight_bits))
+    return _times_power(z @ integers, -weight_bits - grid.bits)
 
 
 def _times_power(x: FloatArray, exponent: int) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import one_thread, unwarned
 from quorate.data import take
 from quorate.data.table_reader import TableReader
-from quorate.data.target_range import TargetRange
+from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
-from quorate.direct.contributions import Grid, lengths_of, slopes, without_wild_rows
+from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
 from quorate.direct.plan import DirectPlan
 from quorate.direct.task import DirectTask
@@ -157,27 +158,35 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         model = model_of(task, weights, descent.grid)
         limit = None
         if task.held is not None:
-            limit = task.held.plan.limit_of(reservation, task.noise, lambda: held_out_places(task, weights))
+            places = partial(held_out_places, task, weights, descent.grid)
+            limit = task.held.plan.limit_of(reservation, task.noise, places)
     return DirectResult(
         task=task, model=model, n_rounds=descent.n_rounds, charge=charge, reservation=reservation, limit=limit
     )
 
 
-def held_out_places(task: DirectTask, weights: FloatArray) -> Secret[IntArray]:
-    """Count how badly published weights do on the units that are held out: ``(PLACES,)`` units by their place.
+def held_out_places(task: DirectTask, weights: FloatArray, grid: Grid) -> Secret[IntArray]:
+    """Count how badly published weights do on the units that are held out: ``(n_places,)`` units by their place.
 
-    A unit's place follows, bit for bit, from its row and public facts, as its part of a round does: the slope of its
-    class is one less its probability. Coordinates are on a grid, which the published model is not; scores are raised by
-    more than that changes, so that a limit is rather too large than too small.
+    `grid`: that the weights were found on. A unit's place follows, bit for bit, from its row and public facts, as its
+    part of a round does: the slope of its class is one less its probability, and a number is off by what lies between
+    its target and the place in the range that its score predicts. Coordinates are on a grid, which the published model
+    is not; scores are raised by more than that changes, so that a limit is rather too large than too small.
     """
     assert task.held is not None  # noqa: S101 - the caller's condition
-    codes, places = task.held.codes.reveal(), np.zeros(PLACES, dtype=np.int64)
+    sets, codes = task.held.plan, task.held.codes.reveal()
+    places = np.zeros(sets.n_places, dtype=np.int64)
     rows, plan = UsableRows(task.private.reveal().table, codes, None, 0), task.plan
     for at, numbers in rows.blocks(widest=plan.coordinates.n_coordinates):
         with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
             z = plan.coordinates(numbers)
             z, _ = without_wild_rows(z, lengths_of(z))
-            slope = slopes(z, codes[at], weights, plan.grid)
+            if task.target_range is not None:
+                width = (grid.high - grid.low) / STEPS
+                predicted = grid.low / STEPS + width * places_of(logits_of(z, weights, grid)[:, 0], grid)
+                places += sets.places_of_errors(np.abs(codes[at] / STEPS - predicted), _OFF_GRID * width)
+                continue
+            slope = slopes(z, codes[at], weights, grid)
         own = slope[:, 0] if slope.shape[1] == 1 else slope[np.arange(len(at)), codes[at]]
         score = np.nan_to_num(np.abs(own), nan=1.0) + _OFF_GRID
         places += np.bincount(np.clip(np.ceil(score * PLACES) - 1, 0, PLACES - 1).astype(np.int64), minlength=PLACES)

@@ -139,6 +139,7 @@ def _held_out(
         budget=(budget["epsilon"], budget["delta"]),
         composition=config.composition,
         unit=unit,
+        target_range=config.target_range,
     )
     return None if plan is None else HeldOut.of(plan, slots, private.codes, key, digests=digests)
 

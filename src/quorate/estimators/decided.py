@@ -15,7 +15,7 @@ from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.report import ColumnImportance, Facts, Score
-from quorate.report.findings import PrivateSets
+from quorate.report.sets import PrivateSets
 from quorate.run.scores import (
     column_importances,
     most_important,

@@ -146,10 +146,11 @@ class FinishedRun(Scored, ShownEstimator):
 
     def _limits(self) -> Limits | OneLimit:
         number, fitted = self._predicts_number, self._facts.fitted
-        if number and (fitted is None or fitted.intervals is None):
-            raise PreconditionFailed(f"intervals need public rows with targets; first: {self._calibrates}")
-        if number and fitted is not None and fitted.intervals is not None:
-            return fitted.intervals.limits
+        if number:
+            intervals = None if fitted is None else fitted.intervals or fitted.private_intervals
+            if intervals is None:
+                raise PreconditionFailed(f"intervals need public rows with targets; first: {self._calibrates}")
+            return intervals.limits
         sets = None if fitted is None else fitted.prediction_sets or fitted.private_sets
         return super()._limits() if sets is None else sets.limits
 

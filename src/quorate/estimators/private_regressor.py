@@ -34,7 +34,7 @@ from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
 from quorate.run.resources import processes
 from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as
-from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, promised
+from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, OneLimit
 from quorate.types import FloatArray
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
 
@@ -88,6 +88,12 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Of the direct method, as for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the part where
         most targets lie, times coordinates; with fewer than 16 rounds no round counts targets, and that part is the
         whole range.
+    calibration_share : float, optional
+        In (0, 1): the share of the units that is held out for :meth:`predict_interval`, in the same charge, where no
+        public rows have targets. Nothing learns from them; `n_records` must be declared. Too few are refused, with the
+        number that would do.
+    coverage : float, default 0.9
+        In (0, 1), of at most three decimals: that of these intervals; others are refused.
     ledger, unsafe_noise_seed, verbose
         As for :class:`~quorate.PrivateLogisticRegression`.
 
@@ -139,7 +145,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     """
 
     _called = "PrivateRegressor"
-    _limits: Limits | None = None  # how far off predictions were on public rows
+    _limits: Limits | OneLimit | None = None  # how far off predictions were, on public rows or units held out
 
     @known_arguments
     def __init__(
@@ -163,6 +169,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         whole_ids: bool = False,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         scheduler: DaskScheduler | None = None,
+        calibration_share: float | None = None,
+        coverage: float = COVERAGE,
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
@@ -185,6 +193,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         self.whole_ids = whole_ids
         self.neighbours = neighbours
         self.scheduler = scheduler
+        self.calibration_share, self.coverage = calibration_share, coverage
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
@@ -264,7 +273,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             )
         if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "calibration"):
             off = np.abs(targets - predictions)
-            self._limits = Limits.of(off, unit=self._range.width)
+            self._limits = Limits.of(off, width=self._range.width)
         return self
 
     @own_switches()
@@ -274,7 +283,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Parameters
         ----------
         X : (n_points, n_features)
-            Rows, drawn as those that :meth:`calibrate` took: for others nothing is promised.
+            Rows, drawn as those that :meth:`calibrate` took, or as the private ones: for others nothing is promised.
         coverage : float, default 0.9
             In (0, 1). :meth:`coverage_promise` says how far below it chance may have it.
 
@@ -287,9 +296,10 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Raises
         ------
         PreconditionFailed
-            If :meth:`calibrate` was not called.
+            If :meth:`calibrate` was not called, and no units were held out.
         InvalidParameter
-            If its rows are too few for this coverage, with the number that would do.
+            If its rows are too few for this coverage, with the number that would do; or the limit was chosen on units
+            held out, for another coverage.
         """
         predictions, off = self.predict(X), self._calibrated().limit(coverage)
         return np.column_stack([predictions - off, predictions + off])
@@ -299,12 +309,14 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
 
         Raises as :meth:`predict_interval` does.
         """
-        return promised(self._calibrated().n_rows, coverage)
+        return self._calibrated().promised(coverage)
 
-    def _calibrated(self) -> Limits:
+    def _calibrated(self) -> Limits | OneLimit:
         self._fitted()
         if self._limits is None:
-            raise PreconditionFailed("intervals need public rows with targets; first: calibrate(X, y)")
+            raise PreconditionFailed(
+                "intervals need public rows with targets; first: calibrate(X, y), or fit with calibration_share"
+            )
         return self._limits
 
     @own_switches()
@@ -340,7 +352,9 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             if name in vars(self):  # of a fit by the other method
                 delattr(self, name)
         super()._take(kept)
-        self._limits, task = None, kept.task
+        task = kept.task
+        limit = None if task.held is None else task.held.plan.published(kept.result.limit)
+        self._limits = None if limit is None else limit.limits
         assert task.target_range is not None  # noqa: S101 - as _predicted declares it
         self._range = task.target_range
         self.method_ = self._chosen()
@@ -348,7 +362,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             self.n_teachers_, self.mechanism_ = task.n_teachers, task.mechanism
 
     def _predicted(self) -> dict[str, Any]:
-        return {"target_range": TargetRange.of(self.target_range)}
+        held_out = {"calibration_share": self.calibration_share, "coverage": self.coverage}
+        return {"target_range": TargetRange.of(self.target_range), **held_out}
 
     def _chosen(self) -> ChosenMethod:
         """Return the method of a fit, by arguments alone; raises InvalidParameter where they do not go together."""
@@ -384,6 +399,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             )
         noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
         epsilon, delta = floor_budget(self.epsilon, self.delta)
+        terms = terms_of(ledger_location(self.ledger))
         config = NumberConfig(
             **self._predicted(),
             epsilon=epsilon,
@@ -395,10 +411,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             unit=self.unit,
             n_jobs=processes(self.n_jobs),
             scheduler=as_scheduler(self.scheduler),
+            composition=terms.composition,
         )
         groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
         how: dict[str, Any] = {"public": public, "groups": groups, "noise": noise}
-        how |= {"key": seeded_key if noise.seeded else None, "terms": terms_of(ledger_location(self.ledger))}
+        how |= {"key": seeded_key if noise.seeded else None, "terms": terms}
         return with_key(
             ledger_location(self.ledger),
             lambda beside: prepare_numbers(config, X, y, fingerprint_key=beside, **how),

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from quorate.audit.noisy_means import audit_means
 from quorate.audit.rounds import audit_rounds
@@ -47,6 +46,7 @@ def audit_direct(
     schedule = with_limit(
         partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
         None if task.held is None else task.held.plan.mechanism,
+        of="prediction sets" if task.target_range is None else "intervals",
         delta=task.delta,
         confidence=confidence,
         runs=runs,
@@ -83,11 +83,22 @@ def audit_numbers(
 ) -> RunAudit:
     """Attack the noisy means of a finished run; arguments and refusals are those of :func:`audit_direct`."""
     begun, task = clock(), run.task
-    how: dict[str, Any] = {"delta": task.delta, "confidence": confidence, "runs": runs, "seed": seed, "n_jobs": n_jobs}
+    charged = charged_event(run)
+    schedule = with_limit(
+        partial(audit_means, task.mechanism, task.learning if charged == task.event else charged),
+        None if task.held is None else task.held.plan.mechanism,
+        of="intervals",
+        queries=task.n_queries,
+        counts=task.counts,
+        delta=task.delta,
+        confidence=confidence,
+        runs=runs,
+        seed=seed,
+        n_jobs=n_jobs,
+        watch=watch,
+    )
     return RunAudit(
-        schedule=audit_means(
-            task.mechanism, charged_event(run), queries=task.n_queries, counts=task.counts, **how, watch=watch
-        ),
+        schedule=schedule,
         sizes=None,
         delta=task.delta,
         shards=None,

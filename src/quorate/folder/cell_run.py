@@ -105,7 +105,8 @@ class CellRun(PreparedRun):
         if self.task.target_range is None:
             yield from PreparedRun.calibration_notes(self)
         elif self.calibration is not None:
-            yield note("prediction-sets", f"[data] calibration: {promised(len(self.calibration.truth))}")
+            promise = promised(len(self.calibration.truth), of="intervals")
+            yield note("prediction-sets", f"[data] calibration: {promise}")
 
     def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
         """Return the model as it is calibrated; of a number how far off it is, with the model as it is."""
@@ -115,7 +116,7 @@ class CellRun(PreparedRun):
         rows = self.rows_to_calibrate(tell)
         if rows is None:
             return model, None
-        return model, Limits.of(np.abs(rows.truth - held.clipped(model.predict(rows.X))), unit=held.width)
+        return model, Limits.of(np.abs(rows.truth - held.clipped(model.predict(rows.X))), width=held.width)
 
     def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
         """Return them, unless private rows are among them, which its owner alone is told."""

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from quorate.data.dialect import Dialect
     from quorate.data.target_range import TargetRange
 
-_OF_CLASSES = (  # keys that a number has no use for
-    "label", "classes", "class_shares", "score", "calibration_share", "coverage",
-)  # fmt: skip
+_OF_CLASSES = ("label", "classes", "class_shares", "score")  # keys that a number has no use for
 
 
 _RULE = "by a [public rule](../how-to/tables-of-every-kind.md#a-table-with-everything) on the pool"
@@ -161,13 +159,14 @@ class DataSettings:
     calibration_share: float | None = setting(
         partial(real, above=0, below=1),
         "without `calibration`: share of the private rows (with `unit`: of the units) that is held out for [prediction "
-        "sets](../how-to/prediction-sets.md#where-no-public-rows-have-labels), in the same charge. Nothing learns from "
-        "them; `n_records` must be declared",
+        "sets](../how-to/prediction-sets.md#where-no-public-rows-have-labels), or intervals of a `target`, in the same "
+        "charge. Nothing learns from them; `n_records` must be declared",
         default=None, default_words="none is held out", example=0.2,
     )  # fmt: skip
     coverage: float = setting(
         partial(real, above=0, below=1),
-        "with `calibration_share`: the share of rows whose class is to be in their sets, of at most three decimals",
+        "with `calibration_share`: the share of rows whose class is to be in their sets, or number in their intervals, "
+        "of at most three decimals",
         default=0.9, example=0.95,
     )  # fmt: skip
     score: str | None = setting(

@@ -55,7 +55,9 @@ class PrivateLimit:
         return np.asarray(1 - np.asarray(probabilities) <= self.limit)
 
 
-def private_slack(mechanism: PrivateQuantile, n_units: int, *, share: float, failure: float = 0.05) -> float:
+def private_slack(
+    mechanism: PrivateQuantile, n_units: int, *, share: float, failure: float = 0.05, n_places: int = PLACES
+) -> float:
     r"""Return how far below its coverage a private limit may be: before anything is paid, from public numbers.
 
     Parameters
@@ -68,6 +70,8 @@ def private_slack(mechanism: PrivateQuantile, n_units: int, *, share: float, fai
         Which share of them :func:`~quorate.ensemble.held_out_rows` holds out, in (0, 1).
     failure : float, default 0.05
         How often it may be passed, over the units, the key that holds some out, and the noise.
+    n_places : int, default 200
+        Of the grid that the limit lies on.
 
     Raises
     ------
@@ -91,7 +95,7 @@ def private_slack(mechanism: PrivateQuantile, n_units: int, *, share: float, fai
     spread = _REACH * math.sqrt(n_units * share * (1 - share)) + _REACH
     ns = np.arange(max(0, math.floor(n_units * share - spread)), min(n_units, math.ceil(n_units * share + spread)) + 1)
     weights = stats.binom.pmf(ns, n_units, share)
-    missing = mechanism.missing(PLACES, _OF_MECHANISM * failure)
+    missing = mechanism.missing(n_places, _OF_MECHANISM * failure)
     p, q = mechanism.as_fraction.as_integer_ratio()
     least = np.ceil(p * ns / q - missing).astype(np.int64)
     left = (1 - _OF_MECHANISM) * failure - max(0.0, 1 - float(weights.sum())) - float(weights[least < 1].sum())

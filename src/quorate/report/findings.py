@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
-from quorate.students.prediction_sets import CoveragePromise, Limits, OneLimit, kept_ranks, promised
-
-_ROUNDED: Final = 2e-6  # of a slack
+from quorate.report.sets import PredictionIntervals, PredictionSets, PrivateIntervals, PrivateSets
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,96 +25,6 @@ class ColumnImportance(Plain):
 
     def _check(self) -> None:
         require(0 <= self.moved <= 1, f"moved must be in [0, 1], got {self.moved!r}")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PredictionIntervals(Plain):
-    """What makes an interval for each row that holds its number in a share of rows: by public rows with targets.
-
-    It ends as far from the prediction as the limit, to either side.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows that the limits were read off.
-    scores : tuple of float
-        Limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c it is
-        that at the least rank of ``c * (n_rows + 1)`` or more.
-    coverage, slack, failure : float
-        What the report tells: but with probability `failure`, intervals of `coverage` hold the truth in a share of at
-        least `coverage` − `slack` of rows that are drawn as these were.
-    """
-
-    n_rows: int
-    scores: tuple[float, ...]
-    coverage: float
-    slack: float
-    failure: float
-
-    @property
-    def limits(self) -> Limits:
-        """What the interval, or the set, of a new row is made by."""
-        return Limits(n_rows=self.n_rows, scores=self.scores)
-
-    def _check(self) -> None:
-        require(self.n_rows >= 1, "intervals and prediction sets are calibrated on rows")
-        require(len(self.scores) == len(kept_ranks(self.n_rows)), "scores are those at the ranks that are kept")
-        require(list(self.scores) == sorted(self.scores), "scores ascend")
-        promise = promised(self.n_rows, self.coverage)
-        same = self.failure == promise.failure and abs(self.slack - promise.slack) < _ROUNDED
-        require(same, "slack and failure are those that follow from the number of rows")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PredictionSets(PredictionIntervals):
-    """What makes a set of classes for each row that holds its class in a share of rows: by labelled public rows.
-
-    A class is in the set of a row where one less its probability is at most the limit. `mean_size`, `empty`: classes in
-    a set of `coverage` on average, and the share of sets without any, on those rows.
-    """
-
-    mean_size: float
-    empty: float
-
-    def _check(self) -> None:
-        PredictionIntervals._check(self)  # a class with slots has no argument-less super
-        require(self.mean_size >= 0 and 0 <= self.empty <= 1, "a mean size is >= 0, and a share in [0, 1]")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PrivateSets(Plain):
-    """The limit of prediction sets that was chosen on private units which nothing learned from.
-
-    Parameters
-    ----------
-    limit : float
-        A class is in the set of a row where one less its probability is at most that.
-    coverage, slack, failure : float
-        But with probability `failure`, the share of units whose row has its class in the set is at least
-        `coverage` − `slack`.
-    share : float
-        Of the units, which was held out.
-    epsilon : float
-        At which the limit was chosen. It is part of the run's charge, and not beside it.
-    """
-
-    limit: float
-    coverage: float
-    slack: float
-    failure: float
-    share: float
-    epsilon: float
-
-    @property
-    def limits(self) -> OneLimit:
-        """What the set of a new row is made by."""
-        promise = CoveragePromise(coverage=self.coverage, slack=self.slack, failure=self.failure, n_rows=None)
-        return OneLimit(score=self.limit, promise=promise)
-
-    def _check(self) -> None:
-        shares = (self.coverage, self.failure, self.share)
-        require(all(0 < share < 1 for share in shares) and 0 <= self.slack <= self.coverage, "shares are in (0, 1)")
-        require(self.limit >= 0 and self.epsilon > 0, "a limit is >= 0, and an epsilon > 0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,6 +53,8 @@ class Fitted(Plain):
         What private units that were held out made, for sets of classes.
     intervals : PredictionIntervals or None
         What public rows with targets made, where a number is predicted.
+    private_intervals : PrivateIntervals or None
+        What private units that were held out made, where a number is predicted.
 
     Examples
     --------
@@ -162,10 +72,11 @@ class Fitted(Plain):
     prediction_sets: PredictionSets | None = None
     private_sets: PrivateSets | None = None
     intervals: PredictionIntervals | None = None
+    private_intervals: PrivateIntervals | None = None
 
     LEFT_OUT: ClassVar = (
         "threshold", "threshold_class", "importances", "temperature", "calibration_rows", "prediction_sets",
-        "private_sets", "intervals",
+        "private_sets", "intervals", "private_intervals",
     )  # fmt: skip
 
     def _check(self) -> None:

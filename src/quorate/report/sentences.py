@@ -14,8 +14,8 @@ from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
 from quorate.release.target import MARGINAL_LEVEL
 from quorate.report.facts import Facts
-from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
+from quorate.report.sets import PrivateSets
 from quorate.report.spending import AnswerCounts, BudgetRaise
 from quorate.report.utility import ChosenScore, Score, Utility
 from quorate.students.scores import SCORE_WORDS, is_better
@@ -330,10 +330,15 @@ def sets_in_words(facts: Facts) -> str | None:
             f"to either side, and hold the number of at least {least} % of rows drawn as the {held.n_rows:,} that "
             f"calibrate them, except with probability {100 * held.failure:g} %"
         )
+    if fitted is not None and (private := fitted.private_intervals) is not None:
+        ends = f"end {private.limit:.4g} from the prediction, to either side, and hold the number"
+        return _held_out(facts, private, f"intervals of {100 * private.coverage:g} % {ends}")
     if fitted is None or (fitted.prediction_sets is None and fitted.private_sets is None):
         return None
     if (sets := fitted.prediction_sets) is None:
-        return _private_sets(facts, fitted.private_sets)
+        private_sets = fitted.private_sets
+        assert private_sets is not None  # noqa: S101 - one of the two is there
+        return _held_out(facts, private_sets, f"sets of {100 * private_sets.coverage:g} % hold the true class")
     least = at_least(100 * (sets.coverage - sets.slack), 3)
     return (
         f"sets of {100 * sets.coverage:g} % hold the true class of at least {least} % of rows drawn as the "
@@ -342,12 +347,10 @@ def sets_in_words(facts: Facts) -> str | None:
     )
 
 
-def _private_sets(facts: Facts, sets: PrivateSets | None) -> str | None:
-    if sets is None:
-        return None
+def _held_out(facts: Facts, sets: PrivateSets, what: str) -> str:
     unit, least = facts.setup.unit, at_least(100 * (sets.coverage - sets.slack), 3)
     return (
-        f"sets of {100 * sets.coverage:g} % hold the true class of at least {least} % of {plural(unit)} drawn as the "
+        f"{what} of at least {least} % of {plural(unit)} drawn as the "
         f"private ones, one row of each, except with probability {100 * sets.failure:g} %; the limit was chosen on "
         f"{percent(sets.share)} of the {plural(unit)}, which nothing learned from, within the run's charge"
     )

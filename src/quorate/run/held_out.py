@@ -1,14 +1,18 @@
-"""Private units that a run holds out for prediction sets: by public facts, in one charge with what it learns from.
+"""Private units that a run holds out for prediction sets, or intervals, in one charge with what it learns from.
 
 Each unit is held out or learned from, by a keyed hash of its identity alone. So its data enter what learns, or the
 choice of the limit, and never both: the price of the two together is the larger one
 (:class:`~quorate.accounting.Parallel`), and the limit is chosen with all of the run's ε.
+
+Sets have their limit on a grid of equal steps. How far off a number is has one of steps that grow by the same factor,
+:data:`ENDS`: whether the declared range is a little or much wider than the targets, an interval is at most 2 % longer
+for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Any, Final
 
@@ -18,12 +22,13 @@ from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
 from quorate.data.digests import PackedDigests, order_of_rows
+from quorate.data.target_range import TargetRange
 from quorate.data.unit_keys import one_row_of_each
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter, named, naming
 from quorate.labelling import PrivateLimit, private_slack
-from quorate.labelling.private_sets import limit_at
+from quorate.labelling.private_sets import PLACES, limit_at
 from quorate.ledger import Reservation
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.mechanisms import PrivateQuantile
@@ -31,14 +36,20 @@ from quorate.noise import NoiseSource
 from quorate.release import release_once
 from quorate.release.target import TUNING
 from quorate.report import Part
-from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent
-from quorate.students.prediction_sets import FAILURE, CoveragePromise
-from quorate.types import BoolArray, IntArray, Secret
+from quorate.report.sets import PrivateIntervals, PrivateSets
+from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
+from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
 MOST_SLACK: Final = 0.05  #: below the coverage: with more, sets promise too little to be worth the units held out
+#: Where intervals of a number may end, in widths of the range from the prediction.
+ENDS: Final = np.geomspace(1e-4, 1.0, 500)
+_OF_TARGET = 1e-5  # widths of the range: more than a target and its step of the range are apart
 _MOST_UNITS = 1 << 40  # that a refusal may ask for
 _UPWARD = 1e-6  # to whose multiples a slack is rounded up
+
+
+_NAMES: Final = {"sets": "prediction sets", "intervals": "intervals"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +58,8 @@ class SetsPlan:
 
     `share`: of the units. `n_units`: their declared number, those that learn included. `mechanism`: chooses the limit;
     its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it. `n_rows`: declared
-    number of rows, where a unit may have several.
+    number of rows, where a unit may have several. `width`: of the range of a number, whose intervals these are; None
+    for prediction sets.
     """
 
     share: float
@@ -55,6 +67,17 @@ class SetsPlan:
     mechanism: PrivateQuantile
     slack: float
     n_rows: int | None = None
+    width: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What the limit is of."""
+        return "sets" if self.width is None else "intervals"
+
+    @property
+    def n_places(self) -> int:
+        """Of the grid that the limit lies on."""
+        return PLACES if self.width is None else len(ENDS)
 
     @property
     def n_learning(self) -> int:
@@ -72,24 +95,24 @@ class SetsPlan:
     @property
     def promise(self) -> CoveragePromise:
         """What the sets will promise."""
-        return CoveragePromise(coverage=self.mechanism.share, slack=self.slack, failure=FAILURE, n_rows=None)
+        coverage = self.mechanism.share
+        return CoveragePromise(coverage=coverage, slack=self.slack, failure=FAILURE, n_rows=None, of=self.kind)
 
     @property
     def told(self) -> str:
         """What is released, in words."""
-        return f"one choice of a limit for prediction sets, by permute-and-flip at ε = {self.mechanism.epsilon:.6g}"
+        return f"one choice of a limit for {_NAMES[self.kind]}, by permute-and-flip at ε = {self.mechanism.epsilon:.6g}"
 
     def step(self, unit: str) -> tuple[str, str]:
         """Return the line of a check about what is held out, and what the sets will promise."""
-        return "hold out", (
-            f"{percent(self.share)} of the {plural(unit)} for prediction sets, within the same charge: {self.promise}"
-        )
+        held = f"{percent(self.share)} of the {plural(unit)} for {_NAMES[self.kind]}"
+        return "hold out", f"{held}, within the same charge: {self.promise}"
 
     def why(self, unit: str) -> str:
         """Say in a sentence what is held out."""
         return (
             f"{percent(self.share)} of the {plural(unit)}, by a keyed hash of each, are held out, and one row of each "
-            f"chooses the limit of prediction sets of {100 * self.mechanism.share:g} %"
+            f"chooses the limit of {_NAMES[self.kind]} of {100 * self.mechanism.share:g} %"
         )
 
     def event_with(self, learning: Event) -> Parallel:
@@ -114,11 +137,15 @@ class SetsPlan:
             interrupted=len(blocks) - stored,
         )
 
+    def as_fitted(self, limit: PrivateLimit | None) -> dict[str, Any]:
+        """Return what a report says of the limit, by its name there."""
+        return {"private_sets" if self.width is None else "private_intervals": self.published(limit)}
+
     def published(self, limit: PrivateLimit | None) -> PrivateSets | None:
         """Return what a report says of the limit; None where it was lost."""
         if limit is None:
             return None
-        return PrivateSets(
+        return (PrivateSets if self.width is None else PrivateIntervals)(
             limit=limit.limit,
             coverage=self.mechanism.share,
             slack=self.slack,
@@ -126,6 +153,16 @@ class SetsPlan:
             share=self.share,
             epsilon=self.mechanism.epsilon,
         )
+
+    def places_of_errors(self, errors: FloatArray, off: float) -> IntArray:
+        """Count units by the place of how far off their number is, ``(n_places,)``.
+
+        `errors`: in widths of the range, one a unit; one that is none counts as the whole range. `off`: by how much the
+        published model may be farther off, to which errors are raised.
+        """
+        raised = np.nan_to_num(errors, nan=1.0, posinf=1.0) + off + _OF_TARGET
+        places = np.minimum(np.searchsorted(ENDS, raised), len(ENDS) - 1)
+        return np.bincount(places, minlength=len(ENDS)).astype(np.int64)
 
     def limit_of(
         self, reservation: Reservation, noise: NoiseSource, counts: Callable[[], Secret[IntArray]]
@@ -143,7 +180,7 @@ class SetsPlan:
         else:
             place = release_once(counts(), self.mechanism, reservation, noise, purpose=TUNING)
         return PrivateLimit(
-            limit=limit_at(int(place)),
+            limit=limit_at(int(place)) if self.width is None else float(ENDS[int(place)]) * self.width,
             coverage=self.mechanism.share,
             slack=self.slack,
             failure=FAILURE,
@@ -160,11 +197,13 @@ def plan_sets(
     budget: tuple[float, float],
     composition: Composition,
     unit: str,
+    target_range: TargetRange | None = None,
 ) -> SetsPlan | None:
     """Fix what is held out, or refuse it; None where nothing was asked for.
 
     `share`: of the units, in (0, 1). `coverage`: of the sets. `n_records`: declared number of units. `budget`: ε and δ
-    of the run. `composition`: what its ledger adds up. Raises InvalidParameter if one is out of range, the number of
+    of the run. `composition`: what its ledger adds up. `target_range`: of a number, where intervals are asked for.
+    Raises InvalidParameter if one is out of range, the number of
     units is not declared, or they are too few for the sets to promise enough, with the number that would do.
     """
     coverage = real("coverage", coverage, above=0, below=1)
@@ -181,33 +220,38 @@ def plan_sets(
         spent = min(spent, sqrt(2 * float_down(largest_rho(spent, delta), EPSILON_DIGITS)) * (1 - 2.0**-40))
     with naming({"share": named("coverage")}):
         mechanism = PrivateQuantile(epsilon=spent, share=coverage)
-    slack = _slack(mechanism, n_records, share)
+    width = None if target_range is None else target_range.width
+    plan = SetsPlan(share=share, n_units=n_records, mechanism=mechanism, slack=1.0, width=width)
+    slack = _slack(plan, n_records)
     if slack is None or slack > MOST_SLACK:
-        raise InvalidParameter(_too_few(mechanism, n_records, share, slack, unit))
-    return SetsPlan(share=share, n_units=n_records, mechanism=mechanism, slack=slack)
+        raise InvalidParameter(_too_few(plan, slack, unit))
+    return replace(plan, slack=slack)
 
 
-def _slack(mechanism: PrivateQuantile, n_units: int, share: float) -> float | None:
-    """Return the slack, rounded up; None where nothing is promised."""
+def _slack(plan: SetsPlan, n_units: int) -> float | None:
+    """Return the slack of so many units, rounded up; None where nothing is promised."""
+    how: dict[str, Any] = {"share": plan.share, "failure": FAILURE, "n_places": plan.n_places}
     try:
-        slack = private_slack(mechanism, n_units, share=share, failure=FAILURE)
+        slack = private_slack(plan.mechanism, n_units, **how)
     except InvalidParameter:
         return None
     return round(ceil(slack / _UPWARD) * _UPWARD, 6)
 
 
-def _too_few(mechanism: PrivateQuantile, n_units: int, share: float, slack: float | None, unit: str) -> str:
+def _too_few(plan: SetsPlan, slack: float | None, unit: str) -> str:
     """Say how many units would do, to two digits."""
+    mechanism, n_units = plan.mechanism, plan.n_units
     enough = n_units
-    while enough < _MOST_UNITS and (_slack(mechanism, enough, share) or 1.0) > MOST_SLACK:
+    while enough < _MOST_UNITS and (_slack(plan, enough) or 1.0) > MOST_SLACK:
         step = 10 ** (len(str(enough)) - 2) if enough >= 10 else 1
         enough = (enough // step + 1) * step
     promised = "nothing" if slack is None else f"{100 * (mechanism.share - slack):.1f} %"
     return (
-        f"{named('calibration_share', share)} of {n_units:,} {plural(unit)} is too little for prediction sets: asked "
+        f"{named('calibration_share', plan.share)} of {n_units:,} {plural(unit)} is too little for "
+        f"{_NAMES[plan.kind]}: asked "
         f"for {100 * mechanism.share:g} %, they would promise {promised} at ε = {mechanism.epsilon:g}, and "
         f"{100 * (mechanism.share - MOST_SLACK):g} % is the least that is worth it. {enough:,} {plural(unit)} would "
-        "do; or hold out a larger share, spend a larger epsilon, or give labelled public rows, which are free"
+        "do; or hold out a larger share, spend a larger epsilon, or give public rows with labels, which are free"
     )
 
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cache
 from hashlib import blake2b
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
 from quorate.students.temperature import Temperature, at_temperature, fit_temperature, takes_temperature
 from quorate.types import FloatArray, IntArray
+
+#: What holds the truth.
+Kind: TypeAlias = Literal["sets", "intervals"]
 
 FAILURE: Final = 0.05  #: probability, over the calibration rows, that a set covers less than is promised
 COVERAGE: Final = 0.9  #: asked for where nothing is said, and what a report tells
@@ -45,7 +48,7 @@ _UPWARD: Final = 1e-6  # to whose multiples a slack is rounded up
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CoveragePromise:
-    """What sets or intervals promise.
+    """What sets or intervals promise; `of` says which.
 
     `coverage`: the share of rows that was asked for. `slack`: but with probability `failure`, over the draw of the
     calibration rows, the share of rows whose set holds the truth is at least `coverage` − `slack`. `n_rows`: rows that
@@ -61,6 +64,7 @@ class CoveragePromise:
     slack: float
     failure: float
     n_rows: int | None
+    of: Kind = "sets"
 
     @property
     def least(self) -> float:
@@ -73,16 +77,17 @@ class CoveragePromise:
         if self.n_rows is not None:
             drawn = f"rows drawn as the {self.n_rows:,} that calibrate them"
         return (
-            f"the truth is in {100 * self.coverage:g} % of sets, for {drawn}; less than "
+            f"the truth is in {100 * self.coverage:g} % of {self.of}, for {drawn}; less than "
             f"{_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
         )
 
 
-def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1) -> CoveragePromise:
+def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1, of: Kind = "sets") -> CoveragePromise:
     """Return what so many calibration rows promise: from their number alone, before any is looked at.
 
     `n_rows`: those that the limit is read off. `coverage`: in (0, 1). `of_each`: one in how many calibration rows that
-    is, for the message. Raises InvalidParameter if they are too few, with the number that would do.
+    is, for the message. `of`: what is promised. Raises InvalidParameter if they are too few, with the number that would
+    do.
 
     Examples
     --------
@@ -92,10 +97,10 @@ def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1) -> Co
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: coverage=0.99 needs 99 rows that calibrate sets, and there are 20; ...
     """
-    rank = _rank(n_rows, coverage, of_each)
+    rank = _rank(n_rows, coverage, of_each, of)
     lowest = float(special.betaincinv(rank, n_rows + 1 - rank, FAILURE))
     slack = ceil(max(0.0, coverage - lowest) / _UPWARD) * _UPWARD
-    return CoveragePromise(coverage=coverage, slack=round(slack, 6), failure=FAILURE, n_rows=n_rows)
+    return CoveragePromise(coverage=coverage, slack=round(slack, 6), failure=FAILURE, n_rows=n_rows, of=of)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,26 +108,28 @@ class Limits:
     """Scores of calibration rows, from which the limit for each coverage is read.
 
     `n_rows`: how many rows there were. `scores`: ascending, at the ranks of :func:`kept_ranks`, a billionth of a unit
-    above what they are.
+    above what they are. `kind`: what they are limits of.
     """
 
     n_rows: int
     scores: tuple[float, ...] = field(repr=False)
+    kind: Kind = "sets"
 
     @classmethod
-    def of(cls, scores: FloatArray, *, unit: float = 1.0) -> Limits:
-        """Keep the limits of scores ``(n_rows,)``; `unit`: how large one may be."""
-        at = np.sort(scores)[kept_ranks(len(scores)) - 1] + _WITHIN * unit
-        return cls(n_rows=len(scores), scores=tuple(at.tolist()))
+    def of(cls, scores: FloatArray, *, width: float | None = None) -> Limits:
+        """Keep the limits of scores ``(n_rows,)``; `width`: of the range, where these are how far off numbers are."""
+        at = np.sort(scores)[kept_ranks(len(scores)) - 1] + _WITHIN * (1.0 if width is None else width)
+        kind: Kind = "sets" if width is None else "intervals"
+        return cls(n_rows=len(scores), scores=tuple(at.tolist()), kind=kind)
 
     def limit(self, coverage: float, *, of_each: int = 1) -> float:
         """Return the score that a class of a set, or an end of an interval, has at most; as :func:`promised` asks."""
-        rank = _rank(self.n_rows, coverage, of_each)
+        rank = _rank(self.n_rows, coverage, of_each, self.kind)
         return self.scores[int(np.searchsorted(kept_ranks(self.n_rows), rank))]
 
     def promised(self, coverage: float, *, of_each: int = 1) -> CoveragePromise:
         """Return what that promises; as :func:`promised` asks."""
-        return promised(self.n_rows, coverage, of_each=of_each)
+        return promised(self.n_rows, coverage, of_each=of_each, of=self.kind)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,7 +231,7 @@ def kept_ranks(n_rows: int) -> IntArray:
     return np.array([-(-step * n_rows // steps) for step in range(1, steps + 1)])
 
 
-def _rank(n_rows: int, coverage: float, of_each: int) -> int:
+def _rank(n_rows: int, coverage: float, of_each: int, of: Kind) -> int:
     share = Fraction(repr(real("coverage", coverage, above=0, below=1)))  # as it is typed: 0.9 is nine tenths
     least = ceil(share * (n_rows + 1))
     if least > n_rows:
@@ -232,7 +239,7 @@ def _rank(n_rows: int, coverage: float, of_each: int) -> int:
         more = f"; of the rows of a calibration, one in {of_each} does" if of_each > 1 else ""
         most = "" if n_rows < 1 else f", or ask for a coverage of at most {_rounded_down(n_rows / (n_rows + 1))}"
         raise InvalidParameter(
-            f"coverage={coverage} needs {needed:,} rows that calibrate sets, and there are {n_rows:,}{more}; calibrate "
+            f"coverage={coverage} needs {needed:,} rows that calibrate {of}, and there are {n_rows:,}{more}; calibrate "
             f"with {of_each * needed:,} labelled public rows or more{most}"
         )
     ranks = kept_ranks(n_rows)

@@ -211,8 +211,8 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
 def fitted(task: Task, result: RunResult) -> Fitted:
     """Say what came of the student: its steps without the public encoder, whether it is a constant, and its sets."""
     model = task.views.student.unwrapped(result.student)
-    sets = None if task.sets is None else task.sets.published(result.limit)
-    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner), private_sets=sets)
+    sets: dict[str, Any] = {} if task.sets is None else task.sets.as_fitted(result.limit)
+    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner), **sets)
 
 
 def is_constant(fitted: Any, learner: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from math import fsum, nan
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,15 @@ from quorate.data.target_range import STEPS, TargetRange
 from quorate.data.unit_keys import one_row_of_each
 from quorate.ensemble import check_partition, partition_rows, sum_numbers, train_chunk
 from quorate.ensemble.linear.tiny import TinyRegressor
-from quorate.errors import PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.labelling import PrivateLimit
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
-from quorate.release import Charge, check_covered, guarantee_of, release, release_once
+from quorate.release import Charge, DrawnBlock, check_covered, guarantee_of, release
 from quorate.release.target import LABEL, TARGET_COUNT
 from quorate.run.located import COUNTING, narrowed_part
 from quorate.run.published_model import behind_features, number_model
+from quorate.run.usable_rows import UsableRows
 from quorate.students.evidence import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch
 from quorate.voting.numbers import PARTITION, NumberTask
@@ -32,6 +36,7 @@ from quorate.voting.numbers import PARTITION, NumberTask
 _SHARDS = 400  # drawn from the public rows, to see what tiny teachers say of a number that is known
 _MOST_ROWS = 400  # of such a shard
 _TRIED = 3  # public rows
+_OFF_GRID = 1e-4  # of the part of a range that is predicted in: more than coordinates on a grid change
 CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates, which are 1 at most
 
 
@@ -40,6 +45,7 @@ class NumberResult:
     """What came of the votes; all of it may be published.
 
     `answered`: noisy means that were stored. `part`: of the declared range, where teachers' predictions were cut off.
+    `limit`: of intervals, where units were held out for them and it was not lost.
     """
 
     task: NumberTask
@@ -48,6 +54,7 @@ class NumberResult:
     part: TargetRange
     charge: Charge
     reservation: Reservation
+    limit: PrivateLimit | None = None
 
 
 @one_thread()
@@ -69,13 +76,19 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
     with nullcontext() if task.scheduler is None or not owed else task.scheduler.connected():  # refused early, too
         shards = shards_of(task) if owed else None
         reservation = charge.reserve(ledger)
+        check_paid(task, reservation)
         with unwarned():  # as an error, a warning would end what is charged by now
             part = located(task, reservation)
             sums = None if shards is None else sums_of(task, shards, part, see)
             means, answered = noisy_means(task, sums, reservation, see)
             see("student", 0, 1)
-            model = model_of(task, student_weights(task, means, answered), part)
+            weights = student_weights(task, means, answered)
+            model = model_of(task, weights, part)
             see("student", 1, 1)
+            limit = None
+            if task.held is not None:
+                sets = task.held.plan
+                limit = sets.limit_of(reservation, task.noise, lambda: held_out_places(task, weights, part))
     return NumberResult(
         task=task,
         model=model,
@@ -83,7 +96,49 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
         part=task.target_range.part(*part),
         charge=charge,
         reservation=reservation,
+        limit=limit,
     )
+
+
+def held_out_places(task: NumberTask, weights: FloatArray, part: tuple[int, int]) -> Secret[IntArray]:
+    """Count how far off the published model is on the units that are held out: ``(n_places,)`` units by their place.
+
+    A unit's place follows, bit for bit, from its row and public facts: coordinates are integers, and the sum of their
+    products with the weights is rounded once. The model takes features that are not on a grid; see `_OFF_GRID`.
+    """
+    assert task.held is not None  # noqa: S101 - the caller's condition
+    plan, codes, (low, high) = task.held.plan, task.held.codes.reveal(), part
+    places, width = np.zeros(plan.n_places, dtype=np.int64), (high - low) / STEPS
+    rows = UsableRows(task.private.reveal().table, codes, None, 0)
+    for at, encoded in rows.blocks(widest=task.coordinates.n_directions):
+        with np.errstate(all="ignore"), unwarned():  # a warning about what a private row holds would tell of it
+            z = with_one(in_units(task.coordinates.coordinates, encoded)) * weights
+        scores = np.array([_sum_of(row) for row in z.tolist()])
+        predicted = np.clip(low / STEPS + width * (1 + scores) / 2, 0.0, 1.0)
+        places += plan.places_of_errors(np.abs(codes[at] / STEPS - predicted), _OFF_GRID * width)
+    return Secret(places)
+
+
+def _sum_of(numbers: list[float]) -> float:
+    """Return the sum, rounded once; no number where it has none."""
+    try:
+        return fsum(numbers)
+    except (OverflowError, ValueError):
+        return nan
+
+
+def check_paid(task: NumberTask, reservation: Reservation) -> None:
+    """Refuse to draw from a reservation that is not what the task asks for.
+
+    Where units are held out one part of it pays for counts and means together, which
+    :func:`~quorate.release.block.check_covered` cannot tell apart.
+    """
+    if task.held is None:
+        check_covered(reservation, LABEL, task.mechanism)
+        if task.counts is not None:
+            check_covered(reservation, TARGET_COUNT, task.counts)
+    elif reservation.event != task.event:
+        raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
 
 
 def shards_of(task: NumberTask) -> Secret[IntArray]:
@@ -106,16 +161,22 @@ def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
     low, high, counts = 0, STEPS, task.counts
     if counts is None:
         return low, high
-    check_covered(reservation, TARGET_COUNT, counts)
     for number in range(COUNTING):
         blocks = reservation.blocks(TARGET_COUNT)
         if number == len(blocks):
-            release_once(targets_in_cells(task, low, high), counts, reservation, task.noise, purpose=TARGET_COUNT)
+            release(reservation, TARGET_COUNT, 1, partial(_noisy_counts, task, low, high))
             blocks = reservation.blocks(TARGET_COUNT)
         if blocks[number].answers is not None:
             shares = counts.shares(np.asarray(blocks[number].answers[0]), task.n_units)
             low, high = narrowed_part(low, high, shares, last=number == COUNTING - 1)
     return low, high
+
+
+def _noisy_counts(task: NumberTask, low: int, high: int, drawn: DrawnBlock) -> list[list[int]]:
+    assert task.counts is not None  # noqa: S101 - the caller's condition
+    exact = targets_in_cells(task, low, high).reveal()
+    noisy: list[list[int]] = task.counts.release_many(exact[None], drawn.noise(task.noise)).tolist()
+    return noisy
 
 
 def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
@@ -184,7 +245,6 @@ def noisy_means(
     Block by block: marked as drawn → durable → its noise → stored. What was drawn and not stored is never drawn again.
     """
     mechanism, n_queries = task.mechanism, task.n_queries
-    check_covered(reservation, LABEL, mechanism)
     done = sum(block.count for block in reservation.blocks(LABEL))
     size = block_size(n_queries, task.noise, informed=False)
     while done < n_queries:
@@ -276,8 +336,9 @@ def released_words(task: NumberTask) -> str:
             f"{COUNTING} noisy counts of targets in {counts.cells} cells, discrete Gaussian noise of "
             f"{at_least(counts.sigma)} on each count; and "
         )
+    limit = "" if task.held is None else f"; and {task.held.plan.told}"
     return (
         f"{before}noisy means of the numbers of {several(task.n_teachers, 'teacher')} on "
         f"{several(task.n_queries, 'public row')}, discrete Gaussian noise of {at_least(task.mechanism.sigma)} votes "
-        "on each sum"
+        f"on each sum{limit}"
     )

@@ -41,7 +41,8 @@ from quorate.run.stage_store import StageStore
 from quorate.types import Watch
 from quorate.voting.claims import SHARDS
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
-from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
+from quorate.voting.number_release import OF_COUNTS, NumberRelease
+from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
 
 
 class NumberVotes:
@@ -58,7 +59,7 @@ class NumberVotes:
             "n_teachers": task.n_teachers,
             "n_queries": task.n_queries,
             "n_public": task.n_public,
-            "n_units": task.n_units,
+            "n_units": task.n_declared,
             "n_coordinates": task.coordinates.n_directions,
             "mechanism": type(task.mechanism).__name__,
             "sigma": task.mechanism.sigma,
@@ -73,7 +74,8 @@ class NumberVotes:
             "target_range": list(task.target_range.ends),
             "seeded": task.noise.seeded,
             "n_is_treated_as_public": task.n_was_read,
-            "why": list(task.why),
+            "why": [*_held(task), *task.why],
+            **({} if task.held is None else {"held_out": task.held.plan.facts}),
         }
         teachers = several(task.n_teachers, "teacher") + ("" if task.tiny else f" ({task.teacher_name})")
         return facts, [
@@ -82,6 +84,7 @@ class NumberVotes:
             *_counting(task),
             ("release", f"{several(task.n_queries, 'noisy mean')}, one a public row; every prediction is free"),
             ("by", released_words(task)),
+            *([] if task.held is None else [task.held.plan.step(task.unit)]),
             ("spend", f"ε = {at_most(price, 6)}, δ = {at_most(task.delta, 6)} for {task.neighbouring.any_one}"),
         ]
 
@@ -137,7 +140,8 @@ class NumberVotes:
             answered=answered,
             interrupted=lost,
         )
-        parts = (*_part_of_counts(task, result), part)
+        limit = () if task.held is None else (task.held.plan.part(result.reservation),)
+        parts = (*_part_of_counts(task, result), part, *limit)
         return Facts(
             guarantee=promised,
             setup=Setup(
@@ -150,15 +154,15 @@ class NumberVotes:
                 teacher=task.teacher_name,
                 student=model,
                 mechanism=type(task.mechanism).__name__,
-                n_records=None if task.n_was_read else task.n_units,
+                n_records=None if task.n_was_read else task.n_declared,
                 n_records_from="read" if task.n_was_read else "declared",
                 data_collection=metadata.collection,
                 target_range=task.target_range.ends,
-                recipe=(*task.why, *_where(task, result)),
+                recipe=(*_held(task), *task.why, *_where(task, result)),
             ),
             spending=spending_of(ledger, task.event, task.delta, parts),
             answers=AnswerCounts(asked=drawn, per_class=(), interrupted=lost, released=answered),
-            fitted=Fitted(name=model),
+            fitted=Fitted(name=model, **({} if task.held is None else task.held.plan.as_fitted(result.limit))),
             utility=metadata.utility,
             choices=_choices(task),
             attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
@@ -189,7 +193,7 @@ def cautions_of(
     """
     learns = "they alone say how columns are scaled, and on them alone the teachers predict"
     cautions = (
-        *budget_cautions(task.n_units, task.epsilon, task.delta, task.unit),
+        *budget_cautions(task.n_declared, task.epsilon, task.delta, task.unit),
         *((unit_caution(task.schema.pool, left_out=left_out),) if task.unit == ONE_RECORD else ()),
         *pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds),
         few_rows_caution(task.n_public, 0, learns=learns),
@@ -215,6 +219,10 @@ def _part_of_counts(task: NumberTask, result: NumberResult) -> tuple[Part, ...]:
             interrupted=len(blocks) - stored,
         ),
     )
+
+
+def _held(task: NumberTask) -> tuple[str, ...]:
+    return () if task.held is None else (task.held.plan.why(task.unit),)
 
 
 def _where(task: NumberTask, result: NumberResult) -> tuple[str, ...]:

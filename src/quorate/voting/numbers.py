@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from quorate.accounting import Composed, Event, Neighbouring, calibrate_sigma
+from quorate.accounting import Event, Neighbouring
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
@@ -40,23 +40,27 @@ from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import distinct
 from quorate.ledger import GuaranteeScope, Ledger
+from quorate.ledger.budget import Composition
 from quorate.mechanisms import NoisyMean, Schedule
-from quorate.mechanisms.fields import least
 from quorate.mechanisms.noisy_mean import GRID, TargetCounts
 from quorate.noise import NoiseSource
 from quorate.release import Charge
+from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.release.target import LABEL, TARGET_COUNT, client_of
 from quorate.run.facts import name_of
-from quorate.run.located import COUNTING, MOST_CELLS, cells_for
+from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.located import COUNTING
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import queries_asked_for
 from quorate.voting.coordinates import PoolForVotes
+from quorate.voting.number_release import NumberRelease
 from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
 from quorate.voting.scope import HELD_IS_STATED, scope_about
 
@@ -66,7 +70,6 @@ TINY_ROWS = 0.5  # rows of a tiny teacher for each dimension of the coordinates
 FEWEST_ROWS, FEWEST_UNITS = 3, 2
 SHARE = 0.05  # d(κ) is (SHARE μ n)^⅔: where the noise of the student is as large whatever μ n is
 GAIN = 2.0  # of what tiny teachers say beside their mean
-OF_COUNTS = 0.1  # of μ², for counts of targets
 NO_COORDINATES = (
     "votes for a number need a pool of at least 20 public rows that differ, a dense table of at most 1,000 columns "
     "once it is encoded: the student is linear in its coordinates. Take {direct}, or leave columns of text out"
@@ -87,31 +90,9 @@ class NumberConfig:
     unit: str | None = None
     n_jobs: int = 1
     scheduler: DaskScheduler | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NumberRelease:
-    """What is released: noisy means, after counts of targets where these show through their noise."""
-
-    means: NoisyMean
-    counts: TargetCounts | None
-
-    @classmethod
-    def calibrated(cls, budget: Schedule, n_units: int) -> NumberRelease:
-        """Return it with the least noise that fits the budget; counts get their share of μ²."""
-        mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
-        counts = TargetCounts.within(mu, COUNTING, MOST_CELLS)
-        cells = cells_for(MOST_CELLS, n_units, counts.sigma)
-        if not cells:
-            return cls(means=NoisyMean.calibrated({}, budget), counts=None)
-        counts = replace(counts, cells=cells)
-        start = calibrate_sigma(budget.epsilon, budget.delta, budget.answers, 2.0, noise="continuous")
-        return least(lambda sigma: cls(means=NoisyMean(sigma), counts=counts), start / math.sqrt(1 - OF_COUNTS), budget)
-
-    def schedule(self, answers: int) -> Event:
-        """Return what so many noisy means, and the counts before them, release."""
-        means = self.means.schedule(answers)
-        return means if self.counts is None else Composed((self.counts.schedule(COUNTING), means))
+    composition: Composition = "sum"
+    calibration_share: float | None = None  # of the units, held out for intervals
+    coverage: float = COVERAGE  # of these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +102,8 @@ class NumberTask:
     `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
     rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is. `order`:
     a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of the range,
-    before teachers predict; None where noise would hide them.
+    before teachers predict; None where noise would hide them. `held`: units that are held out for intervals, whose rows
+    have no target in `private`; `n_units` counts those that learn.
     """
 
     schema: Schema = field(repr=False)
@@ -149,6 +131,7 @@ class NumberTask:
     why: tuple[str, ...]
     n_jobs: int
     scheduler: DaskScheduler | None = field(default=None, repr=False)
+    held: HeldOut | None = field(default=None, repr=False)
     classes: ClassVar[tuple[Label, ...]] = ()  # there are none
     has_public_pool: ClassVar[bool] = True
 
@@ -168,9 +151,19 @@ class NumberTask:
         return name_of(self.teacher if isinstance(self.teacher, TinyRegressor) else self.teacher.estimator)
 
     @property
+    def n_declared(self) -> int:
+        """Units that the run is told of, those held out included."""
+        return self.n_units if self.held is None else self.held.plan.n_units
+
+    @property
+    def learning(self) -> Event:
+        """What is released of units that learn."""
+        return NumberRelease(means=self.mechanism, counts=self.counts).schedule(self.n_queries)
+
+    @property
     def event(self) -> Event:
         """What is released."""
-        return NumberRelease(means=self.mechanism, counts=self.counts).schedule(self.n_queries)
+        return self.learning if self.held is None else self.held.plan.event_with(self.learning)
 
     @property
     def noise_sd(self) -> float:
@@ -189,7 +182,8 @@ class NumberTask:
         read = (N_IS_PUBLIC,) if self.n_was_read else ()
         rests_on = (POOL_IS_STATED,) if held is None else (POOL_IS_STATED, HELD_IS_STATED.format(held=held))
         broken = (LINE_BREAKS_ARE_STATED,) if self.schema.kinds.dialect.line_breaks else ()
-        return scope_about(self.neighbouring, caveats=(*read, *rests_on, *broken))
+        placed = (BY_POSITION,) if self.held is not None and not self.grouped else ()
+        return scope_about(self.neighbouring, caveats=(*read, *placed, *rests_on, *broken))
 
     @cached_property
     def public_digest(self) -> str:
@@ -212,6 +206,8 @@ class NumberTask:
         purposes, charged_to = {LABEL: self.n_queries}, None
         if self.counts is not None:
             purposes, charged_to = {TARGET_COUNT: COUNTING, **purposes}, {TARGET_COUNT: 0, LABEL: 1}
+        if self.held is not None:
+            purposes, charged_to = self.held.plan.charged(purposes)
         for attempt in numbers():
             charge = Charge(
                 event=self.event,
@@ -237,13 +233,13 @@ class NumberTask:
             self.delta, self.public_digest, self.target_range.ends,
             self.n_teachers, self.n_queries, repr(self.mechanism), teacher, self.coordinates.described,
             sorted(self.schema.kinds.facts().items()), sorted(self.schema.kinds.dialect.of_cells.items()),
-            *counts,
+            *counts, *(() if self.held is None else ("held out", sorted(self.held.plan.facts.items()))),
         )  # fmt: skip
         return f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
 
     def as_begun(self, terms: LedgerTerms) -> NumberTask:
         """Return the task as a ledger was charged for it: without counts of targets, where it was begun before them."""
-        if self.counts is None or not terms.charged:
+        if self.counts is None or self.held is not None or not terms.charged:
             return self
         budget = Schedule(answers=self.n_queries, epsilon=self.epsilon, delta=self.delta)
         before = replace(self, counts=None, mechanism=NoisyMean.calibrated({}, budget))
@@ -258,7 +254,10 @@ class NumberTask:
         """The same task once the private rows are no longer needed."""
         nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
         return replace(
-            self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), slots=Secret([])
+            self,
+            private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)),
+            slots=Secret([]),
+            held=None if self.held is None else self.held.without_rows(),
         )
 
 
@@ -277,8 +276,8 @@ def prepare_numbers(
     """Check all that may be refused, and fix everything before a private row is used.
 
     `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
-    charge. Raises InvalidParameter,
-    DataRefused if an argument, the pool or the columns are wrong. No cell of a private row decides on it.
+    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private
+    row decides on it.
     """
     if public is None:
         raise InvalidParameter(
@@ -296,10 +295,15 @@ def prepare_numbers(
     places, slots = labels_and_slots(y, groups, len(digests), codes=config.target_range.steps_of)
     private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
-    n_units = declared or max(private.n_slots, 1)
+    run_key = fingerprint_key if key is None else key
+    held = _held_out(config, private, slots, run_key, declared, unit)
+    if held is not None:
+        private = replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
+    n_units = held.plan.n_learning if held is not None else declared or max(private.n_slots, 1)
     task = NumberTask(
         schema=schema,
         **_planned(config, schema, seen, n_units, unit, grouped=groups is not None),
+        held=held,
         private=Secret(private),
         slots=Secret(slots),
         records=records,
@@ -312,12 +316,28 @@ def prepare_numbers(
         delta=config.delta,
         fingerprint=table.fingerprint(digests, places, slots, fingerprint_key),
         order="" if groups is not None else order_of_rows(digests, places, fingerprint_key),
-        key=fingerprint_key if key is None else key,
+        key=run_key,
         noise=noise,
         n_jobs=config.n_jobs,
         scheduler=config.scheduler,
     )
     return task if terms is None else task.as_begun(terms)
+
+
+def _held_out(
+    config: NumberConfig, private: UsableRows, slots: Any, key: Secret[bytes], declared: int | None, unit: str
+) -> HeldOut | None:
+    """Return what is held out for intervals; None where nothing is."""
+    plan = plan_sets(
+        config.calibration_share,
+        config.coverage,
+        n_records=declared,
+        budget=(config.epsilon, config.delta),
+        composition=config.composition,
+        unit=unit,
+        target_range=config.target_range,
+    )
+    return None if plan is None else HeldOut.of(plan, slots, private.codes, key)
 
 
 def _with_dense_rows(schema: Schema) -> Schema:
@@ -361,19 +381,12 @@ def _planned(
         "n_queries": n_queries,
         "rows_each": rows_each,
         "why": (
-            *_why_counts(released.counts),
+            *released.why,
             size,
             f"{several(n_queries, 'query')}: a student of noisy means loses nothing by asking more",
             f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
         ),
     }
-
-
-def _why_counts(counts: TargetCounts | None) -> tuple[str, ...]:
-    if counts is None:
-        return ("noise would hide where targets lie, so none is counted: teachers predict in the whole range",)
-    share = f"{OF_COUNTS:.0%} of μ²"
-    return (f"{COUNTING} noisy counts of targets in {counts.cells} cells, at {share}, choose the part to predict in",)
 
 
 def _coordinates(pool: PoolForVotes, mu_n: float) -> UnitCoordinates:
