@@ -179,7 +179,7 @@ GIVEN["columns-with-entries-that-are-no-numbers"] = {
     if name != "labels"  # which names no columns
 }
 
-#: Codes above a note that no fit can have, and what gives them.
+#: Codes above a note that no fit gives as a warning of this kind, and what gives them.
 ELSEWHERE = {
     "prompts-show-few-rows": "tests/ensemble/prompted: its teachers ask an endpoint",
     "rehearsed-at-the-commonest-class": "a rehearsal, which check and the command are asked for",
@@ -187,6 +187,10 @@ ELSEWHERE = {
     "begun-without-marginals": "tests/direct: a fit after another one, which was charged",
     "cells-with-line-breaks": "tests/folder: text tables of a folder",
     "target-without-numbers": "tests/folder: the public table of a folder",
+    **dict.fromkeys(
+        ("public-rows-carry-private-ids", "private-columns-were-scaled", "columns-on-other-scales"),
+        "tests/voting/test_notes.py: private rows show it, so that a fit gives a PrivacyWarning",
+    ),
     "cells-that-are-no-numbers": "tests/folder: rows that a finished run is asked about, of no fit",
 }
 

@@ -6,11 +6,13 @@ import unicodedata
 from decimal import Decimal
 from json import dumps, loads
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import as_printed, at_least, at_most, several
 from quorate.report.notation import columns, escaped, percent, power_of_ten, shortened, visible, wilson_interval
 
@@ -40,6 +42,12 @@ def test_a_bound_from_below_never_passes_its_value_and_is_close(value, digits):
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 1e-5, 2e-7, 250.0])
 def test_short_figures_are_written_as_they_are(value):
     assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == as_printed(value) == value
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32, np.int64, int])
+def test_a_number_of_numpy_is_written_as_it_is(number):
+    assert at_most(number(4)) == at_least(number(4)) == rounded_up(number(4)) == "4"
+    assert percent(number(1)) == "100.0 %"
 
 
 def test_a_figure_in_json_is_the_printed_one():

@@ -227,7 +227,7 @@ def factor(epsilon: float) -> str:
 @plain_decimals()
 def rounded_up(number: float, digits: int = 4) -> str:
     """Return `number` with `digits` significant digits, rounded up: a printed ε is never below the charged one."""
-    exact = Decimal(repr(number))  # the shortest decimal of the float: 3.12 stays 3.12
+    exact = Decimal(repr(float(number)))  # the shortest decimal of the float: 3.12 stays 3.12
     if exact == 0:
         return "0"
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)

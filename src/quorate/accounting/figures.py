@@ -9,7 +9,9 @@ from quorate.ambient import plain_decimals
 
 @plain_decimals()
 def _significant(value: float, digits: int, rounding: str) -> str:
-    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
+    number = Context(prec=digits, rounding=rounding).create_decimal(
+        Decimal(value if isinstance(value, int) else repr(float(value)))
+    )
     if number == 0:
         return "0"
     power = number.adjusted()

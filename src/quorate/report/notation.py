@@ -31,7 +31,7 @@ def power_of_ten(written: str) -> str:
 @plain_decimals()
 def percent(share: float) -> str:
     """Write a share in [0, 1] as a percentage with one decimal, rounded half to even."""
-    return f"{(Decimal(repr(share)) * 100).quantize(Decimal('0.1'), ROUND_HALF_EVEN)} %"
+    return f"{(Decimal(repr(float(share))) * 100).quantize(Decimal('0.1'), ROUND_HALF_EVEN)} %"
 
 
 def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
