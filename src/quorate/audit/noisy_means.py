@@ -123,20 +123,19 @@ def audit_means(
     assert isinstance(one, GridGaussian)  # noqa: S101 - what a noisy mean is charged as
     middle = np.full(_OTHERS, mechanism.grid)
     tables = np.append(middle, 2 * mechanism.grid), np.append(middle, 0)
-    planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int]] = [
-        ("one noisy mean: a teacher at either end of the range", _Answers(mechanism, 1), tables, one, 1)
+    planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int, int]] = [
+        ("one noisy mean: a teacher at either end of the range", _Answers(mechanism, 1), tables, one, 1, 1)
     ]
     if queries > 1:
         every = f"all {queries:,} noisy means: likewise, on each"
-        planned.append((every, _Answers(mechanism, queries), tables, means, queries))
+        planned.append((every, _Answers(mechanism, queries), tables, means, queries, queries))
     if counts is not None and before is not None:
         times = before.times if isinstance(before, Repeated) else 1
         targets = np.append(middle, STEPS), np.append(middle, 0)
         name = f"{times:,} noisy counts of targets: a unit's at either end of the range"
-        planned.append((name, _Counts(counts, times), targets, before, times))
+        planned.append((name, _Counts(counts, times), targets, before, times, times * counts.cells))
     share, attacks = share_of(confidence, len(planned)), []
-    for name, attacked, pair, charged, times in planned:
-        numbers = times * (counts.cells if isinstance(attacked, _Counts) and counts is not None else 1)
+    for name, attacked, pair, charged, times, numbers in planned:
         how: dict[str, Any] = {
             "delta": delta,
             "confidence": share,

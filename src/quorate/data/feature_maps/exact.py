@@ -53,9 +53,8 @@ def exp(x: FloatArray) -> FloatArray:
             total += coefficient
             total *= part
         total += _TAYLOR[0]
-        powers = (k.astype(np.int64) + _BIAS << _FRACTION_BITS).view(
-            np.float64
-        )  # 2^k: |k| ≤ 1010, so none is subnormal
+        exponents = k.astype(np.int64) + _BIAS  # of 2^k, |k| ≤ 1010, so that none is subnormal
+        powers = (exponents << _FRACTION_BITS).view(np.float64)
         np.multiply(total, powers, out=part)  # exact
     return np.asarray(result)
 
