@@ -29,7 +29,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, gaussian_noise
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
-from quorate.voting import trained
+from quorate.voting import kept_votes
 
 CONFIDENCE = 1 - 1e-6
 K, DELTA = 4, 1e-5
@@ -99,7 +99,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         )
 
-    monkeypatch.setattr(trained, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", train)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from quorate.direct import task as task_module
 from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
-from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import RULES
 
 N = 2_000

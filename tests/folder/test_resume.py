@@ -27,7 +27,7 @@ from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
 from quorate.run import progress
-from quorate.voting import flow, trained
+from quorate.voting import flow, kept_votes
 from quorate.voting.task import Task
 
 CLI = "from quorate.cli import main; main()"
@@ -294,12 +294,12 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
         pytest.importorskip("lightgbm")
     else:
         monkeypatch.setattr(flow, "dump_voters", lambda *_, **__: None)
-    for room in (flow, status, trained):
+    for room in (flow, status, kept_votes):
         monkeypatch.setattr(room, "CHUNK", 8)  # three chunks of few teachers
     size = {"n": 600, "teachers.count": 20, "teachers.model": model, "run.unsafe_noise_seed": 3}
     whole, broken = make_run("whole", **size), make_run("broken", **size)
     execute(load_run(whole), command="quorate run")
-    real, chunks, last = trained.train_chunk, list[int](), 16
+    real, chunks, last = kept_votes.train_chunk, list[int](), 16
 
     def train(*rows: Any, numbers: range, **how: Any) -> Any:
         chunks.append(numbers.start)
@@ -307,7 +307,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
             raise _Killed
         return real(*rows, numbers=numbers, **how)
 
-    monkeypatch.setattr(trained, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", train)
     with pytest.raises(_Killed):
         execute(load_run(broken), command="quorate run")
     assert read_status(broken).teachers_stored == 16
@@ -334,7 +334,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
     def train(*_: Any, **__: Any) -> Any:
         raise AssertionError("teachers are trained again")
 
-    monkeypatch.setattr(trained, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", train)
     asked = root / "asked.csv"
     asked.write_text("".join((root / "public.csv").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
     assert cli("ask", root, asked)[0] == 0

@@ -35,7 +35,7 @@ from quorate.folder.methods import PreparedRun, execute
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
-from quorate.voting import trained
+from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
@@ -484,7 +484,7 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
     (tmp_path / "shared").mkdir(mode=0o700)
     asked: dict[str, Any] = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
     here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
-    monkeypatch.setattr(trained, "_here", None)  # were a teacher trained on this machine, it would raise
+    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained on this machine, it would raise
     scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
     there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
     votes = [

@@ -20,7 +20,7 @@ from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms import marginals as mechanism_module
 from quorate.noise import NoiseSource, SeededNoise
-from quorate.release.target import MARGINAL_LEVEL
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.run import drawn_pool
 from quorate.run.drawn_pool import (
     RULES,

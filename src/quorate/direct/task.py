@@ -32,8 +32,8 @@ from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
 from quorate.release import Charge
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
-from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import (
     STATEMENTS,
     state_coordinates,

@@ -15,20 +15,18 @@ from quorate.direct.flow import DirectResult
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
-from quorate.estimators.by_rounds import LearnsByRounds
+from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
     rows_and_labels,
 )
 from quorate.estimators.decided import Decided
-from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import Reporting
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
-from quorate.run.look import NO_LOOK
-from quorate.run.look_by_cells import look_by_cells
+from quorate.run.look import NO_LOOK, look_by_cells
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.students.prediction_sets import COVERAGE

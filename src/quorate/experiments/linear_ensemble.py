@@ -22,7 +22,7 @@ from quorate.labelling.data_dependent import ex_post_epsilon
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.release.target import floor_budget
+from quorate.release.charge import floor_budget
 from quorate.students import LabelStudent, StudentData
 from quorate.types import IntArray, Secret
 

@@ -39,9 +39,9 @@ from quorate.folder.tables import (
     refuse_unknown_drop,
 )
 from quorate.labelling.active import Strategy, named
+from quorate.release.charge import SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
-from quorate.release.target import SEEDED_CLIENT, noise_and_key
-from quorate.run.hopeless import is_hopeless, refuse_hopeless
+from quorate.run.expected import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.students.decision_threshold import require_probabilities
 from quorate.students.temperature import require_rows

@@ -31,8 +31,8 @@ from quorate.data.rows import Rows
 from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.folder.data_checks import DIALECT
 from quorate.folder.data_settings import read_unit_name, unit_word, word_of_column
+from quorate.folder.table_source import DIALECT
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
-from quorate.release.target import GRADIENT_ROUND, TUNING
+from quorate.release.charge import GRADIENT_ROUND, TUNING
 from quorate.run.chosen_method import ChosenMethod
 
 CHOICE = "chosen-method.json"

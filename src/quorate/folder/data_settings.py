@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
-from quorate.folder.data_checks import DIALECT, check_dialect
 from quorate.folder.section import (
     Label,
     as_it_is,
@@ -24,7 +23,7 @@ from quorate.folder.section import (
     string,
     whole_number,
 )
-from quorate.folder.table_source import Source, source
+from quorate.folder.table_source import DIALECT, Source, check_dialect, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from quorate.folder.table_source import file_of, is_large
 from quorate.folder.tables import (
     private_ids,
 )
-from quorate.release.target import noise_and_key
+from quorate.release.charge import noise_and_key
 from quorate.report import Facts
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected

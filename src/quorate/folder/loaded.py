@@ -14,9 +14,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder import notes
 from quorate.folder.folder import RunFolder
-from quorate.folder.labels_file import labels_csv
 from quorate.folder.prepared import Evaluation, PreparedRun
-from quorate.folder.published import POOL, PROMPT
+from quorate.folder.published import POOL, PROMPT, labels_csv
 from quorate.folder.settings import keys_of
 from quorate.folder.stages import FolderStages
 from quorate.planning.planned_run import expected_of

@@ -29,8 +29,8 @@ from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
+from quorate.release.charge import floor_budget
 from quorate.release.keys import write_atomically, write_beside
-from quorate.release.target import floor_budget
 from quorate.report import (
     Facts,
     Outputs,

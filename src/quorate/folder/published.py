@@ -14,16 +14,21 @@ import stat
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from quorate.arguments import for_shell
+from quorate.data.cell_text import csv_text
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.folder import RunFolder
+from quorate.mechanisms import Values
 from quorate.release.keys import write_atomically
 from quorate.report.words import REPORT_FILES
+from quorate.voting.flow import RunResult
+from quorate.voting.task import Task
 
 if TYPE_CHECKING:
     from quorate.report import Facts
+
 
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
 FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
@@ -226,3 +231,58 @@ def _command(folder: RunFolder) -> str:
     from quorate.folder.sites.settings import combines_sites  # here: it brings in all that reads settings
 
     return f"quorate {'votes combine' if combines_sites(folder.root) else 'run'} {folder.root}"
+
+
+MANIFEST: Final = "manifest.json"
+
+
+def read_exported(folder: Path, name: str) -> bytes:
+    """Read a file of an exported folder.
+
+    Raises PreconditionFailed if it is missing, or not what the manifest beside it says.
+    """
+    try:
+        sums = json.loads((folder / MANIFEST).read_bytes())["sha256"]
+        noted = str(sums[name])
+        content = (folder / name).read_bytes()
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PreconditionFailed(
+            f"{folder} holds no {name} with its sum in {MANIFEST}; export the run again: quorate export RUN --to FOLDER"
+        ) from None
+    if sha256(content).hexdigest() != noted:
+        raise PreconditionFailed(
+            f"{folder / name} is not what was exported: its SHA-256 sum is not the one in {MANIFEST}. Find out who "
+            "changed it, or export the run again"
+        )
+    return content
+
+
+SEEDED_MARK = "seeded noise: reproducible, therefore not private"
+
+
+def labels_csv(task: Task, result: RunResult) -> str:
+    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
+
+    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.cell_text`).
+    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
+    """
+    released = result.released
+    read = released.mechanism.answers
+    columns = read.columns([str(label) for label in task.inputs.classes]) if isinstance(read, Values) else []
+    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
+    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
+    names = ["row", "label", "status", *columns]
+    if task.noise.seeded:
+        names.append("guarantee")
+    lines = []
+    for row, code, status, values in zip(
+        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
+    ):
+        answered = code >= 0
+        line = [row, task.inputs.classes[code] if answered else "", status]
+        if columns:
+            line += values if answered else [""] * len(columns)
+        if task.noise.seeded:
+            line.append(f"none: {SEEDED_MARK}")
+        lines.append(line)
+    return csv_text(names, lines)

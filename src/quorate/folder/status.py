@@ -13,8 +13,8 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
+from quorate.release.charge import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
-from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.facts import Rounds
 from quorate.report.of_numbers import scored
 from quorate.report.plain import as_json

@@ -22,7 +22,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.types import IntArray, Secret
 
 _STEPS = 200  # of a bisection: more than a float can tell apart

@@ -20,7 +20,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
-from quorate.release.target import EVALUATION
+from quorate.release.charge import EVALUATION
 from quorate.types import FloatArray, IntArray, Secret
 
 

@@ -20,7 +20,7 @@ from quorate.accounting import GridGaussian, calibrate_sigma
 from quorate.accounting.events import LEAST_GRID_SIGMA
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, in_blocks, many_queries
+from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE, Schedule, least
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, unlisted
 from quorate.noise import NoiseSource, discrete_gaussian

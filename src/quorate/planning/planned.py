@@ -12,7 +12,6 @@ from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.named import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.by_epsilon import Expectation
-from quorate.planning.direct_row import direct_row, direct_row_unknown
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_arguments import (
@@ -37,7 +36,8 @@ from quorate.planning.rehearsal.as_hard import MANY, AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.text import render_plan
-from quorate.release.target import floor_budget
+from quorate.planning.vote_rows import direct_row, direct_row_unknown
+from quorate.release.charge import floor_budget
 from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution

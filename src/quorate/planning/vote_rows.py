@@ -1,4 +1,4 @@
-"""The rows of a plan in which teachers vote: mechanisms, numbers of teachers and of queries, with the noise of each."""
+"""The rows of a plan: mechanisms, numbers of teachers and of queries with the noise of each; and the direct method."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quorate.accounting.figures import at_least, several
+from quorate.accounting import epsilon
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.neighbouring import OTHER, Neighbouring
+from quorate.direct.budgets import Outline
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     ConfidentNoisyMax,
@@ -23,7 +26,7 @@ from quorate.mechanisms import (
 from quorate.mechanisms.schedule import mechanism_for
 from quorate.planning.margins import AnswerProbabilities, answer_probabilities
 from quorate.planning.plan_row import PlanRow
-from quorate.run.cautions import reach
+from quorate.run.cautions import reach, rounds_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import QUERY_CAP, WIDTH_CAP, recipe
 
@@ -233,3 +236,32 @@ def noise_in_words(mechanism: Mechanism) -> str:
         return f"none in an answer; the test stands at {mechanism.test.threshold:,.0f} votes"
     epsilon = getattr(mechanism, "epsilon", None)
     return "" if epsilon is None else f"ε = {at_least(epsilon)} an answer"
+
+
+NAME = "gradient rounds"
+
+
+def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
+    """Return the row of a direct run that public rows have fixed.
+
+    `facts`: of the task. `outline`: its settings and noise.
+    """
+    settings = outline.settings
+    chosen = Neighbouring.of(facts.relation, facts.unit)
+    other = Neighbouring.of(OTHER[facts.relation], facts.unit)
+    beside = epsilon(outline.event_for(OTHER[facts.relation]), facts.delta)
+    return PlanRow(
+        way="direct",
+        name=NAME,
+        noise=f"{at_least(outline.noise)} on each of {outline.numbers:,} numbers, in {settings.rounds} rounds",
+        event=outline.event,
+        why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
+        f"{settings.clip:.3g} at most",
+        priced=f"ε = {at_most(facts.epsilon)} for {chosen.changing}; {at_most(beside, 3)} for {other.changing}",
+        mind=rounds_caution(outline.largest_share, facts.n_records or 1, facts.unit).words,
+    )
+
+
+def direct_row_unknown(why: str) -> PlanRow:
+    """Return a row that says why nothing is known of the direct method."""
+    return PlanRow(way="direct", name=NAME, cannot=f"not compared: {why}")

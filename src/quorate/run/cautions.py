@@ -12,8 +12,7 @@ from quorate.accounting.figures import at_least, several
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
-from quorate.run.expected import Expected
-from quorate.run.hopeless import hopeless
+from quorate.run.expected import Expected, hopeless
 from quorate.run.public_facts import PublicFacts
 
 # What programs decide by.
@@ -82,7 +81,7 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
 
 
 def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Finding:
-    """Look whether anything can be answered: :func:`~quorate.run.hopeless.hopeless`, with the noise that is left.
+    """Look whether anything can be answered: :func:`~quorate.run.expected.hopeless`, with the noise that is left.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
-from quorate.release.target import COORDINATES, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
 from quorate.types import BoolArray, IntArray, Secret

@@ -32,11 +32,11 @@ from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger
 from quorate.release.guarantee import spent_of
 from quorate.release.keys import write_atomically
-from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.dashboard import History
 from quorate.service.features import Features
 from quorate.service.settings import ServiceSettings
+from quorate.service.turns import Standing
 from quorate.service.votes import EnsembleAnswers, ModelAnswers
 from quorate.types import Watch
 from quorate.voting.ask import reader_of as question_reader

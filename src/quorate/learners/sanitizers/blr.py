@@ -15,10 +15,10 @@ from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.protocol import least_rows
-from quorate.learners.sanitizers.queries import (
+from quorate.learners.sanitizers.protocol import (
     PublicDomain,
     XorQueries,
+    least_rows,
     public_domain,
     refuse_outside,
 )
