@@ -117,6 +117,14 @@ class Data:
     def scoring(self) -> str:
         return default_scoring(self.shares)
 
+    @property
+    def declared_shares(self) -> list[float] | None:
+        """What an owner would state where one of two classes is rare, to one figure; else None."""
+        if self.scoring != "roc_auc":
+            return None
+        rare = float(f"{min(self.shares):.1g}")
+        return [rare if code == rarer(self.shares) else 1 - rare for code in (0, 1)]
+
 
 def kept() -> Path:
     """The folder of environments, tables and cells."""
@@ -222,6 +230,7 @@ def measured(data: Data, cells: Sequence[Cell], run: Run = in_its_environment) -
             )  # fmt: skip
         task = {
             "columns": data.columns, "n_classes": len(data.shares), "delta": DELTA,
+            "class_shares": data.declared_shares,
             "fits": [[cell.split, cell.epsilon, contestant.settings[cell.setting]] for cell in cells],
         }  # fmt: skip
         Path(folder, "task.json").write_text(json.dumps(task))
