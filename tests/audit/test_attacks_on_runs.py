@@ -124,7 +124,7 @@ def test_a_run_of_the_estimator_without_its_noise_is_flagged(at_once: None, no_n
     assert found.violated, found.verdict
 
 
-@pytest.mark.heavy
+@pytest.mark.faults  # the control of the test below
 def test_a_run_of_the_command_line_without_its_noise_is_flagged(
     at_once: None, no_noise: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,7 @@ def sums(message: str) -> tuple[float, float]:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize("second", FITS)
 @pytest.mark.parametrize("first", ["PrivateClassifier", "ExponentialLearner"])
 def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
@@ -134,6 +135,7 @@ def test_it_is_a_warning_of_ours_that_everybody_can_name():
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(3)  # each kind, with and without a ledger, here and in workers
 @pytest.mark.parametrize("kept", ["without a ledger", "with a ledger"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", ["cross-validation", "search"])

@@ -319,7 +319,7 @@ main(["run", *sys.argv[1:]])
 """
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
