@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import sqlite3
 import stat
 from contextlib import closing
@@ -20,6 +21,7 @@ from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.settings import read_settings
+from quorate.folder.status import stored_so_far
 from quorate.ledger import Budget, Head, Ledger, Reservation, ledger_files
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
@@ -324,6 +326,7 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     root = make_run()
     code, _, said = cli("run", root)
     assert code == 6
+    assert f"nothing is stored yet, so the same command begins anew: quorate run {root}\n" in said
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     code, _, said = cli("run", root)
@@ -331,14 +334,54 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     assert "nothing was charged" not in said, "nobody has looked"
 
 
+def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quorate.folder.methods.check", interrupted)
+    code, _, said = cli("check", make_run())
+    assert code == 6
+    assert "quorate: interrupted; nothing is left half written; type the same command again" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "stages", "said"),
+    [
+        ({}, [], None),
+        ({"teachers.count": 100}, ["teachers-00000"], "64 of 100 teachers are stored"),
+        ({"teachers.count": 100}, ["teachers-00000", "teachers-00064"], "100 of 100 teachers are stored"),
+        ({"teachers.count": None}, ["teachers-00000", "teachers-00064"], "up to 128 teachers are stored"),
+        ({"teachers.count": 100}, ["counted-00000"], "the votes of 64 of 100 teachers are stored"),
+        ({"teachers.count": 3}, ["called-00000"], "the votes of 1 of 3 teachers are stored"),
+        ({"teachers.partition": "unit"}, ["prompted-00000"], "votes of teachers are stored"),
+        ({}, ["teachers-00000", "votes"], "the votes of all teachers are stored"),
+        ({}, ["drawn-pool-1"], "the rows that were drawn are stored"),
+        (DIRECT, ["drawn-pool-1"], "the rows that were drawn are stored"),
+        (DIRECT, [], None),
+        (DIRECT, ["coordinates-1"], "the coordinates of its rounds are stored"),
+    ],
+)
+def test_a_stop_says_what_is_stored(
+    make_run: Any, changes: dict[str, Any], stages: list[str], said: str | None
+) -> None:
+    root = make_run(**changes)
+    (root / "private").mkdir()
+    for stage in stages:
+        (root / "private" / f"{stage}.stage").write_bytes(b"")
+    assert stored_so_far(root) == said
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("broken", "changes"),
-    [("voting.method.Votes.facts", {}), ("direct.method.Rounds.facts", DIRECT)],
+    ("broken", "changes", "stored"),
+    [
+        ("voting.method.Votes.facts", {}, "the votes of all teachers are stored"),
+        ("direct.method.Rounds.facts", DIRECT, "the coordinates of its rounds are stored"),
+    ],
     ids=["teachers", "direct"],
 )
 def test_control_c_after_the_charge_says_what_the_ledger_holds(
-    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any], stored: str
 ) -> None:
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
@@ -349,7 +392,8 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
         code, _, said = cli("run", root)
     assert code == 6
     assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said
-    assert f"quorate run {root} goes on" in said
+    assert re.search(rf"; (\d+) of \1 (answers|rounds) are stored: quorate run {root} goes on", said)
+    assert f"interrupted; {stored}, and the same command goes on from there: quorate run {root}\n" in said
     assert cli("run", root)[0] == 0
     with Ledger(root / "ledger.db") as ledger:
         assert len(ledger.reservations()) == 1

@@ -212,6 +212,28 @@ def read_status(run: Path) -> RunStatus:
     )
 
 
+def stored_so_far(root: Path) -> str | None:
+    """Say what a stopped run has stored, from the names of its files alone; None where that is nothing."""
+    folder = RunFolder(root)
+    settings = read_settings(folder.settings)
+    if _stages_of_rounds(folder, drawn=False, finished=False)["coordinates"]:
+        return "the coordinates of its rounds are stored"
+    if _stored(folder, "votes") or _stored(folder, "scores"):
+        return "the votes of all teachers are stored"
+    count, of = settings.teachers.count, ""
+    if count != "auto":
+        of = f" of {count:,}"
+    if voted := _votes_stored(folder, settings):
+        return f"the votes of {voted:,}{of} teacher{'s' * (voted != 1 or bool(of))} are stored"
+    if _votes_of_teachers(folder):
+        return "votes of teachers are stored"
+    if trained := _teachers_stored(folder, settings):
+        # The last part may be smaller; how many teachers the recipe takes is not known here.
+        whose = "the votes of " * any(folder.private.glob(f"{COUNTED}-*.stage"))
+        return f"{whose}{'' if of else 'up to '}{trained:,}{of} teachers are stored"
+    return "the rows that were drawn are stored" if any(folder.private.glob("drawn-pool-*.stage")) else None
+
+
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
     (epsilon, delta), (left_epsilon, left_delta) = spent_of(ledger), left_of(ledger)
