@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 import stat
 from contextlib import closing
@@ -94,7 +95,7 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     for part in ("12 · one record → exactly one teacher; checked", "150 asked · 150 answered · 0 declined",
-                 "guarantee", "left", "run/public/report.html", "quorate export run --to outbox"):  # fmt: skip
+                 "guarantee", "left", "run/public/report.html", "export run --to outbox --format tre"):  # fmt: skip
         assert part in out, part
     assert "training teachers (12)" in said
 
@@ -276,6 +277,59 @@ def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) ->
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     assert "not for release" in page.read_text().lower()
     assert cli("report", finished)[1].strip().endswith("public/report.html")
+
+
+NO_POOL = {
+    "data.public": None,
+    "schema.age": [0, 120],
+    "schema.bmi": "number",
+    "schema.ward": ["north", "south", "west"],
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"mechanism.online_answers": 5},
+        {"teachers.model": "forest", "student.model": "forest"},
+        {"student.model": "shares", "student.method": "values"},
+        {"student.method": "noisy-labels", "student.decision_threshold": 0.3},
+        {"data.calibration": "evaluation.csv"},
+        {"data.unit": "patient_id"},
+        NO_POOL,
+        DIRECT,
+        {**DIRECT, "method.feature_map": "linear", "data.evaluation": "evaluation.csv"},
+        {**DIRECT, **NO_POOL},
+    ],
+    ids=lambda changes: "-".join(changes)[:60] or "votes",
+)
+def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    root = make_run(**changes)
+    monkeypatch.chdir(root.parent)
+    code, out, said = cli("run", root.name)
+    assert code == 0, said
+    line = re.search(r"^try next +quorate (export .*)$", out, re.M)
+    assert line is not None, out
+    assert cli("status", root.name)[1].splitlines()[-1].endswith(f", or: quorate {line[1]}")
+    code, _, said = cli(*shlex.split(line[1]))
+    assert code == 0, said
+    code, out, said = cli("check-export", "outbox")
+    assert code == 0, out
+
+
+@pytest.mark.heavy
+def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"student.model": "boosting"})
+    code, out, said = cli("run", root)
+    assert code == 0, said
+    assert f"try next    quorate status {root}" in out
+    assert "quorate export" not in cli("status", root)[1]
+    assert "would not pass its own check" in cli("export", root, "--to", root / "box", "--format", "tre")[2]
+    assert "cannot leave as ONNX" in cli("export", root, "--to", root / "onnx", "--format", "tre", "--model", "onnx")[2]
 
 
 @pytest.mark.heavy

@@ -70,6 +70,7 @@ def command(
 
         from quorate.folder.methods import execute, read_run
         from quorate.folder.prepared import charged_so_far, outputs
+        from quorate.folder.published import export_command
         from quorate.folder.status import stored_so_far
         from quorate.planning.planned_run import expected_score
         from quorate.report import Utility, render_text
@@ -103,7 +104,7 @@ def command(
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
-    following = f"quorate status {for_shell(run)}" if facts.seeded else f"quorate export {for_shell(run)} --to outbox"
+    following = export_command(run, facts) or f"quorate status {for_shell(run)}"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
 from quorate.folder.folder import RunFolder
-from quorate.folder.published import is_finished, read_facts
+from quorate.folder.published import export_command, is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
 from quorate.release.guarantee import left_of, spent_of
@@ -104,6 +104,7 @@ class RunStatus:
         none.
     `number`: the same where a number is predicted, in words.
     `baseline`: what always saying the commonest class of those rows would score, in words.
+    `export`: the command that writes a package; None where the run is not finished, or no package would be accepted.
     """
 
     run: Path
@@ -119,6 +120,7 @@ class RunStatus:
     student: Score | None = None
     baseline: str | None = None
     number: str | None = None
+    export: str | None = None
 
     @property
     def told(self) -> str:
@@ -135,7 +137,7 @@ class RunStatus:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
             case State.FINISHED if report.exists():
-                return f"open {report}" + f", or: quorate export {for_shell(self.run)} --to outbox" * (not self.seeded)
+                return f"open {report}" + ("" if self.export is None else f", or: {self.export}")
             case State.FINISHED:
                 return f"quorate report {for_shell(self.run)} writes the report again, which is gone"
             case State.INTERRUPTED:
@@ -209,6 +211,7 @@ def read_status(run: Path) -> RunStatus:
         student=None if facts is None else facts.utility.student,
         baseline=None if facts is None else baseline(facts, facts.utility.student),
         number=None if facts is None else scored(facts),
+        export=None if facts is None else export_command(run, facts),
     )
 
 
