@@ -343,7 +343,7 @@ class LedgerIntegrityError(QuorateError):
 
 
 class Interrupted(QuorateError):
-    """Stopped by the user. What is stored stays; the same command goes on from there."""
+    """Stopped by the user; the message says what is stored, and what to type."""
 
     code = "QUO-E010"
     exit_code = 6

@@ -30,6 +30,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.learners import AgnosticPrediction, ExponentialLearner
 from quorate.learners.concepts import Thresholds
 from quorate.ledger.uncounted import UncountedFits
+from quorate.release.session import FOLDS
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(240, 3))
@@ -146,8 +147,13 @@ def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(ki
         "search": lambda: search.fit(X, Y, public=POOL),
         "cross-validation": lambda: cross_val_score(clf, X, Y, cv=3, params={"public": POOL}, n_jobs=n_jobs),
     }
-    with pytest.raises(ValueError, match=r"fits failed(.|\n)*Compare models on public rows with labels"):
-        attempts[kind]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is refused before anything is looked at, or warned of
+        with pytest.raises(ValueError, match="fits failed") as refused:
+            attempts[kind]()
+    last = str(refused.value).strip().splitlines()[-1]  # where a person looks
+    assert last == f"quorate.errors.PreconditionFailed: {FOLDS}"
+    assert last.split(": ")[1].startswith("Compare models on public rows with labels")
     assert not (tmp_path / "ledger.db").exists()
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)

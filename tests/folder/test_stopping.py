@@ -20,7 +20,7 @@ from quorate.voting.dry_run import ROWS
 pytestmark = on_linux
 
 COMMAND = "import sys; from quorate.cli import main; main(['run', *sys.argv[1:]])"
-HOW_TO_GO_ON = "the same command goes on from there"
+HOW_TO_GO_ON = ": quorate run "
 
 # Models that take for ever while there is a file in the run's folder: not when they are tried on public rows, of which
 # there are more than a shard or the queries have.

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 from quorate.ambient import own_switches
 from quorate.arguments import nearest
 from quorate.errors import InvalidParameter, act
+from quorate.release.session import refuse_folds
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,9 +81,10 @@ IN_FIT = {
 def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     """Decorate ``fit`` and the like, so that a table given by place, or by no name there is, is refused in plain words.
 
-    What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it.
+    What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it. A fit that promises something
+    is refused here where a cross-validation or a search calls it: before anything is read, or warned of.
 
-    Raises InvalidParameter the method does, before it looks at any table.
+    Raises InvalidParameter as the method does, before it looks at any table; PreconditionFailed in a cross-validation.
 
     Examples
     --------
@@ -106,6 +108,8 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if method.__name__ == "fit" and getattr(args[0], "unsafe_noise_seed", None) is None:
+            refuse_folds()
         by_position = args[1:] if is_method else args
         called = f"{type(args[0]).__name__}.{method.__name__}" if is_method else method.__name__
         lacking = [name for name in required if name not in (*by_place[: len(by_position)], *kwargs)]

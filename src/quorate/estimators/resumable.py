@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.ledger import Ledger
 from quorate.release import GivenLedger, ledger_location
-from quorate.release.charge import GRADIENT_ROUND, client_of
+from quorate.release.charge import GRADIENT_ROUND, client_of, stored_answers
 from quorate.run.progress import progress
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
@@ -23,7 +23,7 @@ IN_MEMORY = (
     "as spent. With ledger=PATH an interrupted fit can be resumed"
 )
 AFTER = "quorate: interrupted after the charge. "
-BY_RESUME = "What is stored stays, and nothing is charged twice: resume(...) with the arguments of fit goes on"
+BY_RESUME = "Nothing is charged twice: resume(...) with the arguments of fit goes on"
 BY_FIT = f"{BY_RESUME}, and so does the same call of fit"
 
 
@@ -50,8 +50,9 @@ def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> It
         raise  # it says itself what its ledger was charged
     except BaseException as stop:
         interrupted = isinstance(stop, KeyboardInterrupt)
-        if ledger.reservation(key, client=client_of(seeded=seeded)) is not None:
-            words = f"{AFTER}{how}" if ledger.durable else IN_MEMORY
+        if (reservation := ledger.reservation(key, client=client_of(seeded=seeded))) is not None:
+            stored = stored_answers(reservation)
+            words = f"{AFTER}{'' if stored is None else f'{stored}. '}{how}" if ledger.durable else IN_MEMORY
             stop.add_note(words if interrupted else words.replace("interrupted", "ended by this error", 1))
         elif interrupted:
             stop.add_note(BEFORE)

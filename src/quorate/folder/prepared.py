@@ -29,7 +29,7 @@ from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
-from quorate.release.charge import floor_budget
+from quorate.release.charge import floor_budget, stored_answers
 from quorate.release.keys import write_atomically, write_beside
 from quorate.report import (
     Facts,
@@ -233,11 +233,13 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
         return None
     with run.folder.look_into_ledger() as ledger:
         charge = run.charge_on(ledger)
-        if charge.find(ledger) is None:
+        if (reservation := charge.find(ledger)) is None:
             return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
+        stored = stored_answers(reservation)
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
     again = f"quorate run {for_shell(root)}"
-    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: {again} goes on"
+    rest = "" if stored is None else f"; {stored}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice{rest}: {again} goes on"
 
 
 def scheduler_of(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:

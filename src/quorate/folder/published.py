@@ -38,11 +38,24 @@ NAMES = (
 )  # fmt: skip
 
 _FORMAT = "quorate published 1"
+_NOT_ONNX = "_hist_gradient_boosting"  # types of scikit-learn that neither skops trusts nor skl2onnx converts
 
 
 def is_finished(folder: RunFolder) -> bool:
     """Tell whether the run has published all it had to."""
     return os.path.lexists(folder.public / FACTS)
+
+
+def export_command(root: Path, facts: Facts) -> str | None:
+    """Return the command that writes a package of a finished run as ``quorate check-export`` accepts it.
+
+    A model that whoever opens it would have to trust leaves as ONNX. None where there is none: the noise is seeded, or
+    the model is of a kind that cannot leave so.
+    """
+    trusted = () if facts.student_file is None else facts.student_file.trusted
+    if facts.seeded or any(_NOT_ONNX in name for name in trusted):
+        return None
+    return f"quorate export {for_shell(root)} --to outbox --format tre{' --model onnx' if trusted else ''}"
 
 
 def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool = False) -> None:

@@ -90,6 +90,27 @@ TARGET_COUNT: Final = "count of targets"  # by cells of their range, before teac
 STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 
+def stored_answers(reservation: Reservation) -> str | None:
+    """Say how many answers, or rounds, of a run are stored in its ledger; None where it reserved neither.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import Budget, Ledger
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={LABEL: 900}, key="a run")
+    >>> block = reservation.draw(LABEL, 256)
+    >>> receipt = reservation.store(block, [0] * 256)
+    >>> stored_answers(reservation)
+    '256 of 900 answers are stored'
+    """
+    for purpose, word in ((GRADIENT_ROUND, "rounds"), (LABEL, "answers")):
+        if total := reservation.purposes.get(purpose, 0):
+            stored = sum(block.count for block in reservation.blocks(purpose) if block.status == "stored")
+            return f"{stored:,} of {total:,} {word} are stored"
+    return None
+
+
 def is_closed(reservation: Reservation) -> bool:
     """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered."""
     return STAGE in reservation.purposes and reservation.remaining(STAGE) == 0

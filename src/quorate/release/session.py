@@ -29,9 +29,9 @@ OTHER_DATA = (
 
 
 FOLDS = (
-    "a fit inside cross_val_score, GridSearchCV or another tool that fits on several parts of the rows is one of many, "
-    "and each would be charged in full for the same people. Compare models on public rows with labels, or for a price "
-    "(docs/how-to/evaluate-privately.md), then call fit once. To try code, unsafe_noise_seed= fits without a guarantee"
+    "Compare models on public rows with labels, or for a price, and call fit once "
+    "(docs/how-to/evaluate-privately.md): in cross_val_score, GridSearchCV and the like each of many fits would be "
+    "charged in full for the same people. To try code, unsafe_noise_seed= fits without a guarantee"
 )
 _FITS_ON_PARTS = ("sklearn.model_selection.", "sklearn.calibration.")
 
@@ -197,7 +197,7 @@ def session(
     """
     guard = guard or RollbackGuard()
     if seeded is False and budget is not None:
-        _refuse_folds()
+        refuse_folds()
     with _held(given, budget, in_memory, guard, same_budget=same_budget, seeded=seeded) as ledger:
         guard.check(ledger)
         try:
@@ -213,7 +213,8 @@ def session(
                 guard.note(ledger)
 
 
-def _refuse_folds() -> None:
+def refuse_folds() -> None:
+    """Refuse a fit that a cross-validation or a search of scikit-learn has called. Raises PreconditionFailed."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if f"{frame.f_globals.get('__name__', '')}.".startswith(_FITS_ON_PARTS):
