@@ -375,13 +375,10 @@ def publish_run(
     student = student_bytes(model)
     facts = with_importances(with_decision(facts, model), most_important(model, pool))
     facts = replace(facts, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
-    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_reports(facts, folder)}
+    files = {name: text.encode() if isinstance(text, str) else text for name, text in more.items()}
+    files |= _reports(facts, folder)
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return facts
-
-
-def _as_bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
 
 
 def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, *, seeded: bool) -> dict[str, bytes]:

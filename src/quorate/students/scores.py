@@ -98,6 +98,22 @@ def default_scoring(shares: Sequence[float | None] | None) -> str:
     return "balanced_accuracy" if min(known) < RARE_OF_MORE else "accuracy"
 
 
+def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
+    """Return how common two classes are, as their owner would state it: the rarer to one figure.
+
+    None where neither is rare enough for ROC-AUC to be their score.
+
+    Examples
+    --------
+    >>> shares_of_rare([960, 38]), shares_of_rare([70, 30]), shares_of_rare([70, 0])
+    ((0.96, 0.04), None, None)
+    """
+    if default_scoring([count / max(sum(counts), 1) for count in counts]) != "roc_auc":
+        return None
+    rare = float(f"{min(counts) / sum(counts):.1g}")
+    return tuple(rare if count == min(counts) else round(1 - rare, 9) for count in counts)
+
+
 def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:
     """Return the declared share of the rarer of two classes; None of more, or where nothing is declared.
 
