@@ -147,12 +147,12 @@ def execute(
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
     """Attack what a finished run released, by public rows alone."""
-    from quorate.folder.audited import audit_run
-    from quorate.folder.audited_rounds import audit_direct, audit_numbers
+    from quorate.folder.audits import AuditOptions, audit_direct, audit_numbers, audit_run
 
+    options = AuditOptions(**how)
     if isinstance(run, NumberRun):
-        return audit_numbers(run, **how)
-    return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
+        return audit_numbers(run, options)
+    return audit_direct(run, options) if isinstance(run, DirectRun) else audit_run(_voted(run), options)
 
 
 def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
