@@ -30,7 +30,6 @@ from quorate.folder.prepared import (
 )
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
-from quorate.folder.stages import FolderStages
 from quorate.folder.table_source import file_of, is_large
 from quorate.folder.tables import (
     private_ids,
@@ -42,6 +41,7 @@ from quorate.run.expected import Expected
 from quorate.run.method import Method
 from quorate.run.progress import duration
 from quorate.run.resources import allowed_memory
+from quorate.run.stage_store import FolderStages
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 

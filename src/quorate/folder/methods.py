@@ -23,7 +23,6 @@ from quorate.folder.loaded import LoadedRun
 from quorate.folder.number_run import NumberRun, read_numbers
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
-from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.table_source import is_large
 from quorate.report import Facts, InternalFacts, Utility
@@ -34,6 +33,7 @@ from quorate.run.method import check_of
 from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory
 from quorate.run.scores import with_calibration
+from quorate.run.stage_store import FolderStages
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
