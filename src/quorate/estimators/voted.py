@@ -16,11 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.data import (
-    PrivateRecords,
-    encode_labels,
-    refuse_private_rows,
-)
+from quorate.data import PrivateRecords, encode_labels, refuse_private_rows
 from quorate.ensemble import Ensemble
 from quorate.errors import SecretRefused, act
 from quorate.estimators.decided import Decided

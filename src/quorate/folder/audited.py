@@ -7,14 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from quorate.audit import (
-    Attack,
-    ScheduleAudit,
-    ShardAudit,
-    Sizes,
-    audit_schedule,
-    audit_shards,
-)
+from quorate.audit import Attack, ScheduleAudit, ShardAudit, Sizes, audit_schedule, audit_shards
 from quorate.audit.detectable import DetectableSize
 from quorate.findings import Finding, Outcome
 from quorate.folder.folder import RunFolder

@@ -19,10 +19,7 @@ from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
-from quorate.folder.prepared import (
-    Evaluation,
-    scheduler_of,
-)
+from quorate.folder.prepared import Evaluation, scheduler_of
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of

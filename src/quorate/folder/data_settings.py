@@ -12,17 +12,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
-from quorate.folder.section import (
-    Label,
-    as_it_is,
-    flag,
-    labels,
-    path,
-    read_section,
-    setting,
-    string,
-    whole_number,
-)
+from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
 from quorate.folder.table_source import DIALECT, Source, check_dialect, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 

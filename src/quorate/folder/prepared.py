@@ -30,15 +30,7 @@ from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
 from quorate.release.charge import floor_budget
 from quorate.release.keys import write_atomically, write_beside
-from quorate.report import (
-    Facts,
-    Outputs,
-    Score,
-    StudentFile,
-    model_card,
-    render_html,
-    render_json,
-)
+from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected

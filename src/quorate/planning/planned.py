@@ -14,14 +14,7 @@ from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
-from quorate.planning.plan_arguments import (
-    grid_of,
-    models_of,
-    needed,
-    number_of_classes,
-    number_of_rows,
-    word_for_unit,
-)
+from quorate.planning.plan_arguments import grid_of, models_of, needed, number_of_classes, number_of_rows, word_for_unit
 from quorate.planning.plan_row import PlanRow, direct_row, direct_row_unknown
 from quorate.planning.public_side import (
     Models,
