@@ -140,7 +140,7 @@ class OtherEntries:
     @property
     def words(self) -> str:
         """What the column holds, public entries quoted."""
-        quoted = ", ".join(repr(each) for each in self.some)
+        quoted = ", ".join(repr(entry) for entry in self.some)
         said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
         return f"column {self.column!r}, {100 * self.numbers:.0f} % numbers: {quoted}{said}"
 

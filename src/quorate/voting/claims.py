@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from quorate.accounting.figures import plural, several
@@ -99,20 +100,16 @@ def shards_not_looked_at(task: Task) -> Finding:
 
 def preprocessing(task: Task) -> Finding:
     """Look whether a part of the models came fitted."""
-    question = "Did quorate fit nothing on the pooled private rows?"
+    answer = partial(Finding, code="preprocessing", words="Did quorate fit nothing on the pooled private rows?")
     if task.preprocessing == "public":
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
             "statement.",
             remedy="Give every step unfitted, inside teacher=.",
         )
     if isinstance(task.trainer, ChatTeacher):
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
             "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
@@ -120,18 +117,14 @@ def preprocessing(task: Task) -> Finding:
         )
     if isinstance(task.teacher, TinyTeacher):
         check_unfitted(task.student.learner)
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.PASSED,
             evidence="Teachers and student are quorate's own, and no step of them comes fitted. Each teacher is solved "
             "from its own shard; the coordinates that rows are seen in are fitted on public rows.",
             ran=name_of(check_unfitted),
         )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
             "elsewhere quorate cannot see.",
@@ -140,17 +133,13 @@ def preprocessing(task: Task) -> Finding:
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)
     if (held := not_looked_into(task.teacher, task.student.learner)) is not None:
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
             f"object of the class {held}, which is copied as it is. What it learned elsewhere quorate cannot see.",
             remedy="See that it learned from no private row, or have the model make it, from texts and numbers.",
         )
-    return Finding(
-        code="preprocessing",
-        words=question,
+    return answer(
         outcome=Outcome.PASSED,
         evidence="No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; "
         "an encoder, where there is one, is fitted on public rows.",
