@@ -18,7 +18,7 @@ from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning.rehearsal import made_up
-from quorate.planning.rehearsal.made_up import RULES, AsHard, Line, MeanOf, Rule, lucky, ruled_labels
+from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, Line, MeanOf, Rule, lucky, ruled_labels
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
@@ -134,7 +134,7 @@ def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes: int, share: float) -> None:
     points = np.random.default_rng(0).normal(size=(300, 6))
-    for number, rule in enumerate(RULES):
+    for number, rule in enumerate(AS_HARD):
         known = Rule(agreement=rule.agreement, clusters=rule.clusters, commonest=max(share, 1 / n_classes))
         _, codes = ruled_labels(points, n_classes, 2_000, known, number)
         assert np.bincount(codes).max() / 2_000 == pytest.approx(
