@@ -29,8 +29,7 @@ from quorate import (
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.learners import AgnosticPrediction, ExponentialLearner
 from quorate.learners.concepts import Thresholds
-from quorate.ledger.uncounted import UncountedFits
-from quorate.release.session import FOLDS
+from quorate.release.session import FOLDS, UncountedFits
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(240, 3))

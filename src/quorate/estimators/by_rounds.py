@@ -26,8 +26,7 @@ from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask, left_out
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
 from quorate.errors import PreconditionFailed
-from quorate.estimators.columns import note_columns, refuse_one_row
-from quorate.estimators.known_arguments import tables_by_name
+from quorate.estimators.known_arguments import note_columns, refuse_one_row, tables_by_name
 from quorate.estimators.reporting import ShownEstimator, Standing, write_model
 from quorate.estimators.resumable import BY_FIT, noted, refuse_lost_ledger, refuse_other_ledger
 from quorate.findings import warn_of

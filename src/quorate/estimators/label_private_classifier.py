@@ -34,9 +34,8 @@ from quorate.data import (
 from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.checked import check_of_teachers, refuse_public
-from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.decided import Scored
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, refuse_one_row, tables_by_name
 from quorate.estimators.reporting import ShownEstimator, Standing, write_model, write_report
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.findings import warn_of

@@ -32,8 +32,8 @@ from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
 from quorate.students.prediction_sets import COVERAGE
 from quorate.types import Secret
+from quorate.voting.claims import refuse_rows_as_units, warn_of_promise
 from quorate.voting.config import RunConfig
-from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
 from quorate.voting.prepare import prepare
 from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task

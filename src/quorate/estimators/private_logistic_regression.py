@@ -17,11 +17,8 @@ from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
-from quorate.estimators.columns import (
-    rows_and_labels,
-)
 from quorate.estimators.decided import Decided
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.estimators.reporting import Reporting
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility

@@ -20,9 +20,8 @@ from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_schedul
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
-from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.either_method import is_default
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key

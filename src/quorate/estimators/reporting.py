@@ -207,8 +207,8 @@ class ShownEstimator(BaseEstimator):
 
     def _price_rows(self) -> list[tuple[str, str]]:
         """What a fit would cost."""
-        given = (getattr(self, name, None) for name in ("epsilon", "delta"))
-        epsilon, delta = (at_most(bound, 6) if isinstance(bound, float | int) else bound for bound in given)
+        bounds = (getattr(self, name, None) for name in ("epsilon", "delta"))
+        epsilon, delta = (at_most(bound, 6) if isinstance(bound, float | int) else bound for bound in bounds)
         return [("a fit may cost", f"ε = {epsilon}, δ = {delta}"), ("spent", "nothing by this estimator")]
 
 

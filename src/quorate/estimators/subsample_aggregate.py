@@ -18,8 +18,7 @@ from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.functions import DiscreteValue, decode_value, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.checked import refuse_public
-from quorate.estimators.columns import note_columns
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, note_columns, tables_by_name
 from quorate.estimators.reporting import ShownEstimator
 from quorate.estimators.sharded_rows import (
     AnswersLeft,

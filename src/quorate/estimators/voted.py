@@ -16,15 +16,11 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.data import (
-    PrivateRecords,
-    encode_labels,
-    refuse_private_rows,
-)
+from quorate.data import PrivateRecords, encode_labels, refuse_private_rows
 from quorate.ensemble import Ensemble
 from quorate.errors import SecretRefused, act
-from quorate.estimators.columns import note_columns, refuse_one_row, rows_and_labels
 from quorate.estimators.decided import Decided
+from quorate.estimators.known_arguments import note_columns, refuse_one_row, rows_and_labels
 from quorate.estimators.reporting import Reporting, ShownEstimator, Standing, write_model
 from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.labelling import Memo, Released

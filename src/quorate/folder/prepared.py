@@ -22,8 +22,7 @@ from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
-from quorate.folder.opened_student import untrusted_types
-from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
+from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts, untrusted_types
 from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
@@ -31,15 +30,7 @@ from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
 from quorate.release.charge import floor_budget, stored_answers
 from quorate.release.keys import write_atomically, write_beside
-from quorate.report import (
-    Facts,
-    Outputs,
-    Score,
-    StudentFile,
-    model_card,
-    render_html,
-    render_json,
-)
+from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected

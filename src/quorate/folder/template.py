@@ -81,13 +81,7 @@ class Answers:
 
 
 def template() -> str:
-    """Return the text of a new file of which nothing is known.
-
-    Examples
-    --------
-    >>> print(template().partition("[student]")[2].splitlines()[1])
-    model = "auto"  ...  # as for teachers; or "auto", where noisy votes are released a vote share linear in...
-    """
+    """Return the text of a new file of which nothing is known."""
     return filled(Answers(private=_example("private"), public=_example("public"), label=_example("label"),
                           classes=tuple(_example("classes"))))  # fmt: skip
 

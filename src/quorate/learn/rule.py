@@ -29,13 +29,7 @@ from quorate.learn.request import (
     proven_error,
     refuse_to_replace,
 )
-from quorate.learners import (
-    Binning,
-    ExponentialLearner,
-    GenericLearner,
-    NoisyThreshold,
-    PrivateLearner,
-)
+from quorate.learners import Binning, ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.binning import value_of
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass

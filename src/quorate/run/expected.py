@@ -192,17 +192,8 @@ def is_hopeless(considered: Sequence[Finding]) -> bool:
 def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
     """Refuse a set-up that can answer nothing.
 
-    Parameters
-    ----------
-    considered : sequence of Finding
-        What was looked for.
-    unless : str
-        How to say that it is to run all the same; by default what allows it.
-
-    Raises
-    ------
-    InvalidParameter
-        With what is out of reach, and how to go on regardless.
+    `considered`: what was looked for. `unless`: how to say that it is to run all the same; by default what allows it.
+    Raises InvalidParameter with what is out of reach, and how to go on regardless.
     """
     for finding in considered:
         if finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies:

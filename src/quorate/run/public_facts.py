@@ -14,47 +14,23 @@ from quorate.errors import InvalidParameter
 class PublicFacts:
     """What the recipe may know.
 
-    Parameters
-    ----------
-    n_records : int or None
-        Number of private units: records, or people where rows are grouped. Declared, or treated as public; None
-        where it is neither, and then the number of teachers has to be given.
-    n_public : int
-        Number of distinct public points, m.
-    n_classes : int
-        Number of declared classes, C.
-    width : int
-        Number of columns after encoding.
-    epsilon, delta : float
-        What the whole release may cost.
-    online_answers : int
-        Answers kept back for later questions.
-    n_rows : int or None
-        Number of private rows, where a unit may have several. Declared, or treated as public; None where it is
+    `n_records`: number of private units: records, or people where rows are grouped. Declared, or treated as public;
+        None where it is neither, and then the number of teachers has to be given.
+    `n_public`: number of distinct public points, m.
+    `n_classes`: number of declared classes, C.
+    `width`: number of columns after encoding.
+    `epsilon`, `delta`: what the whole release may cost.
+    `online_answers`: answers kept back for later questions.
+    `n_rows`: number of private rows, where a unit may have several. Declared, or treated as public; None where it is
         neither, and then each unit counts as one row.
-    unit : str
-        The word for one private unit.
-    neighbours : {"auto", "add-or-remove", "replace"}
-        For which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan.
-    why_neighbours : str
-        The reason, as part of a sentence, where it is none of these two.
-    tiny : bool
-        Whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
-    most_tiny : int
-        Rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
-    rare : float or None
-        Share of the rarer of two classes, where it is declared.
-
-    Raises
-    ------
-    InvalidParameter
-        If a fact is out of range.
-
-    Examples
-    --------
-    >>> PublicFacts(n_records=None, n_public=500, n_classes=1, width=8, epsilon=1.0, delta=1e-5)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: n_classes must be a whole number >= 2, got 1
+    `unit`: the word for one private unit.
+    `neighbours`: for which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a
+        plan.
+    `why_neighbours`: the reason, as part of a sentence, where it is none of these two.
+    `tiny`: whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
+    `most_tiny`: rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
+    `rare`: share of the rarer of two classes, where it is declared.
+    Raises InvalidParameter if a fact is out of range.
     """
 
     n_records: int | None

@@ -25,8 +25,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.online import open_run, publish_answers
-from quorate.folder.opened_student import student_from
-from quorate.folder.published import STUDENT, read_facts, read_published
+from quorate.folder.published import STUDENT, read_facts, read_published, student_from
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger

@@ -85,14 +85,7 @@ class Standing:
     head: str
 
     def amounts(self, name: str) -> dict[str, float]:
-        """Return what was spent of "epsilon" or "delta", rounded up to six digits as pages print it, limit and rest.
-
-        Examples
-        --------
-        >>> how = {"answers_left": 0, "answers_reserved": 0, "delta": (0.0, 1e-5), "entries": 1, "head": ""}
-        >>> Standing(epsilon=(0.999999998, 1.0), **how).amounts("epsilon")
-        {'spent': 1.0, 'limit': 1.0, 'left': 0.0}
-        """
+        """Return what was spent of "epsilon" or "delta", rounded up to six digits as pages print it, limit and rest."""
         exactly, limit = getattr(self, name)
         spent = min(limit, float(rounded_up(exactly, 6)))
         return {"spent": spent, "limit": limit, "left": max(0.0, limit - spent)}

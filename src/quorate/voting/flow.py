@@ -47,11 +47,7 @@ from quorate.run.drawn_pool import (
     state_coordinates,
     stated_coordinates,
 )
-from quorate.run.drawn_rows import (
-    draw_distinct,
-    parquet_of,
-    pool_from,
-)
+from quorate.run.drawn_rows import draw_distinct, parquet_of, pool_from
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive

@@ -18,14 +18,7 @@ from quorate.data import check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
-from quorate.ensemble import (
-    ChatTeacher,
-    Partition,
-    Teacher,
-    as_teacher,
-    check_unfitted,
-    with_classes,
-)
+from quorate.ensemble import ChatTeacher, Partition, Teacher, as_teacher, check_unfitted, with_classes
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import InvalidParameter, named, naming
@@ -42,6 +35,7 @@ from quorate.run.resources import allowed_memory, processes
 from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret, Watch
+from quorate.voting.claims import with_directions_told, with_public_rows_counted, with_requests_told, with_strategy_told
 from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
@@ -54,12 +48,6 @@ from quorate.voting.dry_run import (
 )
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
-from quorate.voting.notes import (
-    with_directions_told,
-    with_public_rows_counted,
-    with_requests_told,
-    with_strategy_told,
-)
 from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
 from quorate.voting.sets import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task

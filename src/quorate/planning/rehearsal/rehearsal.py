@@ -19,7 +19,7 @@ import numpy as np
 
 from quorate.direct.budgets import Outline
 from quorate.mechanisms import Mechanism, NoisyCounts
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import PlanRow, numbers_of_teachers
 from quorate.planning.rehearsal.estimate import Played, estimate, estimate_value
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rounds import codes_of_logits, probabilities_of_logits, round_logits
@@ -32,7 +32,6 @@ from quorate.planning.rehearsal.votes import (
     sample_votes,
     settled,
 )
-from quorate.planning.vote_rows import numbers_of_teachers
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import ScoredRows
 from quorate.types import FloatArray, IntArray
