@@ -186,6 +186,7 @@ def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Fac
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)  # of a fit alone each code is tried in tests/estimators/test_every_caution.py
 @pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
 def test_what_budget_model_and_pool_tell_is_said_by_both(
     facts: Facts, wish: Facts, code: str, tmp_path: Path, cli: Cli, unpaid: Ledger

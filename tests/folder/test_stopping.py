@@ -196,6 +196,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
     tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)
