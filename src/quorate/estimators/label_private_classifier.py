@@ -129,8 +129,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     n_jobs : int, optional
         Processes; as many as there are cores by default.
     allow_hopeless : bool, default False
-        Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
-        mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
+        As for :class:`quorate.PrivateClassifier`.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private.
     verbose : bool or int, default False
