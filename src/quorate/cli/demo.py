@@ -16,7 +16,7 @@ from quorate.run.progress import progress
 
 if TYPE_CHECKING:
     from quorate.report import Facts
-    from quorate.students.scores import Score
+    from quorate.report.utility import Score
 
 
 @click.command(name="demo")
@@ -80,7 +80,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     click.echo("quorate run my-run.")
 
 
-def _figures(facts: Facts, direct: Score, non_private: float, sigma: float, **rest: Any) -> dict[str, Any]:
+def _figures(facts: Facts, direct: Score, non_private: float, sigma: float | None, **rest: Any) -> dict[str, Any]:
     from quorate.accounting.figures import as_printed
 
     student = facts.utility.student
