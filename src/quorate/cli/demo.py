@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,9 @@ from quorate.cli.options import as_json, print_json
 from quorate.cli.stopping import charged_as
 from quorate.errors import PreconditionFailed
 from quorate.run.progress import progress
+
+if TYPE_CHECKING:
+    from quorate.report import Score
 
 
 @click.command(name="demo")
@@ -80,14 +84,18 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
         )
         return
     click.echo(render_text(facts, outputs=places))
-    click.echo(
-        f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %"
+    click.echo(_ending(by_votes, by_rounds, folder, seconds=seconds))
+
+
+def _ending(by_votes: Score, by_rounds: Score, folder: Path, *, seconds: float) -> str:
+    return (
+        f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %\n"
+        f"(a linear model of the private rows themselves, in {folder}/direct);\n"
+        f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.\n"
+        f"That took {seconds:.0f} s. With data of your own: quorate init my-run,\n"
+        "edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,\n"
+        "quorate run my-run."
     )
-    click.echo(f"(a linear model of the private rows themselves, in {folder}/direct);")
-    click.echo(f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.")
-    click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
-    click.echo("edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,")
-    click.echo("quorate run my-run.")
 
 
 def _stored_and_next(folder: Path) -> str:

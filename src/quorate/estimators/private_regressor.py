@@ -21,6 +21,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, na
 from quorate.estimators.by_rounds import LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
 from quorate.estimators.columns import rows_and_labels
+from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.either_method import is_default
 from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
@@ -314,9 +315,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     def _calibrated(self) -> Limits | OneLimit:
         self._fitted()
         if self._limits is None:
-            raise PreconditionFailed(
-                "intervals need public rows with targets; first: calibrate(X, y), or fit with calibration_share"
-            )
+            raise PreconditionFailed(f"intervals need public rows with targets; first: calibrate(X, y). {WITHOUT_ANY}")
         return self._limits
 
     @own_switches()

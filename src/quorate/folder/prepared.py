@@ -235,10 +235,9 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
         charge = run.charge_on(ledger)
         if (reservation := charge.find(ledger)) is None:
             return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
-        stored = stored_answers(reservation)
+        rest = "" if (stored := stored_answers(reservation)) is None else f"; {stored}"
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
     again = f"quorate run {for_shell(root)}"
-    rest = "" if stored is None else f"; {stored}"
     return f"the ledger holds the charge of this run, {paid}, which is never charged twice{rest}: {again} goes on"
 
 
