@@ -355,7 +355,9 @@ class TestTheEstimator:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         model, targets = fitted(epsilon=2.0), TARGETS.copy()
-        with pytest.raises(PreconditionFailed, match=r"intervals need public rows with targets; first: calibrate"):
+        with pytest.raises(
+            PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
+        ):
             model.predict_interval(ROWS[HELD])
         rows, held = ROWS[HELD], targets[HELD]
         held[:3] = [1e9, 101, -5]  # beyond the range, as some of those that intervals are for may be

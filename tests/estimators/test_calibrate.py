@@ -133,7 +133,9 @@ def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
 @pytest.mark.heavy
 def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
     clf = fitted(PrivateLogisticRegression, {})
-    with pytest.raises(PreconditionFailed, match=r"prediction sets need labelled public rows; first: calibrate\(X, y"):
+    with pytest.raises(
+        PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
+    ):
         clf.predict_set(X)
     with pytest.raises(InvalidParameter, match=r"calibrate\(X, y\) got 20 rows, and needs at least 100: one half fits"):
         clf.calibrate(X[1_000:1_020], Y[1_000:1_020])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,8 +15,7 @@ from quorate.errors import PreconditionFailed
 from quorate.run.progress import progress
 
 if TYPE_CHECKING:
-    from quorate.report import Facts
-    from quorate.report.utility import Score
+    from quorate.report import Score
 
 
 @click.command(name="demo")
@@ -33,6 +32,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """
+    from quorate.accounting.figures import as_printed
     from quorate.deferred import load_ahead_of_skops
 
     load_ahead_of_skops()
@@ -66,38 +66,36 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     seconds = time.monotonic() - begun
     places = outputs(batch.folder, next_command=f"quorate ledger show {for_shell(folder)}")
     if as_json:
-        sigma = scale_of(batch.task.recipe.mechanism)
-        print_json(_figures(facts, by_rounds, non_private.accuracy, sigma, seconds=seconds, report=places.report))
+        print_json(
+            {
+                "accuracy": by_votes.accuracy,
+                "balanced_accuracy": by_votes.balanced_accuracy,
+                "direct_accuracy": by_rounds.accuracy,
+                "commonest_class": by_votes.commonest,
+                "non_private_accuracy": non_private.accuracy,
+                "epsilon": as_printed(facts.guarantee.epsilon),
+                "delta": as_printed(facts.guarantee.delta),
+                "n_teachers": facts.setup.n_teachers,
+                "n_answers": facts.answers.answered,
+                "sigma": scale_of(batch.task.recipe.mechanism),
+                "seconds": seconds,
+                "report": places.report,
+            }
+        )
         return
     click.echo(render_text(facts, outputs=places))
-    click.echo(
-        f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %"
+    click.echo(_ending(by_votes, by_rounds, folder, seconds=seconds))
+
+
+def _ending(by_votes: Score, by_rounds: Score, folder: Path, *, seconds: float) -> str:
+    return (
+        f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %\n"
+        f"(a linear model of the private rows themselves, in {folder}/direct);\n"
+        f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.\n"
+        f"That took {seconds:.0f} s. With data of your own: quorate init my-run,\n"
+        "edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,\n"
+        "quorate run my-run."
     )
-    click.echo(f"(a linear model of the private rows themselves, in {folder}/direct);")
-    click.echo(f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.")
-    click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
-    click.echo("edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,")
-    click.echo("quorate run my-run.")
-
-
-def _figures(facts: Facts, direct: Score, non_private: float, sigma: float | None, **rest: Any) -> dict[str, Any]:
-    from quorate.accounting.figures import as_printed
-
-    student = facts.utility.student
-    assert student is not None  # noqa: S101 - the demo has an evaluation table
-    return {
-        "accuracy": student.accuracy,
-        "balanced_accuracy": student.balanced_accuracy,
-        "direct_accuracy": direct.accuracy,
-        "commonest_class": student.commonest,
-        "non_private_accuracy": non_private,
-        "epsilon": as_printed(facts.guarantee.epsilon),
-        "delta": as_printed(facts.guarantee.delta),
-        "n_teachers": facts.setup.n_teachers,
-        "n_answers": facts.answers.answered,
-        "sigma": sigma,
-        **rest,
-    }
 
 
 def _stored_and_next(folder: Path) -> str:

@@ -44,6 +44,9 @@ from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, ra
 from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray
 
+#: What an estimator that holds private rows out says beside calibrate.
+WITHOUT_ANY = "Without any, fit with calibration_share=, which holds private rows out"
+
 
 class Scored(ClassifierMixin):
     """A classifier whose ``score`` takes scikit-learn's names."""
@@ -148,7 +151,8 @@ class Scored(ClassifierMixin):
 
     def _limits(self) -> Limits | OneLimit:
         """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""
-        raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}")
+        without = f". {WITHOUT_ANY}" if hasattr(self, "calibration_share") else ""
+        raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}{without}")
 
     @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:

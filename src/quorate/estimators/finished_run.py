@@ -96,7 +96,10 @@ class FinishedRun(Scored, ShownEstimator):
 
     _opened: Any  # the run with its private rows, once teachers were asked
     _reader: TableReader | None
-    _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
+    _calibrates = (
+        "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free. Without "
+        "any, [data] calibration_share of a new run holds private rows out"
+    )
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path

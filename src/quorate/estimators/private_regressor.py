@@ -20,6 +20,7 @@ from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_schedul
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
+from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.either_method import is_default
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.release import GivenLedger, ledger_location
@@ -312,9 +313,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     def _calibrated(self) -> Limits | OneLimit:
         self._fitted()
         if self._limits is None:
-            raise PreconditionFailed(
-                "intervals need public rows with targets; first: calibrate(X, y), or fit with calibration_share"
-            )
+            raise PreconditionFailed(f"intervals need public rows with targets; first: calibrate(X, y). {WITHOUT_ANY}")
         return self._limits
 
     @own_switches()

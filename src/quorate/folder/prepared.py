@@ -214,23 +214,20 @@ def was_charged(run: PreparedRun) -> bool:
 def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
     """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
 
-    `root`: the run's folder. `run`: as it was read; None where it was stopped before that: then it is not known which
-    charge is its own. Returns: none where it cannot be said. Raises QuorateError if the ledger cannot be read now.
+    `run`: as it was read from `root`; None where it was stopped before that, when nobody knows which charge is its own.
+    Returns: none where it cannot be said. Raises QuorateError if the ledger cannot be read now.
     """
     folder = RunFolder(root)
-    if not folder.has_ledger:
-        return NOTHING_CHARGED
     if run is None or not folder.may_have_begun:
-        return None
+        return None if folder.has_ledger else NOTHING_CHARGED
     with run.folder.look_into_ledger() as ledger:
         charge = run.charge_on(ledger)
         if (reservation := charge.find(ledger)) is None:
             return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
-        stored = stored_answers(reservation)
+        rest = "" if (stored := stored_answers(reservation)) is None else f"; {stored}"
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
-    again = f"quorate run {for_shell(root)}"
-    rest = "" if stored is None else f"; {stored}"
-    return f"the ledger holds the charge of this run, {paid}, which is never charged twice{rest}: {again} goes on"
+    again = f"which is never charged twice{rest}: quorate run {for_shell(root)} goes on"
+    return f"the ledger holds the charge of this run, {paid}, {again}"
 
 
 def scheduler_of(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:

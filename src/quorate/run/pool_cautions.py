@@ -37,6 +37,7 @@ ENTRIES_LOST = "columns-with-entries-that-are-no-numbers"
 FEW_NUMBERS, FEW_OTHERS = 20, 5  # different entries: as few numbers may be codes, and as few others marks
 MOST, NEARLY_ALL = 0.5, 0.9  # share of the entries
 QUOTED = 3  # entries in a sentence
+_PERCENT, _MONEY = "a percent sign", "a currency"  # numbers with which a column named numeric is refused
 _CENSORED = re.compile(r"[<>\u2264\u2265~=]+\s*[+-]?\d")
 _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
 
@@ -212,8 +213,8 @@ def _marked_how(text: str) -> str | None:
     if math.isnan(_plain(bare)):
         for how, without in (
             ("a minus sign that is no hyphen (U+2212)", bare.replace("\N{MINUS SIGN}", "-")),
-            ("a percent sign", bare.removesuffix("%").rstrip()),
-            ("a currency", _CURRENCY.sub("", bare).strip()),
+            (_PERCENT, bare.removesuffix("%").rstrip()),
+            (_MONEY, _CURRENCY.sub("", bare).strip()),
         ):
             if without != bare and not math.isnan(_plain(without)):
                 return how
@@ -327,10 +328,14 @@ def _marks(names: list[str], pool: str) -> Finding:
 
 
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
+    readable = [item.column for item in columns_ if not {_PERCENT, _MONEY} & {*item.written}]
+    numeric = ""
+    if readable:
+        numeric = f"; or name {in_words(readable)} as numeric, and an entry that is no number counts as missing"
     words = (
         f"most entries of {in_words([item.column for item in columns_])} of {pool} are numbers, and each is taken as a "
         f"word of its own, since not all are plain ones: {'; '.join(item.words for item in columns_)}. Write plain "
-        "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
+        f"numbers (12.5) in all tables{numeric}. In a folder [data] missing lists what stands for a missing value"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
