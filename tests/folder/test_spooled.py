@@ -16,7 +16,8 @@ from tests.folder.test_direct_resume import execute_killed
 from tests.folder.test_direct_runs import SMALL
 
 from quorate.data import spool
-from quorate.direct import descend
+from quorate.direct import descend, prepare, task
+from quorate.direct.spool import units_of
 from quorate.folder import direct_run, table_source, tables
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
@@ -38,18 +39,23 @@ def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("call", ["posix_fallocate", "pwrite"])
+@pytest.mark.parametrize(("call", "hashes"), [("posix_fallocate", False), ("pwrite", False), ("pwrite", True)])
 def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
-    make_spooled: Any, cli: Any, call: str, monkeypatch: pytest.MonkeyPatch
+    make_spooled: Any, cli: Any, call: str, hashes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_spooled()
     with monkeypatch.context() as patch:
+        if not hashes:  # of rows, which are written first: it is the coordinates that have no room
+            patch.setattr(prepare, "most_held", lambda _: 1 << 20)
+            patch.setattr(task, "units_of", lambda *given, **how: units_of(*given, **{**how, "most": 0}))
         patch.setattr(spool, "os", SimpleNamespace(**{**vars(os), call: no_room}))  # of the spool alone
         code, _, said = cli("run", root)
     assert code == 4
-    assert "private: the coordinates of the private rows cannot be kept there (No space left on device)" in said
-    with Ledger(root / "ledger.db") as ledger:
-        assert ledger.reservations() == ()
+    assert "private: what is made of the private rows cannot be kept there (No space left on device)" in said
+    if (root / "ledger.db").exists():  # opened once the rows are read
+        assert not hashes
+        with Ledger(root / "ledger.db") as ledger:
+            assert ledger.reservations() == ()
     assert cli("run", root)[0] == 0
 
 

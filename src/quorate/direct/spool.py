@@ -44,33 +44,48 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 
 @dataclass(slots=True, eq=False)
 class DenseUnits:
-    """Rows of `width` integers of 32 bits each, ordered by their units; a class of −1 says that a row is none.
+    """Rows of `width` integers of 32 bits each, ordered by their units, each behind its class plus one: 0 is no row.
 
-    `starts`: where each unit begins; None where every row is a unit, and has a length.
+    `starts`: where each unit begins; None where every row is a unit, and has its length as a double behind its class.
     """
 
     spool: Spool
     width: int
-    codes: NDArray[np.int32]
+    n_rows: int
     starts: IntArray | None
-    lengths: FloatArray = field(default_factory=lambda: np.empty(0))
     threads: Threads = field(default_factory=Threads)
+
+    @classmethod
+    def of(
+        cls, width: int, n_rows: int, starts: IntArray | None, threads: Threads, folder: Path | None, most: int | None
+    ) -> DenseUnits:
+        """Take room for rows; none has a class yet. `folder`, `most`: of the spool."""
+        size = 4 * n_rows * (width + cls.head_of(starts))
+        return cls(Spool(size, folder, most=most), width, n_rows, starts, threads)
+
+    @staticmethod
+    def head_of(starts: IntArray | None) -> int:
+        """Return how many integers stand before the coordinates of a row."""
+        return 3 if starts is None else 1
 
     def put(self, z: FloatArray, codes: IntArray, places: IntArray) -> None:
         """Write integer coordinates of rows, each at its place."""
-        order, sound = np.argsort(places), np.asarray(np.isfinite(z).all(axis=1))
-        rows = (z if sound.all() else np.where(sound[:, None], z, 0.0)).astype(np.int32)
+        head, order = self.head_of(self.starts), np.argsort(places, kind="stable")
+        sound = np.asarray(np.isfinite(z).all(axis=1))
+        rows = np.empty((len(z), head + self.width), dtype=np.int32)
+        rows[:, 0] = codes + 1
+        rows[:, head:] = z if sound.all() else np.where(sound[:, None], z, 0.0)
         if self.starts is None:
-            self.lengths[places] = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)
+            lengths = np.where(sound, lengths_of(rows[:, head:].astype(np.float64)), 0.0)
+            rows[:, 1:head] = lengths.view(np.int32).reshape(-1, 2)
         else:
-            rows[~sound, 0] = WIDE
-        rows, ranked = np.ascontiguousarray(rows[order]), places[order]
-        self.codes[places] = codes
+            rows[~sound, head] = WIDE
+        rows, ranked = rows[order], places[order]
         ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
         first = 0
         for end in ends.tolist():
             if end > first:
-                self.spool.write(rows[first:end], int(ranked[first]) * self.width * 4)
+                self.spool.write(rows[first:end], int(ranked[first]) * rows.shape[1] * 4)
             first = end
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
@@ -89,29 +104,35 @@ class DenseUnits:
         """Yield the first and one past the last of some rows, or of some units that have as many; one at least."""
         step = max(1, NUMBERS // self.width)
         if self.starts is None:
-            yield from ((first, min(first + step, len(self.codes))) for first in range(0, len(self.codes), step))
+            yield from ((first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step))
             return
         unit = 0
         while unit < len(self.starts) - 1:
             stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
             yield unit, (unit := max(stop, unit + 1))
 
-    def _rows(self, first: int, last: int) -> FloatArray:
-        stored = self.spool.read(first * self.width * 4, (last - first, self.width), np.int32)
-        z = stored.astype(np.float64)
-        if self.starts is not None:
-            z[stored[:, 0] == WIDE] = np.nan
-        return np.asarray(z)
+    def _read(self, first: int, last: int) -> NDArray[np.int32]:
+        width = self.head_of(self.starts) + self.width
+        return np.asarray(self.spool.read(first * width * 4, (last - first, width), np.int32))
 
-    def _codes(self, first: int, last: int) -> IntArray:
-        return self.codes[first:last].astype(np.int64)
+    def _usable(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return the rows that have a class, and which rows have."""
+        stored = self._read(first, last)
+        usable = stored[:, 0] > 0
+        return stored if usable.all() else stored[usable], usable
+
+    def _taken_apart(self, rows: NDArray[np.int32]) -> tuple[FloatArray, IntArray]:
+        """Return the coordinates and the classes of such rows."""
+        head = self.head_of(self.starts)
+        z = rows[:, head:].astype(np.float64)
+        if self.starts is not None:
+            z[rows[:, head] == WIDE] = np.nan
+        return np.asarray(z), rows[:, 0].astype(np.int64) - 1
 
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
-        first, last = block
-        z, codes, lengths = self._rows(first, last), self._codes(first, last), self.lengths[first:last]
-        if (none := codes < 0).any():
-            z, codes, lengths = z[~none], codes[~none], lengths[~none]
-        return of_records(z, lengths, codes, weights, grid)
+        rows, _ = self._usable(*block)
+        z, codes = self._taken_apart(rows)
+        return of_records(z, np.ascontiguousarray(rows[:, 1:3]).view(np.float64)[:, 0], codes, weights, grid)
 
     def _of_units(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         assert self.starts is not None  # noqa: S101 - the caller's condition
@@ -119,26 +140,23 @@ class DenseUnits:
         first, last = int(starts[0]), int(starts[-1])
         if last - first > max(1, NUMBERS // self.width):  # one unit alone has more rows
             return self._of_long_unit(first, last, weights, grid)
-        z, codes = self._rows(first, last), self._codes(first, last)
-        usable = codes >= 0
-        if not usable.any():
+        rows, usable = self._usable(first, last)
+        if not len(rows):
             return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
-        if not usable.all():
-            z, codes = z[usable], codes[usable]
         begins = np.concatenate([[0], np.cumsum(usable)])[starts - first]
         begins = np.append(begins[:-1][np.diff(begins) > 0], begins[-1])  # without units that have no row
-        return of_groups(z, codes, begins, weights, grid)
+        return of_groups(*self._taken_apart(rows), begins, weights, grid)
 
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
-        codes = self._codes(first, last)
-        codes = codes[codes >= 0]
+        parts = [(start, min(start + GROUP_ROWS, last)) for start in range(first, last, GROUP_ROWS)]
+        codes = np.concatenate([self._read(*part)[:, 0].astype(np.int64) for part in parts])
+        codes = codes[codes > 0] - 1
 
         def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
             z, done = np.empty((0, self.width)), 0
-            for start in range(first, last, GROUP_ROWS):
-                end = min(start + GROUP_ROWS, last)
-                z = np.concatenate([z, self._rows(start, end)[self.codes[start:end] >= 0]])
+            for start, end in parts:
+                z = np.concatenate([z, self._taken_apart(self._usable(start, end)[0])[0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
                     slope = slopes(own, codes[done : done + len(own)], weights, grid)
@@ -156,13 +174,13 @@ class DenseUnits:
 class SparseRecords:
     """Sparse rows, each a unit: images and lengths of the coordinates, or coordinates, block by block.
 
-    `model`: what a block is, beside its arrays. `blocks`: places, shapes and types of its arrays, and classes of its
-    rows.
+    `model`: what a block is, beside its arrays. `blocks`: places, shapes and types of its arrays, the last of them the
+    classes of its rows.
     """
 
     spool: Spool
     model: Any
-    blocks: list[tuple[list[tuple[int, tuple[int, ...], Any]], IntArray]] = field(default_factory=list)
+    blocks: list[list[tuple[int, tuple[int, ...], Any]]] = field(default_factory=list)
     threads: Threads = field(default_factory=Threads)
 
     def put(self, z: Any, codes: IntArray) -> None:
@@ -170,8 +188,8 @@ class SparseRecords:
         images = z.images if isinstance(z, FactoredRows) else z
         arrays = [images.data, images.indices, images.indptr]
         arrays += [z.lengths] if isinstance(z, FactoredRows) else []
-        parts = [(self.spool.append(np.ascontiguousarray(part)), part.shape, part.dtype) for part in arrays]
-        self.blocks.append((parts, codes))
+        arrays += [codes.astype(np.int64)]
+        self.blocks.append([(self.spool.append(np.ascontiguousarray(part)), part.shape, part.dtype) for part in arrays])
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
@@ -200,17 +218,18 @@ class SparseRecords:
                 put_held()
         put_held()
 
-    def _of_block(self, block: tuple[list[Any], IntArray], weights: FloatArray, grid: Grid) -> IntArray:
-        z = self.read(block)
-        return of_records(z, lengths_of(z), block[1], weights, grid)
+    def _of_block(self, block: list[Any], weights: FloatArray, grid: Grid) -> IntArray:
+        z, codes = self.read(block)
+        return of_records(z, lengths_of(z), codes, weights, grid)
 
-    def read(self, block: tuple[list[Any], IntArray]) -> Any:
-        """Return the rows of a block."""
-        arrays, n_rows = [self.spool.read(*part) for part in block[0]], len(block[1])
+    def read(self, block: list[Any]) -> tuple[Any, IntArray]:
+        """Return the rows of a block, and their classes."""
+        *arrays, codes = [self.spool.read(*part) for part in block]
         factored = isinstance(self.model, FactoredRows)
         width = (self.model.images if factored else self.model).shape[1]
-        images = sparse.csr_matrix(tuple(arrays[:3]), shape=(n_rows, width))
-        return FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+        images = sparse.csr_matrix(tuple(arrays[:3]), shape=(len(codes), width))
+        z = FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+        return z, codes
 
 
 @dataclass(slots=True, eq=False)
@@ -235,8 +254,8 @@ class SparseUnits:
 
         def of_pieces(pieces: list[int], weights: FloatArray) -> IntArray:
             places = np.concatenate([self.places[piece] for piece in pieces])
-            codes = np.concatenate([self.records.blocks[piece][1] for piece in pieces])
-            z = sparse.vstack([self.records.read(self.records.blocks[piece]) for piece in pieces], format="csr")
+            read = [self.records.read(self.records.blocks[piece]) for piece in pieces]
+            z, codes = sparse.vstack([z for z, _ in read], format="csr"), np.concatenate([codes for _, codes in read])
             order = np.argsort(places)
             whose = np.searchsorted(self.starts, places[order], side="right")
             begins = np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose))
@@ -276,13 +295,14 @@ def units_of(
     private: RowsOfUnits,
     *,
     folder: Path | None = None,
+    most: int | None = None,
     watch: Watching | None = None,
     threads: Threads | None = None,
 ) -> SummedRows:
     """Read all usable rows once, and put their coordinates aside, block by block, for the rounds.
 
-    `folder`: where what memory does not hold may lie. `threads`: by default one a core. Raises PreconditionFailed if
-    the disk has no room for them.
+    `folder`: where what is more than `most` bytes may lie. `threads`: by default one a core. Raises PreconditionFailed
+    if the disk has no room for them.
     """
     form, threads = coordinates.for_rounds if private.units is None else coordinates, threads or Threads()
     with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
@@ -290,7 +310,9 @@ def units_of(
         model = form(numbers)[:0]
         if isinstance(model, np.ndarray):
             widest = max(model.shape[1], 1 if sparse.issparse(numbers) else numbers.shape[1])
-            units = _dense(private, model.shape[1], folder, threads)
+            starts = unit_starts(private)
+            n_rows = len(private.codes) if starts is None else int(starts[-1])
+            units = DenseUnits.of(model.shape[1], n_rows, starts, threads, folder, most)
             place = None if private.units is None else _places(private)
 
             def put(block: tuple[IntArray, Any]) -> None:
@@ -301,19 +323,11 @@ def units_of(
                 pass
             return units
         blocks = private.blocks(watch=watch)
+        records = SparseRecords(Spool(0, folder, most=most), model, threads=threads)
         if private.units is None:
-            records = SparseRecords(Spool(0, folder), model, threads=threads)
             records.put_blocks(blocks, private.codes, form)
             return records
-        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model, threads=threads))
-
-
-def _dense(private: RowsOfUnits, width: int, folder: Path | None, threads: Threads) -> DenseUnits:
-    """Take room for the coordinates of each row; of units with several, of each that has a class and a unit."""
-    starts = unit_starts(private)
-    n_rows = len(private.codes) if starts is None else int(starts[-1])
-    codes, lengths = np.full(n_rows, -1, dtype=np.int32), np.zeros(n_rows if starts is None else 0)
-    return DenseUnits(Spool(4 * width * n_rows, folder), width, codes, starts, lengths, threads)
+        return _sparse_units(private, blocks, form, records)
 
 
 def _places(private: RowsOfUnits) -> IntArray:

@@ -124,6 +124,7 @@ def read_direct(
             unit=data.whose,
             dialect=data.dialect,
             scheduler=scheduler_of(settings.run, folder),
+            memory=settings.run.bytes_allowed,
         ),
         private.X,
         private.y,
