@@ -18,7 +18,7 @@ from tests.folder.test_direct_runs import SMALL
 from quorate.data import spool
 from quorate.direct import descend, prepare, task
 from quorate.direct.spool import units_of
-from quorate.folder import direct_run, table_source, tables
+from quorate.folder import direct_run, table_source
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
@@ -32,10 +32,9 @@ def no_room(*_: Any) -> NoReturn:
 @pytest.fixture
 def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Folders of direct runs whose rows are read part by part and whose coordinates lie in a file."""
-    monkeypatch.setattr(spool, "IN_MEMORY", 0)
-    monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "CELLS", 500)
-    return lambda name="run", **changes: make_run(name, m=60, **{**SMALL, "method.feature_map": "linear", **changes})
+    settings = {**SMALL, "method.feature_map": "linear", "run.memory": 1e-9}
+    return lambda name="run", **changes: make_run(name, m=60, **{**settings, **changes})
 
 
 @pytest.mark.default_cases(1)
@@ -64,13 +63,11 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     make_spooled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded = {"run.unsafe_noise_seed": 5, "data.unit": "patient_id", "data.drop": [], "data.n_records": 200}
-    killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded)
+    killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded, **{"run.memory": 0.5})
     execute_killed(killed, after=2, in_flight=False)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
     execute(read_direct(killed), command="quorate run")
-    monkeypatch.setattr(spool, "IN_MEMORY", 1 << 28)
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
-    monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 1 << 28)
     execute(read_direct(whole), command="quorate run")
     assert released(killed) == released(whole)
 
@@ -121,7 +118,6 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     assert "of one core" in said
     assert "private.csv has" not in small
     assert "one core" not in told
-    monkeypatch.setattr(direct_run, "IN_MEMORY", 0)
     monkeypatch.setattr(direct_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
     monkeypatch.setattr(direct_run, "allowed_memory", lambda _: 1)
     monkeypatch.setattr(direct_run, "bytes_held", lambda _: 10**10)

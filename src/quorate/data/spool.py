@@ -149,12 +149,14 @@ def parts_of_bytes(n_rows: int, at_once: int) -> Iterator[tuple[int, int]]:
 def _take_room(descriptor: int, size: int) -> None:
     """Have the disk keep so many bytes for a file, where it can be asked to."""
     if not hasattr(os, "posix_fallocate"):
+        os.ftruncate(descriptor, size)
         return
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # which says no more than that it cannot
             raise
+        os.ftruncate(descriptor, size)  # what nobody writes is read as zeros
 
 
 def _without_name(folder: Path | None) -> int:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.spool import Spool
@@ -44,9 +43,10 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 
 @dataclass(slots=True, eq=False)
 class DenseUnits:
-    """Rows of `width` integers of 32 bits each, ordered by their units, each behind its class plus one: 0 is no row.
+    """Rows of `width` integers of 32 bits each, ordered by their units, behind the classes of all rows.
 
-    `starts`: where each unit begins; None where every row is a unit, and has its length as a double behind its class.
+    A class has one added to it, so that 0, as which all begin, is none. `starts`: where each unit begins; None where
+    every row is a unit, and lengths stand before everything, as doubles.
     """
 
     spool: Spool
@@ -60,32 +60,35 @@ class DenseUnits:
         cls, width: int, n_rows: int, starts: IntArray | None, threads: Threads, folder: Path | None, most: int | None
     ) -> DenseUnits:
         """Take room for rows; none has a class yet. `folder`, `most`: of the spool."""
-        size = 4 * n_rows * (width + cls.head_of(starts))
-        return cls(Spool(size, folder, most=most), width, n_rows, starts, threads)
+        of_a_row = 4 * width + 4 + 8 * (starts is None)
+        return cls(Spool(of_a_row * n_rows, folder, most=most), width, n_rows, starts, threads)
 
-    @staticmethod
-    def head_of(starts: IntArray | None) -> int:
-        """Return how many integers stand before the coordinates of a row."""
-        return 3 if starts is None else 1
+    @property
+    def _classes_at(self) -> int:
+        return 8 * self.n_rows if self.starts is None else 0
+
+    @property
+    def _rows_at(self) -> int:
+        return self._classes_at + 4 * self.n_rows
 
     def put(self, z: FloatArray, codes: IntArray, places: IntArray) -> None:
         """Write integer coordinates of rows, each at its place."""
-        head, order = self.head_of(self.starts), np.argsort(places, kind="stable")
-        sound = np.asarray(np.isfinite(z).all(axis=1))
-        rows = np.empty((len(z), head + self.width), dtype=np.int32)
-        rows[:, 0] = codes + 1
-        rows[:, head:] = z if sound.all() else np.where(sound[:, None], z, 0.0)
+        order, sound = np.argsort(places, kind="stable"), np.asarray(np.isfinite(z).all(axis=1))
+        rows = (z if sound.all() else np.where(sound[:, None], z, 0.0)).astype(np.int32)
         if self.starts is None:
-            lengths = np.where(sound, lengths_of(rows[:, head:].astype(np.float64)), 0.0)
-            rows[:, 1:head] = lengths.view(np.int32).reshape(-1, 2)
+            lengths = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)[order]
         else:
-            rows[~sound, head] = WIDE
-        rows, ranked = rows[order], places[order]
+            rows[~sound, 0] = WIDE
+        rows, classes, ranked = rows[order], (codes + 1).astype(np.int32)[order], places[order]
         ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
         first = 0
         for end in ends.tolist():
             if end > first:
-                self.spool.write(rows[first:end], int(ranked[first]) * rows.shape[1] * 4)
+                at = int(ranked[first])
+                self.spool.write(rows[first:end], self._rows_at + at * self.width * 4)
+                self.spool.write(classes[first:end], self._classes_at + at * 4)
+                if self.starts is None:
+                    self.spool.write(lengths[first:end], at * 8)
             first = end
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
@@ -111,28 +114,24 @@ class DenseUnits:
             stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
             yield unit, (unit := max(stop, unit + 1))
 
-    def _read(self, first: int, last: int) -> NDArray[np.int32]:
-        width = self.head_of(self.starts) + self.width
-        return np.asarray(self.spool.read(first * width * 4, (last - first, width), np.int32))
+    def _codes(self, first: int, last: int) -> IntArray:
+        stored = self.spool.read(self._classes_at + first * 4, (last - first,), np.int32)
+        return np.asarray(stored.astype(np.int64) - 1)
 
-    def _usable(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the rows that have a class, and which rows have."""
-        stored = self._read(first, last)
-        usable = stored[:, 0] > 0
-        return stored if usable.all() else stored[usable], usable
-
-    def _taken_apart(self, rows: NDArray[np.int32]) -> tuple[FloatArray, IntArray]:
-        """Return the coordinates and the classes of such rows."""
-        head = self.head_of(self.starts)
-        z = rows[:, head:].astype(np.float64)
+    def _rows(self, first: int, last: int) -> FloatArray:
+        stored = self.spool.read(self._rows_at + first * self.width * 4, (last - first, self.width), np.int32)
+        z = stored.astype(np.float64)
         if self.starts is not None:
-            z[rows[:, head] == WIDE] = np.nan
-        return np.asarray(z), rows[:, 0].astype(np.int64) - 1
+            z[stored[:, 0] == WIDE] = np.nan
+        return np.asarray(z)
 
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
-        rows, _ = self._usable(*block)
-        z, codes = self._taken_apart(rows)
-        return of_records(z, np.ascontiguousarray(rows[:, 1:3]).view(np.float64)[:, 0], codes, weights, grid)
+        first, last = block
+        z, codes = self._rows(first, last), self._codes(first, last)
+        lengths = self.spool.read(first * 8, (last - first,), np.float64)
+        if (none := codes < 0).any():
+            z, codes, lengths = z[~none], codes[~none], lengths[~none]
+        return of_records(z, lengths, codes, weights, grid)
 
     def _of_units(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         assert self.starts is not None  # noqa: S101 - the caller's condition
@@ -140,23 +139,26 @@ class DenseUnits:
         first, last = int(starts[0]), int(starts[-1])
         if last - first > max(1, NUMBERS // self.width):  # one unit alone has more rows
             return self._of_long_unit(first, last, weights, grid)
-        rows, usable = self._usable(first, last)
-        if not len(rows):
+        z, codes = self._rows(first, last), self._codes(first, last)
+        usable = codes >= 0
+        if not usable.any():
             return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
+        if not usable.all():
+            z, codes = z[usable], codes[usable]
         begins = np.concatenate([[0], np.cumsum(usable)])[starts - first]
         begins = np.append(begins[:-1][np.diff(begins) > 0], begins[-1])  # without units that have no row
-        return of_groups(*self._taken_apart(rows), begins, weights, grid)
+        return of_groups(z, codes, begins, weights, grid)
 
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
         parts = [(start, min(start + GROUP_ROWS, last)) for start in range(first, last, GROUP_ROWS)]
-        codes = np.concatenate([self._read(*part)[:, 0].astype(np.int64) for part in parts])
-        codes = codes[codes > 0] - 1
+        codes = self._codes(first, last)
+        codes = codes[codes >= 0]
 
         def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
             z, done = np.empty((0, self.width)), 0
             for start, end in parts:
-                z = np.concatenate([z, self._taken_apart(self._usable(start, end)[0])[0]])
+                z = np.concatenate([z, self._rows(start, end)[self._codes(start, end) >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
                     slope = slopes(own, codes[done : done + len(own)], weights, grid)
