@@ -23,9 +23,10 @@ many TEACHERS.
     OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...] [FILE.json]
 
 takes tables of 20 columns (by default 10⁶, 3·10⁶ and 10⁷ rows) through the direct method, each in a process of its own:
-CPU time, the clock and the most memory of a run; the exponent of its CPU time between sizes; CPU time of a row in a
-round beside that of one gradient that numpy takes over as many floats, some at once (X w, and its product with X); and
-what follows for 10⁸ rows. What is measured is kept in FILE.json, and not measured again.
+CPU time, the clock and the most memory of a run; CPU time of a row in a round beside that of one gradient that numpy
+takes over as many floats, some at once (X w, and its product with X); and last a table with the exponent of CPU time
+between sizes and what follows from each pair for 10⁸ rows. What is measured is kept in FILE.json, and not measured
+again.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -156,7 +158,6 @@ from pathlib import Path
 
 import numpy as np
 
-from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import NUMBERS, DenseUnits
 from quorate.folder.methods import execute, read_run
 
@@ -171,16 +172,15 @@ def time_rounds(kind):
         def summed(weights):
             begun = time.process_time()
             total = sum_of(weights)
-            rounds.append((time.process_time() - begun) / len(units.codes))
-            shape[:] = len(weights), len(units.codes)
+            rounds.append((time.process_time() - begun) / units.n_rows)
+            shape[:] = len(weights), units.n_rows
             return total
 
         return summed
 
     kind.summing = timed
 
-time_rounds(DenseUnits)  # in a file
-time_rounds(PrivateUnits)  # held in memory
+time_rounds(DenseUnits)
 execute(read_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
 step = NUMBERS // width
@@ -398,13 +398,25 @@ def main_grow(*asked: str) -> None:
             "{ratio:.2f} × {gradient:,.0f} |".format(**row, ratio=row["round"] / row["gradient"]),
             flush=True,
         )
-    cpus = [kept[size]["cpu"] for size in sizes]
-    exponents = np.diff(np.log(cpus)) / np.diff(np.log(sizes))
-    if len(exponents):
-        each = np.diff(cpus) / np.diff(sizes)  # what further rows take, without what a run takes by itself
-        hours = 1e8 * each / 3600
-        print(f"\nexponents of CPU time between these sizes: {', '.join(f'{exponent:.2f}' for exponent in exponents)}")
-        print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
+    if len(sizes) < 2:
+        return
+    print("\n| between rows | exponent of CPU | CPU a further row, µs | CPU of 10⁸ rows, minutes | clock, minutes |")
+    print("| ---: | ---: | ---: | ---: | ---: |")
+    minutes: dict[str, list[float]] = {"cpu": [], "clock": []}
+    for pair in pairwise([kept[size] for size in sizes]):
+        rows, cpu, clock = (np.array([row[name] for row in pair]) for name in ("rows", "cpu", "clock"))
+        exponent, further = (
+            float(np.diff(np.log(cpu))[0] / np.diff(np.log(rows))[0]),
+            np.diff(cpu)[0] / np.diff(rows)[0],
+        )
+        for name, spent in (("cpu", cpu), ("clock", clock)):  # a further row takes what these did, on average
+            minutes[name].append(float(spent[1] + np.diff(spent)[0] / np.diff(rows)[0] * (1e8 - rows[1])) / 60)
+        print(
+            f"| {rows[0]:,.0f} to {rows[1]:,.0f} | {exponent:.2f} | {1e6 * further:.1f} | {minutes['cpu'][-1]:.0f} | "
+            f"{minutes['clock'][-1]:.0f} |"
+        )
+    words = (f"{min(of):.0f} to {max(of):.0f} minutes" for of in minutes.values())
+    print("\n10⁸ rows, from these alone: {} of CPU, {} by the clock".format(*words))
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from quorate.data import fingerprint, identity, is_same_table, load_adult, public_digest, row_digests, slot_bytes, take
+from quorate.data import digests, fingerprint, is_same_table, load_adult, public_digest, row_digests, slot_bytes, take
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused
 from quorate.types import Secret
@@ -218,6 +218,6 @@ def test_a_fingerprint_is_the_same_however_many_rows_are_ordered_at_once(monkeyp
     units = [f"P{at // 7}".encode() for at in range(3_000)]
     whole = fingerprint(X, y, units, KEY)
     for at_once in (1, 11, 700):
-        monkeypatch.setattr(identity, "ORDERED_AT_ONCE", at_once)
+        monkeypatch.setattr(digests, "ORDERED_AT_ONCE", at_once)
         assert fingerprint(X, y, units, KEY) == whole
         assert fingerprint(X[::-1], y[::-1], units[::-1], KEY) == whole

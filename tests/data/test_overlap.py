@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from quorate.data import PrivateRecords, is_same_table, load_adult, load_mushroom
+from quorate.data import PrivateRecords, is_same_table, load_adult, load_mushroom, overlap
 from quorate.data.column_kinds import column_kinds
 from quorate.data.overlap import FALSE_ALARM, _log_tail_of_overlap
 
@@ -110,9 +110,14 @@ REPEATED = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("disguise", REPEATED)
-def test_private_rows_that_were_repeated_are_found_on_either_side(disguise):
+def test_private_rows_that_were_repeated_are_found_on_either_side(disguise, monkeypatch, tmp_path):
     """Else whoever wrote them three times would have the score of the private rows."""
     X = measured(300, 5)[0]
+    with monkeypatch.context() as patch:  # in a file, and compared in parts
+        patch.setattr(overlap, "ORDERED_AT_ONCE", 9)
+        in_parts = PrivateRecords(iter(np.array_split(X, 4)), folder=tmp_path, most=0)
+        assert in_parts.are_in(REPEATED[disguise](X))
+        assert not in_parts.are_in(REPEATED[disguise](measured(300, 7)[0]))
     assert PrivateRecords(X).are_in(REPEATED[disguise](X))
     assert is_same_table(X, REPEATED[disguise](X))
     assert PrivateRecords(np.concatenate([X] * 3)).are_in(X)

@@ -75,7 +75,8 @@ def everything_read(table: Path) -> tuple[list[Any], ...]:
     for _, block, counts in PrivateTable(schema, held.X).parsed():
         rows += block.rows()
         usable += counts.tolist()
-    codes, slots = labels_and_slots(held.y, held.unit, len(held.X), codes=lambda part: codes_of(part, ("0", "1")))
+    how: dict[str, Any] = {"codes": lambda part: codes_of(part, ("0", "1")), "last": 1}
+    codes, slots = labels_and_slots(held.y, held.unit, len(held.X), **how)
     return [repr(row) for row in rows], usable, codes.tolist(), list(slots)
 
 

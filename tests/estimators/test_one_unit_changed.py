@@ -254,8 +254,8 @@ def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
     """
     private = PrivateTable.of(schema, X)
     private.known()
-    codes, slots = labels_and_slots(y, ids, len(private), codes=lambda part: codes_of(part, CLASSES))
-    targets, _ = labels_and_slots(y, ids, len(private), codes=TARGETS.steps_of)
+    codes, slots = labels_and_slots(y, ids, len(private), codes=lambda part: codes_of(part, CLASSES), last=1)
+    targets, _ = labels_and_slots(y, ids, len(private), codes=TARGETS.steps_of, last=2**16)
     usable = UsableRows.of(private, codes, slots, grouped=True)
     held = HeldOut.of(SETS, slots, usable.codes, KEY)
     sides = list(zip(held.held.reveal().tolist(), held.codes.reveal().tolist(), strict=True))

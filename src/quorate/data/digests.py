@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.spool import HashedRows, parts_of_bytes
 from quorate.types import IntArray, Secret, WordArray, derive
 
 DIGEST_BYTES = 16
 AT_ONCE = 1 << 16  # rows of which there are objects at the same time
+ORDERED_AT_ONCE = 1 << 18  # rows
+_PLACE = np.dtype(np.int64)  # of a row, behind its digest
 _COPIES_OF, _ALIKE = 20, 0.9  # fewer rows occur equally often by chance
 
 
@@ -35,10 +40,59 @@ class PackedDigests(Sequence[bytes]):
         return PackedDigests(self.array[index]) if isinstance(index, slice) else self.array[index].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
+        for content in self.blocks():
+            whole = content.tobytes()
+            for place in range(0, len(whole), DIGEST_BYTES):
+                yield whole[place : place + DIGEST_BYTES]
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the digests in their order, some at once, ``(n, 16)``."""
         for start in range(0, len(self.array), AT_ONCE):
-            content = self.array[start : start + AT_ONCE].tobytes()
-            for place in range(0, len(content), DIGEST_BYTES):
-                yield content[place : place + DIGEST_BYTES]
+            yield self.array[start : start + AT_ONCE]
+
+    def parts(self) -> Iterator[tuple[IntArray, NDArray[np.uint8]]]:
+        """Yield places and digests of those rows whose first byte is in a range, from the least range on."""
+        for low, high in parts_of_bytes(len(self.array), ORDERED_AT_ONCE):
+            places = np.flatnonzero((self.array[:, 0] >= low) & (self.array[:, 0] < high))
+            yield places, self.array[places]
+
+
+class SpooledDigests:
+    """The same of more rows than memory should hold: :meth:`blocks` and :meth:`parts` as of packed ones.
+
+    `folder`, `most`: as of a :class:`~quorate.data.spool.Spool`.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, folder: Path | None = None, *, most: int | None = None) -> None:
+        self._rows = HashedRows(DIGEST_BYTES + _PLACE.itemsize, folder, most=most)
+
+    def __len__(self) -> int:
+        return self._rows.n_rows
+
+    def append(self, digests: PackedDigests) -> None:
+        """Put the digests of further rows aside."""
+        places = np.arange(len(self), len(self) + len(digests), dtype=_PLACE)
+        self._rows.append(np.concatenate([digests.array, places.view(np.uint8).reshape(len(digests), -1)], axis=1))
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the digests in their order, some at once, ``(n, 16)``."""
+        for rows in self._rows.blocks():
+            yield rows[np.argsort(_places(rows)), :DIGEST_BYTES]
+
+    def parts(self) -> Iterator[tuple[IntArray, NDArray[np.uint8]]]:
+        """Yield places and digests of those rows whose first byte is in a range, from the least range on."""
+        for _, _, rows in self._rows.parts(ORDERED_AT_ONCE):
+            yield _places(rows), rows[:, :DIGEST_BYTES]
+
+    def packed(self) -> PackedDigests:
+        """Hold all of them."""
+        return PackedDigests(np.concatenate([np.empty((0, DIGEST_BYTES), dtype=np.uint8), *self.blocks()]))
+
+
+def _places(rows: NDArray[np.uint8]) -> IntArray:
+    return np.ascontiguousarray(rows[:, DIGEST_BYTES:]).view(_PLACE)[:, 0]
 
 
 def pack(digests: Sequence[bytes]) -> PackedDigests:
@@ -74,29 +128,68 @@ def tally_of_words(words: WordArray) -> Tally:
     return Tally(words[first], np.diff(edges).astype(np.int32))
 
 
-def once(table: Tally) -> Tally:
-    """Count every distinct digest once: a table that was repeated is no disguise."""
-    return Tally(table.words, np.ones_like(table.counts))
+class Overlap(NamedTuple):
+    """How often rows occur in another table, theirs, in ours, and in both; of theirs no row is held.
 
-
-def uncopied(table: Tally) -> Tally:
-    """Return the table that was copied, where nearly all distinct digests occur one number of times; itself else.
-
-    Examples
-    --------
-    >>> rows = [bytes([place] * 16) for place in range(30)]
-    >>> uncopied(tally(3 * rows + rows[:1])).counts.tolist() == [2] + 29 * [1]
-    True
-    >>> uncopied(tally(3 * rows[:2])).counts.tolist()
-    [3, 3]
+    `times`, `rows`: how many of their distinct rows occur so often, in ascending order. `ours`: how often each of our
+    distinct rows occurs. `both`: of rows that are in both, how often they occur in theirs and in ours, ``(s, 2)``.
     """
-    if len(table.counts) < _COPIES_OF:
-        return table
-    times, frequencies = np.unique(table.counts, return_counts=True)
-    copies = int(times[frequencies.argmax()])
-    if frequencies.max() < _ALIKE * len(table.counts):
-        return table
-    return Tally(table.words, -(-table.counts // copies))
+
+    times: IntArray
+    rows: IntArray
+    ours: IntArray
+    both: IntArray
+
+    def __repr__(self) -> str:
+        return "Overlap(…)"
+
+    @classmethod
+    def of(cls, theirs: Iterable[tuple[int, int, Tally]], ours: Tally) -> Overlap:
+        """Compare two tables. `theirs`: in parts, each of the rows whose first byte is in ``[low, high)``."""
+        frequencies: Counter[int] = Counter()
+        both = [np.empty((0, 2), dtype=np.int64)]
+        first = ours.words[:, 0] >> np.uint64(56)
+        for low, high, part in theirs:
+            _count(frequencies, *np.unique(part.counts, return_counts=True))
+            own = slice(*np.searchsorted(first, [low, high]).tolist())
+            of_theirs, of_ours = shared(part, Tally(ours.words[own], ours.counts[own]))
+            both.append(np.stack([part.counts[of_theirs], ours.counts[own][of_ours]], axis=1))
+        return cls(*_sorted(frequencies), ours.counts.astype(np.int64), np.concatenate(both).astype(np.int64))
+
+    @property
+    def distinct(self) -> int:
+        """Number of their distinct rows."""
+        return int(self.rows.sum())
+
+    def uncopied(self) -> Overlap:
+        """Return it for the table that was copied, where nearly all their rows occur one number of times; else itself.
+
+        Examples
+        --------
+        >>> rows = [bytes([place] * 16) for place in range(30)]
+        >>> copied = Overlap.of([(0, 256, tally(3 * rows + rows[:1]))], tally(rows[:2]))
+        >>> copied.times.tolist(), copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()
+        ([3, 4], [1, 2], [29, 1])
+        >>> Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist()
+        [3]
+        """
+        if self.distinct < _COPIES_OF or self.rows.max() < _ALIKE * self.distinct:
+            return self
+        copies = self.times[self.rows.argmax()]
+        frequencies: Counter[int] = Counter()
+        _count(frequencies, -(-self.times // copies), self.rows)
+        both = np.stack([-(-self.both[:, 0] // copies), self.both[:, 1]], axis=1)
+        return Overlap(*_sorted(frequencies), self.ours, both)
+
+
+def _count(frequencies: Counter[int], times: IntArray, rows: IntArray) -> None:
+    for often, many in zip(times.tolist(), rows.tolist(), strict=True):
+        frequencies[often] += many
+
+
+def _sorted(frequencies: Counter[int]) -> tuple[IntArray, IntArray]:
+    times = sorted(frequencies)
+    return np.array(times, dtype=np.int64), np.array([frequencies[often] for often in times], dtype=np.int64)
 
 
 def shared(one: Tally, other: Tally) -> tuple[IntArray, IntArray]:
@@ -137,13 +230,15 @@ def order_of(*columns: NDArray[np.uint64] | IntArray) -> IntArray:
     return order
 
 
-def order_of_rows(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
+def order_of_rows(digests: PackedDigests | SpooledDigests, codes: IntArray, key: Secret[bytes]) -> str:
     """Return a keyed hash of rows in their order, by their digests and codes.
 
     A fingerprint does not see a shuffle. Where a unit is known by its place a shuffle gives each row another one, and
     what goes on must never see a row in two teachers, or among those that learn and those that are held out.
     """
     hashed = blake2b(key=derive(key, "order"), digest_size=16)
-    hashed.update(digests.array.tobytes())
-    hashed.update(np.asarray(codes, dtype=np.int64).tobytes())
+    for block in digests.blocks():
+        hashed.update(block.tobytes())
+    for start in range(0, len(codes), AT_ONCE):
+        hashed.update(codes[start : start + AT_ONCE].astype(np.int64).tobytes())
     return hashed.hexdigest()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,13 @@ from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing, numpy_values, pandas_values, polars_values, without_imaginary
-from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
+from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Overlap, SpooledDigests, order_of, pack, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
-from quorate.types import IntArray, Secret, WordArray, derive
+from quorate.types import IntArray, Secret, derive
 
-ORDERED_AT_ONCE = 1 << 20  # rows
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
@@ -81,7 +79,7 @@ def fingerprint(
     unit_keys: Sequence[bytes] | None,
     key: Secret[bytes],
     *,
-    digests: Sequence[bytes] | None = None,
+    digests: Sequence[bytes] | SpooledDigests | None = None,
 ) -> str:
     """Keyed fingerprint of a private data set, the same for every order of its rows.
 
@@ -122,55 +120,52 @@ def fingerprint(
     >>> a == b
     True
     """
-    rows = pack(_digests_of(X, digests)).array
-    labels, label_of_row = _labels(y, len(rows))
+    rows = digests if isinstance(digests, SpooledDigests) else pack(_digests_of(X, digests))
+    labels, n_labels, label_of = _labels(y, len(rows))
     keys = None if unit_keys is None else as_unit_keys(unit_keys)
     owners = _shorts([b""])
     owner_of_row: IntArray = np.broadcast_to(np.int64(0), len(rows))
     if keys is not None and keys.named:
         owners = np.concatenate([_shorts(units) for units in keys.blocks()] or [owners])
         owner_of_row = keys.of_rows(np.arange(keys.n_units))
-    if not len(label_of_row) == len(owner_of_row) == len(rows):
+    if not n_labels == len(owner_of_row) == len(rows):
         raise DataRefused("fingerprint: X, y and unit_keys differ in length")
     keyed = blake2b(key=derive(key, "fingerprint"), digest_size=32)
     keyed.update(width(X).to_bytes(8, "big"))
-    for order in _in_order(rows, words_of(owners), owner_of_row, label_of_row):
+    words = words_of(owners)
+    for places, own in rows.parts():
+        whose, label = owner_of_row[places], label_of(places)
+        order = order_of(*words_of(own).T, *(words[whose, at] for at in range(words.shape[1])), label)
         for start in range(0, len(order), AT_ONCE):
             chosen = order[start : start + AT_ONCE]
-            parts = rows[chosen], owners[owner_of_row[chosen]], labels[label_of_row[chosen]]
+            parts = own[chosen], owners[whose[chosen]], labels[label[chosen]]
             keyed.update(np.concatenate(parts, axis=1).tobytes())
     return keyed.hexdigest()
 
 
-def _in_order(
-    rows: NDArray[np.uint8], owners: WordArray, owner_of_row: IntArray, label_of_row: IntArray
-) -> Iterator[IntArray]:
-    """Yield the places of rows in the order of digests, owners and labels: of large tables some at once, by bytes."""
-    edges = np.linspace(0, 256, min(256, 1 + len(rows) // ORDERED_AT_ONCE) + 1).astype(np.int64)
-    for low, high in pairwise(edges.tolist()):
-        some = np.flatnonzero((rows[:, 0] >= low) & (rows[:, 0] < high))
-        whose = (words[owner_of_row[some]] for words in owners.T)
-        yield some[order_of(*words_of(rows[some]).T, *whose, label_of_row[some])]
-
-
-def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], IntArray]:
-    """Return the short digests of the distinct labels, in their order, and which of them each row has."""
+def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], int, Callable[[IntArray], IntArray]]:
+    """Return the short digests of the distinct labels, in their order; how many rows have one; and which some have."""
     if y is None:
-        return _shorts([b""]), np.zeros(n, dtype=np.int64)
+        return _shorts([b""]), n, np.zeros_like
     if isinstance(y, np.ndarray) and y.dtype.kind == "i":
         values = np.unique(y)
-        place = np.searchsorted(values, y)
         texts = [_label_bytes(value) for value in values.tolist()]
-    else:
-        written = [_label_bytes(value) for value in as_list(y)]
-        texts = list(dict.fromkeys(written))
-        number = {text: at for at, text in enumerate(texts)}
-        place = np.array([number[text] for text in written], dtype=np.int64)
-    shorts = _shorts(texts)
+        order, rank = _ranked(shorts := _shorts(texts))
+        return shorts[order], len(y), lambda places: rank[np.searchsorted(values, y[places])]
+    written = [_label_bytes(value) for value in as_list(y)]
+    texts = list(dict.fromkeys(written))
+    number = {text: at for at, text in enumerate(texts)}
+    order, rank = _ranked(shorts := _shorts(texts))
+    label = rank[np.array([number[text] for text in written], dtype=np.int64)]
+    return shorts[order], len(written), label.__getitem__
+
+
+def _ranked(shorts: NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
+    """Return the order of digests, and the place of each in it."""
     order = order_of(*words_of(shorts).T)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return shorts[order], rank[place]
+    return order, rank
 
 
 def _shorts(values: Sequence[bytes]) -> NDArray[np.uint8]:
@@ -277,25 +272,25 @@ def is_same_table(
         return False
     pairs = (None, None) if digests is None else digests
     theirs, ours = (tally(_digests_of(*pair)) for pair in zip((private, public), pairs, strict=True))
-    return are_same_rows(theirs, ours) or is_part_of(theirs, ours)
+    them = Overlap.of([(0, 256, theirs)], ours)
+    return are_same_rows(them) or is_part_of(them)
 
 
-def are_same_rows(theirs: Tally, ours: Tally) -> bool:
-    """Rule 2 of :func:`is_same_table`: the same rows, in whatever order."""
-    return np.array_equal(theirs.words, ours.words) and np.array_equal(theirs.counts, ours.counts)
+def are_same_rows(them: Overlap, *, once: bool = False) -> bool:
+    """Rule 2 of :func:`is_same_table`: the same rows, in whatever order; `once`: however often each occurs."""
+    alike = len(them.both) == len(them.ours) == them.distinct
+    return alike and (once or bool((them.both[:, 0] == them.both[:, 1]).all()))
 
 
-def is_part_of(theirs: Tally, ours: Tally) -> bool:
+def is_part_of(them: Overlap) -> bool:
     """Rule 3 of :func:`is_same_table`: more than half of our distinct rows are among theirs, which hardly repeat."""
-    if not hardly_repeats(theirs):
-        return False
-    common = len(shared(theirs, ours)[0])
-    return common >= MIN_OVERLAP and common > OVERLAP_SHARE * len(ours.counts)
+    common = len(them.both)
+    return hardly_repeats(them) and common >= MIN_OVERLAP and common > OVERLAP_SHARE * len(them.ours)
 
 
-def hardly_repeats(table: Tally) -> bool:
-    """Whether nearly all rows of a table are distinct."""
-    return len(table.counts) >= DISTINCT_SHARE * int(table.counts.sum())
+def hardly_repeats(them: Overlap) -> bool:
+    """Whether nearly all rows of the other table are distinct."""
+    return them.distinct >= DISTINCT_SHARE * int(them.times @ them.rows)
 
 
 def is_same_object(private: Any, public: Rows) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from pathlib import Path
 from secrets import token_bytes
 from typing import Any
 
@@ -15,9 +17,10 @@ import numpy as np
 from quorate.ambient import own_switches
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.digests import Tally, once, shared, tally_of_words, uncopied
+from quorate.data.digests import ORDERED_AT_ONCE, Overlap, Tally, tally_of_words, words_of
 from quorate.data.identity import are_same_rows, hardly_repeats, is_part_of
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, summed_cells, width
+from quorate.data.spool import HashedRows
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse, stats
 from quorate.errors import DataRefused
@@ -25,7 +28,8 @@ from quorate.types import FloatArray, Secret, WordArray, derive
 
 FALSE_ALARM = 1e-6  # of each of the two rules, on tables that were drawn independently of each other
 _LOG_ALARM = math.log(FALSE_ALARM)
-_CELLS = 1 << 19  # that are looked at together
+_CELLS = 1 << 17  # that are looked at together
+_WORD = 8  # bytes
 _TILTS = np.concatenate([np.geomspace(1e-3, 8.0, 60), [16.0, 32.0]])  # λ of the Chernoff bound
 
 
@@ -75,6 +79,8 @@ class PrivateRecords:
         Private features; or blocks of them, each with types of its own.
     kinds : ColumnKinds, optional
         What each column is read as.
+    folder, most : optional
+        Where digests lie that take more bytes than `most`: as of a :class:`~quorate.data.spool.Spool`.
 
     Notes
     -----
@@ -91,12 +97,20 @@ class PrivateRecords:
     (True, False)
     """
 
-    __slots__ = ("_key", "_kinds", "_tallies")
+    __slots__ = ("_key", "_kinds", "_words")
 
-    def __init__(self, X: Rows | Iterator[Rows], kinds: ColumnKinds | None = None) -> None:
+    def __init__(
+        self,
+        X: Rows | Iterator[Rows],
+        kinds: ColumnKinds | None = None,
+        *,
+        folder: Path | None = None,
+        most: int | None = None,
+    ) -> None:
         self._key = Secret(token_bytes(32))
         self._kinds = ColumnKinds() if kinds is None else kinds
-        self._tallies = Secret(self._counted(X))
+        self._words = Secret((HashedRows(_WORD, folder, most=most), HashedRows(_WORD, folder, most=most)))
+        self._put(X, self._words.reveal())
 
     @own_switches()
     def are_in(self, X: Rows) -> bool:
@@ -157,19 +171,24 @@ class PrivateRecords:
         >>> records.are_in(coins[1_000:]), records.are_in(coins[:999])
         (False, True)
         """
-        theirs, ours = self._tallies.reveal(), self._counted(X)
-        if not ours[0].counts.size or not theirs[0].counts.size:
-            return False
-        return any(rule(*pair) for pair in zip(theirs, ours, strict=True) for rule in _RULES)
+        ours = HashedRows(_WORD), HashedRows(_WORD)
+        self._put(X, ours)
+        for theirs, own in zip(self._words.reveal(), ours, strict=True):
+            if not theirs.n_rows or not own.n_rows:
+                return False
+            [(*_, counted)] = _tallies(own, own.n_rows + 1)
+            them = Overlap.of(_tallies(theirs, ORDERED_AT_ONCE), counted)
+            if any(rule(them) for rule in _RULES):
+                return True
+        return False
 
-    def _counted(self, X: Rows | Iterator[Rows]) -> tuple[Tally, Tally]:
-        """Count the rows by their cells in order, and by their cells in any order."""
+    def _put(self, X: Rows | Iterator[Rows], words: tuple[HashedRows, HashedRows]) -> None:
+        """Put a word of each row aside, of its cells in order, and another one, of its cells in any order."""
         key = derive(self._key, "records")
-        held = bytearray()  # grows in place, where a list of blocks and what joins them would be twice as much
         for numbers, texts_ in _cells(X, self._kinds, key):
-            held += _sums(numbers, texts_, key).tobytes()
-        words = np.frombuffer(held, dtype=np.uint64).reshape(-1, 2)
-        return tally_of_words(words[:, :1]), tally_of_words(words[:, 1:])
+            sums = _sums(numbers, texts_, key).astype(">u8").view(np.uint8)
+            for at, held in enumerate(words):
+                held.append(sums[:, at * _WORD : (at + 1) * _WORD])
 
     def __repr__(self) -> str:
         return "PrivateRecords(…)"
@@ -257,23 +276,29 @@ def _mixed(words: WordArray) -> WordArray:
     return words ^ (words >> np.uint64(31))
 
 
-def _same(theirs: Tally, ours: Tally) -> bool:
+def _tallies(words: HashedRows, at_once: int) -> Iterator[tuple[int, int, Tally]]:
+    """Count words part by part."""
+    for low, high, part in words.parts(at_once):
+        yield low, high, tally_of_words(words_of(part))
+
+
+def _same(them: Overlap) -> bool:
     """Whether they are the same rows, and not few distinct ones: 40 coins come up as 40 others did one time in eleven.
 
     Where rows repeat, :func:`_too_even` knows the same table from chance.
     """
-    return hardly_repeats(uncopied(theirs)) and are_same_rows(once(theirs), once(ours))
+    return hardly_repeats(them.uncopied()) and are_same_rows(them, once=True)
 
 
-def _too_even(theirs: Tally, ours: Tally) -> bool:
-    of_theirs, of_ours = shared(theirs, ours)
-    both = int(np.minimum(theirs.counts[of_theirs], ours.counts[of_ours]).sum())
+def _too_even(them: Overlap) -> bool:
+    both = int(them.both.min(axis=1).sum())
     if not both:
         return False
-    totals_of_rows = np.concatenate([theirs.counts, np.delete(ours.counts, of_ours)])
-    totals_of_rows[of_theirs] += ours.counts[of_ours]
-    totals = dict(zip(*(counts.tolist() for counts in np.unique(totals_of_rows, return_counts=True)), strict=True))
-    return _log_tail_of_overlap(both, totals) <= _LOG_ALARM
+    totals = Counter(dict(zip(them.times.tolist(), them.rows.tolist(), strict=True)))
+    totals.update(them.ours.tolist())
+    totals.update(them.both.sum(axis=1).tolist())
+    totals.subtract(them.both.ravel().tolist())
+    return _log_tail_of_overlap(both, {total: totals[total] for total in sorted(totals)}) <= _LOG_ALARM
 
 
 def _log_tail_of_overlap(shared: int, totals: Mapping[int, int]) -> float:
@@ -300,15 +325,14 @@ def _log_moments(total: int) -> FloatArray:
     return moments
 
 
-def _too_many_found(theirs: Tally, ours: Tally) -> bool:
-    theirs = uncopied(theirs)
-    if not hardly_repeats(theirs):
+def _too_many_found(them: Overlap) -> bool:
+    them = them.uncopied()
+    if not hardly_repeats(them):
         return False
-    n, alarm = int(theirs.counts.sum()), -_LOG_ALARM
-    repeats = n - len(theirs.counts)
+    n, alarm = int(them.times @ them.rows), -_LOG_ALARM
+    repeats = n - them.distinct
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
-    n_shared = len(shared(theirs, ours)[0])
-    return chance < 1 and bool(stats.binom.sf(n_shared - 1, len(ours.counts), chance) <= FALSE_ALARM)
+    return chance < 1 and bool(stats.binom.sf(len(them.both) - 1, len(them.ours), chance) <= FALSE_ALARM)
 
 
 _RULES = (_same, is_part_of, _too_even, _too_many_found)

@@ -14,7 +14,7 @@ from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
-from quorate.data.stream import PartedFrame, put_aside
+from quorate.data.stream import PartedColumn, PartedFrame, put_aside
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -185,19 +185,26 @@ def _parted(
     label: str,
     unit: str | None,
 ) -> Table:
-    """Return a table that is read part by part, from its file or from `frame`; labels and ids are held."""
+    """Return a table that is read part by part, from its file or from `frame`; ids are held.
+
+    So are labels of a file that does not tell how many rows it has.
+    """
     import polars as pl
 
-    named = [label] if unit is None else [label, unit]
-    parts = known.cell_parts(path, named) if frame is None else frame.only(named).blocks(BATCH_ROWS)
-    held = list(parts)
-    height = sum(part.height for part in held)
+    height = known.height(path) if frame is None else frame.height
+    named = [name for name in (label if height is None else None, unit) if name is not None]
+    held: list[pl.DataFrame] = []
+    if named:
+        held = list(known.cell_parts(path, named) if frame is None else frame.only(named).blocks(BATCH_ROWS))
+        height = sum(part.height for part in held)
     if frame is None:
+        assert height is not None  # noqa: S101 - it was told, or counted
         frame = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=height)
+    y = _joined([part[label] for part in held]) if label in named else PartedColumn(frame.only([label]))
     ids = None if unit is None else _joined([part[unit] for part in held], ids=True)
     if isinstance(ids, pl.Series):
         ids = known.ids(path, ids, each=True)
-    return Table(X=frame.only(kept), y=_joined([part[label] for part in held]), unit=ids)
+    return Table(X=frame.only(kept), y=y, unit=ids)
 
 
 def _joined(parts: Sequence[pl.Series], *, ids: bool = False) -> pl.Series | list[Any]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import weakref
+from collections.abc import Iterator
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.errors import PreconditionFailed
 
@@ -18,16 +22,21 @@ _NO_FILE = -1
 IN_MEMORY = 1 << 28  # bytes that are held without a file
 
 
+def most_held(memory: int | None) -> int:
+    """Return the bytes of a spool that are held in memory where private rows may take `memory`: half of it."""
+    return IN_MEMORY if memory is None else memory // 2
+
+
 class Spool:
     """Bytes by their place: in memory as far as `size` is small, else in a file that has no name.
 
-    The room is taken at once, in a `folder` that its owner alone may enter. Raises PreconditionFailed if the disk has
-    no room, now or when more is written.
+    The room is taken at once, in a `folder` that its owner alone may enter. `most`: bytes that are held in memory; by
+    default :data:`IN_MEMORY`. Raises PreconditionFailed if the disk has no room, now or when more is written.
     """
 
-    def __init__(self, size: int, folder: Path | None = None) -> None:
+    def __init__(self, size: int, folder: Path | None = None, *, most: int | None = None) -> None:
         self._folder, self.size = folder, 0
-        self._most = IN_MEMORY
+        self._most = IN_MEMORY if most is None else most
         self._held: bytearray | None = bytearray(size if size <= self._most else 0)
         self._file = _NO_FILE
         if size > self._most:
@@ -71,7 +80,7 @@ class Spool:
         while len(view):
             done = os.preadv(self._file, [view], at)
             if not done:
-                raise PreconditionFailed("the coordinates of private rows were cut off; start again")
+                raise PreconditionFailed("what was made of private rows was cut off; start again")
             view, at = view[done:], at + done
         return array
 
@@ -89,20 +98,65 @@ class Spool:
     def _no_room(self, error: OSError) -> PreconditionFailed:
         where = "the folder for temporary files (TMPDIR)" if self._folder is None else str(self._folder)
         return PreconditionFailed(
-            f"{where}: the coordinates of the private rows cannot be kept there ({os.strerror(error.errno or 0)}); "
+            f"{where}: what is made of the private rows cannot be kept there ({os.strerror(error.errno or 0)}); "
             "make room on that disk"
         )
+
+
+class HashedRows:
+    """Rows of bytes that begin with a hash, put aside block by block, and read again in parts by their first byte.
+
+    `width`: bytes of a row. `folder`, `most`: as of a spool; by default all of it is held in memory.
+    """
+
+    def __init__(self, width: int, folder: Path | None = None, *, most: int | None = None) -> None:
+        self._spool, self._width = Spool(0, folder, most=sys.maxsize if most is None else most), width
+        self._blocks: list[tuple[int, NDArray[np.int32]]] = []  # its place; where the rows of each first byte begin
+        self.n_rows = 0
+
+    def append(self, rows: NDArray[np.uint8]) -> None:
+        """Put a block aside, ``(n, width)``."""
+        order = np.argsort(rows[:, 0], kind="stable")
+        begins = np.searchsorted(rows[order, 0], np.arange(257)).astype(np.int32)
+        self._blocks.append((self._spool.append(rows[order]), begins))
+        self.n_rows += len(rows)
+
+    def blocks(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the blocks as they were put aside, each in the order of its first bytes."""
+        for at, begins in self._blocks:
+            yield self._spool.read(at, (int(begins[-1]), self._width), np.uint8)
+
+    def parts(self, at_once: int) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
+        """Yield all rows whose first byte is in ``[low, high)``, and these two, from the least on; about so many rows.
+
+        Of one block, each part is in the order of its rows, as far as first bytes are the same.
+        """
+        for low, high in parts_of_bytes(self.n_rows, at_once):
+            yield low, high, np.concatenate([np.empty((0, self._width), dtype=np.uint8), *self._between(low, high)])
+
+    def _between(self, low: int, high: int) -> Iterator[NDArray[np.uint8]]:
+        for at, begins in self._blocks:
+            first, last = int(begins[low]), int(begins[high])
+            if last > first:
+                yield self._spool.read(at + first * self._width, (last - first, self._width), np.uint8)
+
+
+def parts_of_bytes(n_rows: int, at_once: int) -> Iterator[tuple[int, int]]:
+    """Cut the 256 values of a byte into ranges that about so many rows of `n_rows` hashes are in."""
+    return pairwise(np.linspace(0, 256, min(256, 1 + n_rows // at_once) + 1).astype(np.int64).tolist())
 
 
 def _take_room(descriptor: int, size: int) -> None:
     """Have the disk keep so many bytes for a file, where it can be asked to."""
     if not hasattr(os, "posix_fallocate"):
+        os.ftruncate(descriptor, size)
         return
     try:
         os.posix_fallocate(descriptor, 0, size)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # which says no more than that it cannot
             raise
+        os.ftruncate(descriptor, size)  # what nobody writes is read as zeros
 
 
 def _without_name(folder: Path | None) -> int:

@@ -290,6 +290,25 @@ class PartedFrame:
         return None if self._path is None else state_of(self._path)
 
 
+class PartedColumn:
+    """One column of such a table, its labels, read part by part in every pass. The repr tells nothing of them."""
+
+    def __init__(self, frame: PartedFrame) -> None:
+        self._frame = frame
+
+    def __len__(self) -> int:
+        return self._frame.height
+
+    def __iter__(self) -> Iterator[Any]:
+        for cells in self.blocks(1 << 16):
+            yield from cells
+
+    def blocks(self, n_rows: int) -> Iterator[pl.Series]:
+        """Read the column, at most so many cells at once."""
+        for rows in self._frame.blocks(n_rows):
+            yield rows.to_series(0)
+
+
 def put_aside(
     blocks: Iterable[pl.DataFrame], most: int, place: Callable[[], Path] | None
 ) -> pl.DataFrame | PartedFrame:

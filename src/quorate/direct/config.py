@@ -63,6 +63,7 @@ class DirectConfig:
     composition: Composition = "sum"
     neighbours: Any = "auto"
     scheduler: DaskScheduler | None = None  # whose workers add up the rounds; by default this machine
+    memory: int | None = None  # bytes that private rows may take; beyond half of it coordinates lie in a file
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
     calibration_share: float | None = None  # of the units, held out for prediction sets
     coverage: float = COVERAGE  # of these sets

@@ -16,7 +16,8 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
-from quorate.data.target_range import TargetRange
+from quorate.data.spool import most_held
+from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import (
     DirectConfig,
@@ -80,9 +81,10 @@ def prepare_direct(
     refuse_forms(X, y, groups, public)
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
-    digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
+    place = _place(config, stages := stages or NoStages())
+    digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch, place)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
-    run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
+    run_key = fingerprint_key if key is None else key
     held = _held_out(config, private, slots, None if groups is not None else digests, run_key, declared, budget, unit)
     n_units = declared or max(private.n_slots, 1) if held is None else held.plan.n_learning
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
@@ -94,7 +96,7 @@ def prepare_direct(
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
-        table, records, data = _as_kept(table, schema, labels, slots, fingerprint_key, watch)
+        table, records, data = _as_kept(table, schema, labels, slots, fingerprint_key, watch, place)
     task = DirectTask(
         schema=schema,
         plan=plan,
@@ -118,7 +120,13 @@ def prepare_direct(
 def _of_config(config: DirectConfig) -> dict[str, Any]:
     """Return what a task takes from what was asked for, as it is."""
     names = ("composition", "target_range", "scheduler")
-    return {**{name: getattr(config, name) for name in names}, "rare": share_of_rarer(config.class_shares)}
+    more = {"rare": share_of_rarer(config.class_shares), "most": most_held(config.memory)}
+    return {**{name: getattr(config, name) for name in names}, **more}
+
+
+def _place(config: DirectConfig, stages: StageStore) -> dict[str, Any]:
+    """Return where hashes of private rows lie: in memory up to a sixteenth of what coordinates may take there."""
+    return {"folder": stages.private, "most": most_held(config.memory) // 16}
 
 
 def _held_out(
@@ -162,11 +170,13 @@ def _read(
     classes: Sequence[Any],
     target_range: TargetRange | None,
     watch: Watch | None,
+    place: Mapping[str, Any],
 ) -> tuple[Any, PrivateRecords, Any, Any]:
     """Return each row's digest, record, code of its label (or step in the range of numbers) and slot of its unit."""
-    digests, records = table.known(in_parts(watch, "private rows"))
-    codes = partial(codes_of, classes=classes) if target_range is None else target_range.steps_of
-    return digests, records, *labels_and_slots(y, groups, len(digests), codes=codes)
+    digests, records = table.known(in_parts(watch, "private rows"), **place)
+    last = len(classes) - 1 if target_range is None else STEPS
+    codes: Any = partial(codes_of, classes=classes) if target_range is None else target_range.steps_of
+    return digests, records, *labels_and_slots(y, groups, len(digests), codes=codes, last=last)
 
 
 def _stored_plan(
@@ -202,10 +212,11 @@ def _as_kept(
     slots: Any,
     fingerprint_key: Secret[bytes],
     watch: Watch | None,
+    place: Mapping[str, Any],
 ) -> tuple[PrivateTable, PrivateRecords, str]:
     """Return the table, its records and its fingerprint again: what can be scaled follows from the encoder kept."""
     table = PrivateTable(schema, table.X)
-    digests, records = table.known(in_parts(watch, "private rows again"))
+    digests, records = table.known(in_parts(watch, "private rows again"), **place)
     return table, records, table.fingerprint(digests, labels, slots, fingerprint_key)
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.spool import Spool
@@ -44,33 +43,52 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 
 @dataclass(slots=True, eq=False)
 class DenseUnits:
-    """Rows of `width` integers of 32 bits each, ordered by their units; a class of −1 says that a row is none.
+    """Rows of `width` integers of 32 bits each, ordered by their units, behind the classes of all rows.
 
-    `starts`: where each unit begins; None where every row is a unit, and has a length.
+    A class has one added to it, so that 0, as which all begin, is none. `starts`: where each unit begins; None where
+    every row is a unit, and lengths stand before everything, as doubles.
     """
 
     spool: Spool
     width: int
-    codes: NDArray[np.int32]
+    n_rows: int
     starts: IntArray | None
-    lengths: FloatArray = field(default_factory=lambda: np.empty(0))
     threads: Threads = field(default_factory=Threads)
+
+    @classmethod
+    def of(
+        cls, width: int, n_rows: int, starts: IntArray | None, threads: Threads, folder: Path | None, most: int | None
+    ) -> DenseUnits:
+        """Take room for rows; none has a class yet. `folder`, `most`: of the spool."""
+        of_a_row = 4 * width + 4 + 8 * (starts is None)
+        return cls(Spool(of_a_row * n_rows, folder, most=most), width, n_rows, starts, threads)
+
+    @property
+    def _classes_at(self) -> int:
+        return 8 * self.n_rows if self.starts is None else 0
+
+    @property
+    def _rows_at(self) -> int:
+        return self._classes_at + 4 * self.n_rows
 
     def put(self, z: FloatArray, codes: IntArray, places: IntArray) -> None:
         """Write integer coordinates of rows, each at its place."""
-        order, sound = np.argsort(places), np.asarray(np.isfinite(z).all(axis=1))
+        order, sound = np.argsort(places, kind="stable"), np.asarray(np.isfinite(z).all(axis=1))
         rows = (z if sound.all() else np.where(sound[:, None], z, 0.0)).astype(np.int32)
         if self.starts is None:
-            self.lengths[places] = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)
+            lengths = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)[order]
         else:
             rows[~sound, 0] = WIDE
-        rows, ranked = np.ascontiguousarray(rows[order]), places[order]
-        self.codes[places] = codes
+        rows, classes, ranked = rows[order], (codes + 1).astype(np.int32)[order], places[order]
         ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
         first = 0
         for end in ends.tolist():
             if end > first:
-                self.spool.write(rows[first:end], int(ranked[first]) * self.width * 4)
+                at = int(ranked[first])
+                self.spool.write(rows[first:end], self._rows_at + at * self.width * 4)
+                self.spool.write(classes[first:end], self._classes_at + at * 4)
+                if self.starts is None:
+                    self.spool.write(lengths[first:end], at * 8)
             first = end
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
@@ -89,26 +107,28 @@ class DenseUnits:
         """Yield the first and one past the last of some rows, or of some units that have as many; one at least."""
         step = max(1, NUMBERS // self.width)
         if self.starts is None:
-            yield from ((first, min(first + step, len(self.codes))) for first in range(0, len(self.codes), step))
+            yield from ((first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step))
             return
         unit = 0
         while unit < len(self.starts) - 1:
             stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
             yield unit, (unit := max(stop, unit + 1))
 
+    def _codes(self, first: int, last: int) -> IntArray:
+        stored = self.spool.read(self._classes_at + first * 4, (last - first,), np.int32)
+        return np.asarray(stored.astype(np.int64) - 1)
+
     def _rows(self, first: int, last: int) -> FloatArray:
-        stored = self.spool.read(first * self.width * 4, (last - first, self.width), np.int32)
+        stored = self.spool.read(self._rows_at + first * self.width * 4, (last - first, self.width), np.int32)
         z = stored.astype(np.float64)
         if self.starts is not None:
             z[stored[:, 0] == WIDE] = np.nan
         return np.asarray(z)
 
-    def _codes(self, first: int, last: int) -> IntArray:
-        return self.codes[first:last].astype(np.int64)
-
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         first, last = block
-        z, codes, lengths = self._rows(first, last), self._codes(first, last), self.lengths[first:last]
+        z, codes = self._rows(first, last), self._codes(first, last)
+        lengths = self.spool.read(first * 8, (last - first,), np.float64)
         if (none := codes < 0).any():
             z, codes, lengths = z[~none], codes[~none], lengths[~none]
         return of_records(z, lengths, codes, weights, grid)
@@ -131,14 +151,14 @@ class DenseUnits:
 
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
+        parts = [(start, min(start + GROUP_ROWS, last)) for start in range(first, last, GROUP_ROWS)]
         codes = self._codes(first, last)
         codes = codes[codes >= 0]
 
         def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
             z, done = np.empty((0, self.width)), 0
-            for start in range(first, last, GROUP_ROWS):
-                end = min(start + GROUP_ROWS, last)
-                z = np.concatenate([z, self._rows(start, end)[self.codes[start:end] >= 0]])
+            for start, end in parts:
+                z = np.concatenate([z, self._rows(start, end)[self._codes(start, end) >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
                     slope = slopes(own, codes[done : done + len(own)], weights, grid)
@@ -156,13 +176,13 @@ class DenseUnits:
 class SparseRecords:
     """Sparse rows, each a unit: images and lengths of the coordinates, or coordinates, block by block.
 
-    `model`: what a block is, beside its arrays. `blocks`: places, shapes and types of its arrays, and classes of its
-    rows.
+    `model`: what a block is, beside its arrays. `blocks`: places, shapes and types of its arrays, the last of them the
+    classes of its rows.
     """
 
     spool: Spool
     model: Any
-    blocks: list[tuple[list[tuple[int, tuple[int, ...], Any]], IntArray]] = field(default_factory=list)
+    blocks: list[list[tuple[int, tuple[int, ...], Any]]] = field(default_factory=list)
     threads: Threads = field(default_factory=Threads)
 
     def put(self, z: Any, codes: IntArray) -> None:
@@ -170,8 +190,8 @@ class SparseRecords:
         images = z.images if isinstance(z, FactoredRows) else z
         arrays = [images.data, images.indices, images.indptr]
         arrays += [z.lengths] if isinstance(z, FactoredRows) else []
-        parts = [(self.spool.append(np.ascontiguousarray(part)), part.shape, part.dtype) for part in arrays]
-        self.blocks.append((parts, codes))
+        arrays += [codes.astype(np.int64)]
+        self.blocks.append([(self.spool.append(np.ascontiguousarray(part)), part.shape, part.dtype) for part in arrays])
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
@@ -200,17 +220,18 @@ class SparseRecords:
                 put_held()
         put_held()
 
-    def _of_block(self, block: tuple[list[Any], IntArray], weights: FloatArray, grid: Grid) -> IntArray:
-        z = self.read(block)
-        return of_records(z, lengths_of(z), block[1], weights, grid)
+    def _of_block(self, block: list[Any], weights: FloatArray, grid: Grid) -> IntArray:
+        z, codes = self.read(block)
+        return of_records(z, lengths_of(z), codes, weights, grid)
 
-    def read(self, block: tuple[list[Any], IntArray]) -> Any:
-        """Return the rows of a block."""
-        arrays, n_rows = [self.spool.read(*part) for part in block[0]], len(block[1])
+    def read(self, block: list[Any]) -> tuple[Any, IntArray]:
+        """Return the rows of a block, and their classes."""
+        *arrays, codes = [self.spool.read(*part) for part in block]
         factored = isinstance(self.model, FactoredRows)
         width = (self.model.images if factored else self.model).shape[1]
-        images = sparse.csr_matrix(tuple(arrays[:3]), shape=(n_rows, width))
-        return FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+        images = sparse.csr_matrix(tuple(arrays[:3]), shape=(len(codes), width))
+        z = FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+        return z, codes
 
 
 @dataclass(slots=True, eq=False)
@@ -235,8 +256,8 @@ class SparseUnits:
 
         def of_pieces(pieces: list[int], weights: FloatArray) -> IntArray:
             places = np.concatenate([self.places[piece] for piece in pieces])
-            codes = np.concatenate([self.records.blocks[piece][1] for piece in pieces])
-            z = sparse.vstack([self.records.read(self.records.blocks[piece]) for piece in pieces], format="csr")
+            read = [self.records.read(self.records.blocks[piece]) for piece in pieces]
+            z, codes = sparse.vstack([z for z, _ in read], format="csr"), np.concatenate([codes for _, codes in read])
             order = np.argsort(places)
             whose = np.searchsorted(self.starts, places[order], side="right")
             begins = np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose))
@@ -276,13 +297,14 @@ def units_of(
     private: RowsOfUnits,
     *,
     folder: Path | None = None,
+    most: int | None = None,
     watch: Watching | None = None,
     threads: Threads | None = None,
 ) -> SummedRows:
     """Read all usable rows once, and put their coordinates aside, block by block, for the rounds.
 
-    `folder`: where what memory does not hold may lie. `threads`: by default one a core. Raises PreconditionFailed if
-    the disk has no room for them.
+    `folder`: where what is more than `most` bytes may lie. `threads`: by default one a core. Raises PreconditionFailed
+    if the disk has no room for them.
     """
     form, threads = coordinates.for_rounds if private.units is None else coordinates, threads or Threads()
     with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
@@ -290,7 +312,9 @@ def units_of(
         model = form(numbers)[:0]
         if isinstance(model, np.ndarray):
             widest = max(model.shape[1], 1 if sparse.issparse(numbers) else numbers.shape[1])
-            units = _dense(private, model.shape[1], folder, threads)
+            starts = unit_starts(private)
+            n_rows = len(private.codes) if starts is None else int(starts[-1])
+            units = DenseUnits.of(model.shape[1], n_rows, starts, threads, folder, most)
             place = None if private.units is None else _places(private)
 
             def put(block: tuple[IntArray, Any]) -> None:
@@ -301,19 +325,11 @@ def units_of(
                 pass
             return units
         blocks = private.blocks(watch=watch)
+        records = SparseRecords(Spool(0, folder, most=most), model, threads=threads)
         if private.units is None:
-            records = SparseRecords(Spool(0, folder), model, threads=threads)
             records.put_blocks(blocks, private.codes, form)
             return records
-        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model, threads=threads))
-
-
-def _dense(private: RowsOfUnits, width: int, folder: Path | None, threads: Threads) -> DenseUnits:
-    """Take room for the coordinates of each row; of units with several, of each that has a class and a unit."""
-    starts = unit_starts(private)
-    n_rows = len(private.codes) if starts is None else int(starts[-1])
-    codes, lengths = np.full(n_rows, -1, dtype=np.int32), np.zeros(n_rows if starts is None else 0)
-    return DenseUnits(Spool(4 * width * n_rows, folder), width, codes, starts, lengths, threads)
+        return _sparse_units(private, blocks, form, records)
 
 
 def _places(private: RowsOfUnits) -> IntArray:

@@ -98,7 +98,7 @@ class DirectTask:
     where nothing was said of them.
     `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same. `rare`: the declared
     share of the rarer of two classes, with which the run began. `held`: units that are held out for prediction sets,
-    whose rows have no class in `private`.
+    whose rows have no class in `private`. `most`: bytes of coordinates that memory holds.
     """
 
     schema: Schema = field(repr=False)
@@ -123,6 +123,7 @@ class DirectTask:
     scheduler: DaskScheduler | None = field(default=None, repr=False)
     rare: float | None = field(default=None, repr=False)
     held: HeldOut | None = field(default=None, repr=False)
+    most: int | None = field(default=None, repr=False)
 
     @property
     def n_units(self) -> int:
@@ -221,7 +222,8 @@ class DirectTask:
 
             private = self.private.reveal()
             return Secret(units_elsewhere(self.scheduler, self.plan, private, self.public_rows, watch=watch))
-        return Secret(units_of(self.plan.coordinates, self.private.reveal(), folder=folder, watch=watch))
+        where: dict[str, Any] = {"folder": folder, "most": self.most}
+        return Secret(units_of(self.plan.coordinates, self.private.reveal(), **where, watch=watch))
 
     @cached_property
     def public_digest(self) -> str:

@@ -158,7 +158,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         mechanism=mechanism_of(settings.mechanism.name, folder=root),
         mechanism_fields=settings.mechanism.fields,
         unit=data.whose,
-        memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
+        memory=settings.run.bytes_allowed,
         scheduler=scheduler_of(settings.run, folder),
         built_in=not settings.teachers.fields
         and ":" not in settings.teachers.model

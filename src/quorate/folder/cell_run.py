@@ -160,7 +160,8 @@ class CellTables:
         if watch is not None:
             watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
         place = partial(folder.place_for_rows, begin=begin)
-        private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
+        how: dict[str, Any] = {"folder": place, "declared": tuple(declared or ()), "memory": settings.run.bytes_allowed}
+        private = read_private_cells(data, public, n_features=n_features, **how)
         return cls(public, declared, private)
 
 

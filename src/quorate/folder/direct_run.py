@@ -15,7 +15,7 @@ from quorate.ambient import one_thread
 from quorate.data import take
 from quorate.data.file_reading import bytes_of, files_of, format_of
 from quorate.data.reading import bytes_held
-from quorate.data.spool import IN_MEMORY
+from quorate.data.spool import most_held
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
 from quorate.direct.method import ROUNDS, cautions_of
@@ -48,7 +48,11 @@ NOTHING_TO_ASK = (
 )
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
 _PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
-_AT_LEAST, _OF_A_ROW = 6e8, 250  # bytes in memory: libraries and blocks; labels, numbers of units and digests of a row
+_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = (
+    4.5e8,
+    1,
+    200,
+)  # bytes in memory: libraries and blocks; classes; ids and places
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,7 @@ def read_direct(
             unit=data.whose,
             dialect=data.dialect,
             scheduler=scheduler_of(settings.run, folder),
+            memory=settings.run.bytes_allowed,
         ),
         private.X,
         private.y,
@@ -167,9 +172,10 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     rows = size / max(bytes_each, 1.0)
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
-    disk = stored if stored > IN_MEMORY else 0
+    most = most_held(run.settings.run.bytes_allowed)
+    disk = stored if stored > most else 0
     held = bytes_held(data.private)
-    memory = _AT_LEAST + _OF_A_ROW * rows + min(stored, IN_MEMORY) + held
+    memory = _AT_LEAST + (_OF_A_PERSONS_ROW if task.grouped else _OF_A_ROW) * rows + min(stored, most) + held
     place = run.folder.private if run.folder.private.is_dir() else run.folder.root
     free = disk_usage(place).free
     words = (

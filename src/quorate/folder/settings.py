@@ -54,7 +54,7 @@ _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, wher
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
 _JOBS = ("n_jobs", "jobs")
-_RUN_OF_TEACHERS = (*_JOBS, "memory", "allow_hopeless")
+_RUN_OF_TEACHERS = (*_JOBS, "allow_hopeless")
 _OF_NUMBERS = {("teachers", "model"), ("teachers", "count"), ("mechanism", "queries")}  # keys that their votes have
 
 
@@ -339,7 +339,7 @@ def _refuse_what_numbers_lack(document: Mapping[str, Any]) -> None:
             'for the direct method alone; give public, or set [method] by = "direct"'
         )
     others = [f"[{section}] {key}" for section, key in _not_as_written(document) if (section, key) not in _OF_NUMBERS]
-    others += [f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}) and key not in _JOBS]
+    others += [f"[run] {key}" for key in ("memory", "allow_hopeless") if key in document.get("run", {})]
     if others:
         _refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
 

@@ -73,17 +73,20 @@ def read_private_cells(
     n_features: int,
     folder: Callable[[], Path],
     declared: Sequence[str] = (),
+    memory: int | None = None,
 ) -> Table:
     """Read the private rows of a direct run, each cell by itself.
 
     `folder`: makes the place for rows that memory does not hold. `declared`: the columns of the schema, if any.
+    `memory`: bytes that private rows may take, half of it as cells.
     """
     width = 1 if data.images is not None else n_features
-    memory = None if data.images is not None else CELLS_IN_MEMORY
+    most = CELLS_IN_MEMORY if memory is None else memory // 2
+    held = None if data.images is not None else most
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
     wanted = declared if public is None else columns(public.rows()) or ()
     _require(data, data.private, (data.label, data.unit), wanted)
-    table = read_cells(data.private, **how, n_features=width, memory=memory, folder=folder, dialect=data.dialect)
+    table = read_cells(data.private, **how, n_features=width, memory=held, folder=folder, dialect=data.dialect)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
@@ -92,7 +95,7 @@ def read_private_cells(
         return table
     shape = () if public is None or public.image_shape is None else public.image_shape
     names, form = _files(data, table.X, data.private), _form_of(shape)
-    if len(names) * form.size * np.dtype(np.float64).itemsize > CELLS_IN_MEMORY:
+    if len(names) * form.size * np.dtype(np.float64).itemsize > most:
         return replace(table, X=ImageRows(_folder(data), names, form))
     return replace(table, X=private_images(_folder(data), names, form, missing=float("inf")))
 

@@ -15,6 +15,7 @@ from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
 from quorate.data.notation import number
 from quorate.data.rows import Rows, flat_images, summed_cells
+from quorate.data.stream import PartedColumn
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
@@ -22,6 +23,9 @@ from quorate.types import FloatArray
 
 def lists_of(values: Any) -> Iterator[list[Any]]:
     """Take values as lists, some at once where they can be cut."""
+    if isinstance(values, PartedColumn):
+        yield from map(as_list, values.blocks(AT_ONCE))
+        return
     values = without_unit(as_column(values))
     if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
         yield as_list(values)

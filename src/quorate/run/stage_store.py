@@ -114,8 +114,8 @@ class FolderStages:
 
     @property
     def private(self) -> Path:
-        """The folder itself."""
-        return self.folder
+        """The folder itself; the run's while there is none yet."""
+        return self.folder if self.folder.is_dir() else self.folder.parent
 
     def load(self, stage: str, key: str) -> bytes | None:
         """Return the content saved under `key`; a file cut short or made from other things counts as absent."""

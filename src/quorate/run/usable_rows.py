@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, widt
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
-from quorate.data.digests import DIGEST_BYTES, PackedDigests, pack
+from quorate.data.digests import SpooledDigests, pack
 from quorate.data.rows import Rows, columns, n_rows, summed_cells
 from quorate.data.stream import PartedFrame
 from quorate.data.unit_ids import usable_slots
@@ -30,7 +31,7 @@ from quorate.run.schema import Schema
 from quorate.types import IntArray, Secret, Watching
 
 CELLS = 1 << 22  # numbers of rows that are held at once, in each of some copies
-AT_ONCE, TEXTS_AT_ONCE = 1 << 16, 1 << 13  # rows
+AT_ONCE, TEXTS_AT_ONCE = 1 << 14, 1 << 13  # rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,20 +107,24 @@ class PrivateTable:
             return framed
         return isinstance(self.X, (list, tuple)) or len(getattr(self.X, "shape", ())) > 0
 
-    def known(self, watch: Watching | None = None) -> tuple[PackedDigests, PrivateRecords]:
-        """Return the digest of every row, and by what those that can be used are known again, in one pass."""
-        digests = bytearray()
+    def known(
+        self, watch: Watching | None = None, *, folder: Path | None = None, most: int | None = None
+    ) -> tuple[SpooledDigests, PrivateRecords]:
+        """Return the digest of every row, and by what those that can be used are known again, in one pass.
+
+        `folder`, `most`: as of a :class:`~quorate.data.spool.Spool`, of which there are three.
+        """
+        digests = SpooledDigests(folder, most=most)
 
         def usable_rows() -> Iterator[Rows]:
             for _, rows, usable in self.parsed(watch=watch):
                 read = typed(rows)
-                digests.extend(pack(row_digests(read) if len(usable) else []).array.tobytes())
+                digests.append(pack(row_digests(read) if len(usable) else []))
                 yield take(read, np.flatnonzero(usable))
 
-        records = PrivateRecords(usable_rows(), self.schema.kinds)
-        return PackedDigests(np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_BYTES)), records
+        return digests, PrivateRecords(usable_rows(), self.schema.kinds, folder=folder, most=most)
 
-    def fingerprint(self, digests: PackedDigests, labels: IntArray, slots: Sequence[bytes], key: Secret[bytes]) -> str:
+    def fingerprint(self, digests: SpooledDigests, labels: IntArray, slots: Sequence[bytes], key: Secret[bytes]) -> str:
         """Return the keyed fingerprint of the table: digests of its rows and its width tell what the rows are."""
         shape = np.broadcast_to(0.0, (len(digests), width(self.schema.pool)))
         return fingerprint(shape, labels, slots, key, digests=digests)
@@ -172,13 +177,14 @@ class UsableRows:
 
 
 def labels_and_slots(
-    y: Any, groups: Any, n_rows: int, *, codes: Callable[[list[Any]], IntArray]
+    y: Any, groups: Any, n_rows: int, *, codes: Callable[[list[Any]], IntArray], last: int
 ) -> tuple[IntArray, Sequence[bytes]]:
-    """Return the class of each row, read some at a time, and its slot.
+    """Return the class of each row, read some at a time, and its slot; `last`: the largest code that there can be.
 
     Raises DataRefused if there is not one label and one id a row.
     """
-    labels = np.concatenate([np.empty(0, dtype=np.int64), *map(codes, lists_of(y))])
+    narrow = np.int8 if last <= np.iinfo(np.int8).max else np.int32  # one byte of each row is held
+    labels = np.concatenate([np.empty(0, dtype=narrow), *(codes(part).astype(narrow) for part in lists_of(y))])
     slots = usable_slots(groups, n_rows) if groups is None else _listed(groups)
     if not len(labels) == len(slots) == n_rows:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")

@@ -34,7 +34,7 @@ from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.labels import Label
 from quorate.data.rows import kind, n_rows
-from quorate.data.target_range import TargetRange
+from quorate.data.target_range import STEPS, TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named
@@ -291,7 +291,8 @@ def prepare_numbers(
         raise DataRefused(NO_COORDINATES.format(direct=named("method", "direct")))
     table = PrivateTable.of(schema, X)
     digests, records = table.known()
-    places, slots = labels_and_slots(y, groups, len(digests), codes=config.target_range.steps_of)
+    steps_of = config.target_range.steps_of
+    places, slots = labels_and_slots(y, groups, len(digests), codes=steps_of, last=STEPS)
     private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     run_key = fingerprint_key if key is None else key

@@ -54,7 +54,7 @@ def declared_inputs(
         raise DataRefused(f"X and {config.label_name} differ in length; give one label for every row")
     unit_keys = slot_bytes(groups, len(digests), name=config.group_name)
     return Inputs(
-        private=Secret(PrivateRows(rows, codes, unit_keys, digests, cells=table)),
+        private=Secret(PrivateRows(rows, codes, unit_keys, digests.packed(), cells=table)),
         public=pool,
         digests=row_digests(pool),
         classes=names,

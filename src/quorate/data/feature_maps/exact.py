@@ -25,7 +25,7 @@ from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
 BLOCK = 2**12  # sparse rows that are scaled at once
-_AT_ONCE = 2**12  # exponentials: what a core holds nearest to itself
+_AT_ONCE = 2**14  # exponentials: of fewer, calls take longer than what they do; of more, a core's cache is too small
 
 _BIAS, _FRACTION_BITS = 1023, 52  # of doubles
 _LOG2_E = 1.4426950408889634

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _OF_A_CELL, _UNPACKED = 48, 4  # bytes in memory, of a cell and of a byte in the file
 _IN_MEMORY = 6  # bytes, of a byte in an Arrow file: it is not packed, or lightly
-_CELLS, _BYTES = 1 << 22, 1 << 28  # that are unpacked at once
+_CELLS, _BYTES = 1 << 21, 1 << 27  # that are unpacked at once
 
 
 class _Columnar(TableFormat):

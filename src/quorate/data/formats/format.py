@@ -148,6 +148,10 @@ class TableFormat(ABC):
         """Yield the chosen columns of :meth:`cells`, some rows at once; by default all of them."""
         yield self.cells(path).select(columns)
 
+    def height(self, path: Path) -> int | None:
+        """Return the number of rows, where the file tells it; None where every row has to be read for that."""
+        return None
+
     def pieces(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[pl.DataFrame]]]:
         """Yield each file of the table with what :meth:`cell_parts` yields of it; by default the one file."""
         yield path, self.cell_parts(path, columns)

@@ -92,6 +92,10 @@ class PartitionedParquet(TableFormat):
         if not has_rows:
             yield from empty
 
+    def height(self, path: Path) -> int:
+        """Return the number of rows that the parts tell."""
+        return sum(_PARQUET.height(part.path) for part in _parts(path))
+
     def pieces(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[pl.DataFrame]]]:
         """Yield each part with its rows, some at once."""
         for part in _parts(path):
