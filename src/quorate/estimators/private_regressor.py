@@ -24,6 +24,7 @@ from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.either_method import is_default
 from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.findings import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
@@ -31,6 +32,7 @@ from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
+from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.resources import processes
 from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as
@@ -259,6 +261,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         PreconditionFailed
             If this is a copy, which cannot tell whether private rows are among these.
 
+        Warns
+        -----
+        QuorateWarning
+            If rows of the public pool are among these, so that what they promise is not what they say.
+
         Notes
         -----
         Privacy: a function of the published model and of public rows.
@@ -271,7 +278,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             raise DataRefused(
                 f"calibrate(X, y) needs a finite number for each of {len(predictions):,} rows; leave out rows without"
             )
-        if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "calibration"):
+        rows = self._reader.as_the_pool(X, as_given=True)
+        if self._kept.are_public(rows, "calibration"):
+            schema, public = self._kept.task.schema, self._kept.task.has_public_pool
+            others = {"the public pool": schema.pool if public else None}
+            warn_of([calibrates_twice_caution(rows, others, "calibrate(X, y)", kinds=schema.kinds)])
             off = np.abs(targets - predictions)
             self._limits = Limits.of(off, width=self._range.width)
         return self
