@@ -56,7 +56,9 @@ def test_it_is_charged_for_all_noisy_means_and_told(run: Path) -> None:
     assert (part.mechanism, part.answered, facts.setup.n_queries) == ("NoisyMeans", 200, 200)
     assert part.sigma is not None
     assert counts.sigma is not None
-    length = 200 * (2 / part.sigma) ** 2 + 2 * 2 / counts.sigma**2  # two halves of a part; two cells of each count
+    length = (
+        200 * (2 * 0.5 / part.sigma) ** 2 + 2 * 2 / counts.sigma**2
+    )  # half of a vector, twice; two cells of each count
     price = epsilon_of(sqrt(length), 1e-6)
     assert price <= facts.guarantee.epsilon <= price + 1e-3
     assert facts.guarantee.epsilon <= 4
