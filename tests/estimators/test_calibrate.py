@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import warnings
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,17 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
-from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate import (
+    Budget,
+    LabelPrivateClassifier,
+    Ledger,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PublicPool,
+)
 from quorate.deferred import skops
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, QuorateWarning
 from quorate.students.prediction_sets import halves
 
 WAYS: tuple[Any, ...] = (
@@ -162,3 +171,19 @@ def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
     sets = clf.predict_set(X[1_200:])
     assert sets[np.arange(400), y[1_200:]].mean() > clf.coverage_promise().least - 0.03
     assert clf._facts.fitted.calibration_rows == 200
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", ["classes", "direct", "votes"])
+def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by: str) -> None:
+    if by == "classes":
+        model, y = fitted(PrivateLogisticRegression, {}), Y
+    else:
+        y = X[:, 0]
+        how: dict[str, Any] = {"target_range": (-5, 5), "epsilon": 1.0, "delta": 1e-5, "n_records": 800, "method": by}
+        model = PrivateRegressor(**how).fit(X[PRIVATE], y[PRIVATE], public=PublicPool(X[POOL]))
+    with pytest.warns(QuorateWarning, match=r"calibration-rows-used-twice: rows of the public pool are among those of"):
+        model.calibrate(X[900:1_100], y[900:1_100])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuorateWarning)
+        model.calibrate(X[CALIBRATION], y[CALIBRATION])

@@ -191,6 +191,7 @@ ELSEWHERE = {
         ("public-rows-carry-private-ids", "private-columns-were-scaled", "columns-on-other-scales"),
         "tests/voting/test_notes.py: private rows show it, so that a fit gives a PrivacyWarning",
     ),
+    "calibration-rows-used-twice": "tests/estimators/test_calibrate.py: calibrate, after a fit",
     "cells-that-are-no-numbers": "tests/folder: rows that a finished run is asked about, of no fit",
 }
 

@@ -107,6 +107,21 @@ def test_private_rows_for_calibration_are_noticed(make_run: MakeRun, by: str) ->
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("by", ["votes", "direct"])
+def test_rows_that_are_used_for_something_else_are_cautioned_of(make_run: MakeRun, by: str) -> None:
+    root, code = made_run(make_run, by), "calibration-rows-used-twice"
+    with_calibration(root)
+    assert code not in [caution.code for caution in check(read_run(root)).cautions]
+    rows = pl.read_csv(root / "calibration.csv")
+    evaluation = pl.concat([pl.read_csv(root / "evaluation.csv"), rows.head(60)], how="vertical_relaxed")
+    evaluation.write_csv(root / "evaluation.csv")
+    pool = pl.read_csv(root / "public.csv")
+    pl.concat([pool, rows.tail(60).select(pool.columns)], how="vertical_relaxed").write_csv(root / "public.csv")
+    [said] = [caution.words for caution in check(read_run(root)).cautions if caution.code == code]
+    assert said.startswith("rows of [data] public and [data] evaluation are among those of [data] calibration: ")
+
+
+@pytest.mark.heavy
 def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRun) -> None:
     for by in ("votes", "direct"):
         root = made_run(make_run, by, name=by)

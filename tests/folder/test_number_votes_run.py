@@ -22,6 +22,7 @@ from quorate.folder.methods import ask, audit, check, internal_facts, read_run
 from quorate.folder.settings import read_settings, settings_from
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMean
+from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.service.open_run import opened
 from quorate.service.settings import ServiceSettings
 
@@ -52,10 +53,12 @@ def test_it_is_charged_for_all_noisy_means_and_told(run: Path) -> None:
     facts, model = facts_of(run), quorate.load(run)
     counts, part = facts.spending.parts
     assert (counts.mechanism, counts.answered) == ("TargetCounts", 2)
-    assert (part.mechanism, part.answered, facts.setup.n_queries) == ("NoisyMean", 200, 200)
+    assert (part.mechanism, part.answered, facts.setup.n_queries) == ("NoisyMeans", 200, 200)
     assert part.sigma is not None
     assert counts.sigma is not None
-    length = 200 * (2 / part.sigma) ** 2 + 2 * 2 / counts.sigma**2  # two halves of a part; two cells of each count
+    length = (
+        200 * (2 * 0.5 / part.sigma) ** 2 + 2 * 2 / counts.sigma**2
+    )  # half of a vector, twice; two cells of each count
     price = epsilon_of(sqrt(length), 1e-6)
     assert price <= facts.guarantee.epsilon <= price + 1e-3
     assert facts.guarantee.epsilon <= 4
@@ -124,7 +127,7 @@ class TestTheAudit:
 
     @pytest.mark.heavy
     def test_it_catches_numbers_that_are_not_cut_off(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(NoisyMean, "steps", lambda self, places: 3 * (places - self.grid))
+        monkeypatch.setattr(NoisyMeans, "steps", lambda self, places: 3 * (places - self.grid))
         assert audit(read_run(run, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6).violated
 
 

@@ -15,7 +15,6 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
 from quorate.learners.agnostic.bound import (
     agnostic_error,
-    consistent_error,
     disagreement,
     errs_little_on_any_rows,
     learner_error,
@@ -34,7 +33,7 @@ from quorate.learners.agnostic.price import (
     rows_for,
 )
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
-from quorate.learners.base.exponential import growth_of
+from quorate.learners.base.exponential import consistent_error, growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import EmpiricalLearner

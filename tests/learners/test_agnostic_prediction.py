@@ -15,11 +15,13 @@ import agnostic_laws as laws
 import exact
 import numpy as np
 import pytest
+from quorate.release.target import STAGE
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
+from quorate.learners.agnostic import prediction
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, votes_of, voting_error
@@ -256,7 +258,7 @@ def test_nothing_of_a_fit_can_be_taken_away():
     for take in (pickle.dumps, copy.deepcopy, copy.copy):
         with pytest.raises(SecretRefused, match="without privacy"):
             take(asked)
-    assert "cut" not in repr(vars(asked))
+    assert "cut=" not in repr(vars(asked))
     assert pickle.loads(pickle.dumps(private())).n_queries == 3  # noqa: S301  our own bytes
     assert not hasattr(asked, "predict")
 
@@ -427,3 +429,87 @@ def test_scores_that_the_class_would_refuse_are_refused_before_the_charge():
     assert refusal.value.charged == "nothing was charged"
     assert ledger.spent.epsilon == 0
     assert asked.fit(X[:30], X[:30, 0] < 9_000).ask([[1]]).shape == (1,)
+
+
+# --- a sparse vector: what the concepts agree on is free ------------------------------------------------------------
+
+
+def stable(**changes):
+    return private(**{"n_queries": 400, "cutoff": 2, "delta": 1e-5, **changes})
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("cutoff", "delta"), [(1, 1e-5), (3, 1e-6)])
+def test_the_price_of_stable_answers_is_that_of_their_declined_ones_by_another_road(cutoff, delta):
+    """Exact sums: T answers of randomized response, and the chance that a tie passes, from two geometric laws."""
+    plan = stable(cutoff=cutoff, delta=delta).plan_for(20_000)
+    price, noise = plan.price, plan.mechanism.stage_noise
+    bar, query = (exact.exp(-1 / exact.exact(Fraction(scale))) for scale in (noise.threshold_scale, noise.query_scale))
+    above = bar ** (int(noise.threshold) + 1) * (1 - query) / (1 - bar * query)  # P(geometric bar − geometric ≥ w + 1)
+    each = Fraction(1 / noise.threshold_scale) + 2 * Fraction(1 / noise.query_scale)
+    together = delta_of_rounds(each, cutoff, price.learner_epsilon) + cutoff * above
+    assert 0.5 * price.learner_delta < together <= price.learner_delta
+    assert price.event.epsilon <= 1.0
+    assert 0.99 * delta < price.event.delta <= delta
+
+
+def test_one_row_changes_one_vote_on_each_point_and_shared_rows_are_caught(monkeypatch):
+    plan, (X, y), asked = stable().plan_for(20_000), rows(2_000), stable()
+    X[(X > 10_000) & (X < 55_000)] = 1  # a gap, in which one row moves a cut
+    points, moves = np.arange(0, 2**16, 64)[:, None], []
+    for split in (np.array_split, lambda rows, n: [rows] * n):
+        votes = []
+        for place in (1, 50_000):
+            moved = X.copy()
+            moved[7] = place
+            relabelled = (moved, (moved[:, 0] <= 50_000).astype(np.uint8))
+            with monkeypatch.context() as patched:
+                patched.setattr(prediction, "relabelled_sample", lambda *_, relabelled=relabelled: relabelled)
+                patched.setattr(np, "array_split", split)
+                learned = asked._hypotheses(X, y.astype(np.uint8), replace(plan, n_hypotheses=25), SeededNoise(0))
+            votes.append(votes_of(learned.reveal(), points)[:, 0])
+        moves.append(np.abs(votes[0] - votes[1]).max())
+    assert moves == [1, 25]
+
+
+def test_points_far_from_the_cut_are_free_and_declined_ones_end_it():
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    asked = stable(ledger=ledger, n_queries=500).fit(*rows(60_000))
+    far = np.concatenate([np.arange(0, 1_500, 10), np.arange(60_000, 61_500, 10)])[:, None]
+
+    assert asked.ask(far).tolist() == [1] * 150 + [0] * 150
+    assert asked.answers_left_ == 200
+    near = asked.ask(np.arange(29_900, 30_000)[:, None]).tolist()  # between the cuts of the concepts
+    first = [place for place, answer in enumerate(near) if answer is None][:2]
+    assert len(first) == 2
+    assert near[first[1] :] == [None] * (100 - first[1])
+    assert asked.answers_left_ == 0
+    assert asked.ask([[29_999], [10]]).tolist() == [None, 1]
+    with pytest.raises(BudgetExhausted, match="cutoff=2"):
+        asked.ask([[5]])
+    [reservation] = ledger.reservations()
+    assert dict(reservation.purposes) == {"prediction": 500, STAGE: 2}
+    assert "of which 2 may be declined" in asked.guarantee_.mechanism
+    assert 0.99 < ledger.spent.epsilon <= 1.0
+
+
+def test_what_is_proven_of_stable_answers_grows_with_rows_and_covers_what_happens():
+    asked = stable(n_queries=5_000, epsilon=3.0)
+    plan, domain = asked.plan_for(400_000), np.arange(0, 2**16, 16)[:, None]
+    assert plan.excess < asked.plan_for(200_000).excess
+    X, y = rows(400_000)
+    hypotheses = asked._hypotheses(X, y.astype(np.uint8), plan, SeededNoise(1)).reveal()
+    votes, right = votes_of(hypotheses, domain), (domain[:, 0] < 30_000).astype(int)
+    lead = votes[np.arange(len(domain)), right] - votes[np.arange(len(domain)), 1 - right]
+    distance = np.maximum(lead - 1, 0) // 2
+    passes = np.array([plan.mechanism.pass_probability(int(d)) for d in distance])
+    assert 1 - np.mean(np.where(lead > 0, passes, 0.0)) <= plan.excess < 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [({"delta": 0.0}, "cutoff needs a delta"), ({"cutoff": 0}, "cutoff"), ({"cutoff": 401}, "at most n_queries=400")],
+)
+def test_a_cutoff_that_does_not_go_is_refused(changes, match):
+    with pytest.raises(InvalidParameter, match=match):
+        stable(**changes).fit(*rows(100))

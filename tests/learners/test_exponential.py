@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, NoisyThreshold
-from quorate.learners.base.exponential import choice_rows, whole_class
+from quorate.learners.base.exponential import agnostic_choice_rows, choice_rows, whole_class
 from quorate.learners.concepts import FiniteClass, Interval, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
@@ -167,3 +167,25 @@ def test_what_was_learned_is_a_plain_value():
     learner = ExponentialLearner(concepts=Intervals(bits=3), epsilon=50.0, unsafe_noise_seed=0)
     X = np.arange(8).repeat(5).reshape(-1, 1)
     assert isinstance(learner.fit(X, (X[:, 0] >= 2) & (X[:, 0] <= 4)).concept_, Interval)
+
+
+def test_what_public_rows_lose_is_bounded_by_both_terms_and_covers_what_happens():
+    """Semi-private: concepts on public rows alone, labels paid for. Each term by its own formula."""
+    n_public, n_labelled, truth = 500, 1_500, 2**31
+    learner = ExponentialLearner(concepts=Thresholds(bits=32), epsilon=EPSILON)
+    random, beyond = np.random.default_rng(0), []
+    for seed in range(8):
+        X, public = (random.integers(0, 2**32, (n, 1)) for n in (n_labelled, n_public))
+        learner.set_params(domain=np.unique(public, axis=0), unsafe_noise_seed=seed)
+        chosen_one = learner.fit(X, (X[:, 0] < truth) ^ (random.random(n_labelled) < 0.2)).concept_
+        beyond.append(0.6 * abs(chosen_one.cut - truth) / 2**32)
+    bound = learner.excess(n_labelled, n_public=n_public)
+    missed = 2 * np.log2(2 * (2 * n_public + 1) ** 2 / 0.05) / n_public
+    alpha = bound - missed
+    at = {"alpha": alpha, "beta": 0.05, "epsilon": EPSILON}
+    assert agnostic_choice_rows(log(n_public + 1), **at) <= n_labelled
+    assert agnostic_choice_rows(log(n_public + 1), **{**at, "alpha": alpha - 1e-3}) > n_labelled
+    assert max(beyond) < bound < 0.5
+    assert (
+        alpha > learner.excess(n_labelled) > alpha - 0.02
+    )  # where all points that a row can be are listed, β is whole

@@ -17,7 +17,7 @@ from quorate.audit.cheats.noisy_max import ByRow
 from quorate.audit.noisy_means import audit_means
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyMean, Schedule
-from quorate.mechanisms.noisy_mean import TargetCounts
+from quorate.mechanisms.noisy_mean import NoisyMeans, TargetCounts
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import FloatArray, IntArray
 
@@ -179,3 +179,41 @@ def test_the_audit_catches_the_twin(twin: type[NoisyMean]) -> None:
 
 def test_the_audit_catches_half_the_sensitivity() -> None:
     assert violated(NoisyMean(SIGMA), (PRESENT, OTHER_END), 1 / SIGMA)
+
+
+def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says() -> None:
+    rng, mechanism = np.random.default_rng(0), NoisyMeans(sigma=1.0, queries=300)
+    kinds = [rng.integers(-1, TOP + 2, (40, 300)), np.full((1, 300), TOP), np.zeros((1, 300), dtype=np.int64)]
+    added = mechanism.steps(np.concatenate(kinds))
+    squares = np.sum(added**2, axis=1)
+    assert max(squares.tolist()) <= 300 * G**2 // 4
+    assert min(squares.tolist()) > 0.9999 * 300 * G**2 / 4  # all of these are longer as they come
+    assert max(np.linalg.norm(added[:, None] - added[None], axis=2).ravel()) <= mechanism.event.l2_sensitivity
+    for place, vector in zip(kinds[0], added, strict=False):
+        alone = NoisyMean(sigma=1.0).steps(place)
+        assert np.allclose(vector / np.linalg.norm(vector), alone / np.linalg.norm(alone), atol=1e-4)
+    short = np.full(300, G + G // 4)
+    assert mechanism.steps(short).tolist() == [G // 4] * 300
+    assert not mechanism.steps(np.full(300, ABSTAINS)).any()
+
+
+@pytest.mark.parametrize("queries", [1, 400])
+def test_the_price_of_short_vectors_by_another_road(queries: int) -> None:
+    mechanism = NoisyMeans.calibrated({}, Schedule(answers=queries, epsilon=0.7, delta=1e-6))
+    mu = 2 * 0.5 * sqrt(queries) / mechanism.sigma
+    by_hand = brentq(lambda eps: norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - 1e-6, 0, 9)
+    assert 0.999 * 0.7 < by_hand <= epsilon(mechanism.schedule(queries), 1e-6) <= 0.7
+
+
+class Longer(NoisyMeans):
+    """Charged for short vectors, and adds whole ones."""
+
+    def _short(self, vector: IntArray) -> IntArray:
+        return vector
+
+
+@pytest.mark.parametrize(("kind", "caught"), [(NoisyMeans, False), (Longer, True)])
+def test_an_audit_attacks_all_means_at_once_and_catches_whole_vectors(kind: type[NoisyMeans], caught: bool) -> None:
+    mechanism = kind(sigma=sqrt(200) / 2, queries=200)  # μ = 2
+    how: dict[str, Any] = {"queries": 200, "delta": 1e-5, "runs": 4_000, "seed": 1, "confidence": 1 - 1e-6}
+    assert audit_means(mechanism, NoisyMeans(mechanism.sigma, queries=200).event, **how).violated is caught

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from quorate.release.target import TARGET_COUNT
 from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -71,6 +72,7 @@ class TestOneUnit:
             moved = sums(task(y=y, groups=self.IDS, n_records=200)) - before
             assert np.any(moved)
             assert np.abs(moved).max() <= 2 * G
+            assert np.sum(moved**2) <= len(moved) * G**2  # twice a half of the range's half, on each
 
     def test_leaves_the_votes_of_all_other_teachers_as_they_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
         votes: list[list[Any]] = []
@@ -158,13 +160,13 @@ def epsilon_by_hand(mu: float, delta: float) -> float:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.3, 8.0])
 def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
-    """50 sums, each moved by two halves of a part at most; and two counts, of which a unit moves two by 1 each."""
+    """50 sums, a vector that moves by twice a half of √50; and two counts, of which a unit moves two by 1 each."""
     ledger = Ledger(budget=quorate.Budget(epsilon, 1e-5))
     model = fitted(epsilon=epsilon, ledger=ledger, queries=50)
     counts = model._kept.task.counts
     assert (counts is None) == (epsilon == 0.3)  # of 600 units noise hides the counts
     of_counts = 0.0 if counts is None else 2 * 2 / counts.sigma**2
-    by_hand = epsilon_by_hand(sqrt(50 * 4 / model.mechanism_.sigma**2 + of_counts), 1e-5)
+    by_hand = epsilon_by_hand(sqrt(50 * (2 * 0.5) ** 2 / model.mechanism_.sigma**2 + of_counts), 1e-5)
     assert by_hand <= ledger.spent.epsilon <= epsilon
     assert by_hand > 0.999 * epsilon
     assert model.guarantee_.epsilon == ledger.spent.epsilon
@@ -258,17 +260,27 @@ class TestWhereTargetsLie:
             ledger.verify(prices=True)
             assert len(ledger.reservations()) == 1
 
-    def test_a_fit_that_was_begun_before_targets_were_counted_goes_on_so(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.default_cases(1)
+    @pytest.mark.parametrize("counted", [False, True])
+    def test_a_fit_that_was_begun_with_a_sum_for_each_query_or_without_counts_goes_on_so(
+        self, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        calibrated = number_release.NumberRelease.calibrated
+
+        def as_before(budget: Any, n_units: int, *, at_once: bool = False) -> Any:
+            return calibrated(budget, n_units, at_once=False)
+
         with monkeypatch.context() as before:
-            before.setattr(number_release, "cells_for", lambda *_: 0)
+            before.setattr(number_release.NumberRelease, "calibrated", as_before)
+            if not counted:
+                before.setattr(number_release, "cells_for", lambda *_: 0)
             first = fitted(ledger=tmp_path / "ledger.db")
         again = fitted(ledger=tmp_path / "ledger.db")
+        assert type(again.mechanism_) is NoisyMean
         assert np.array_equal(first.predict(X), again.predict(X))
         with Ledger(tmp_path / "ledger.db") as ledger:
             [reservation] = ledger.reservations()
-            assert dict(reservation.purposes) == {"label": 120}
+            assert dict(reservation.purposes) == {"label": 120, **({TARGET_COUNT: 2} if counted else {})}
 
 
 class TestGoingOn:

@@ -51,7 +51,10 @@ class _Answers:
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each table."""
-        sums, step = self.mechanism.steps(counts).sum(axis=1), max(1, _BLOCK // self.queries)
+        tables, which = np.unique(counts, axis=0, return_inverse=True)
+        on_each = np.repeat(tables[..., None], self.queries, axis=-1)  # of a teacher, whose numbers may be one vector
+        sums = self.mechanism.steps(on_each)[..., 0].sum(axis=1)[which.ravel()]
+        step = max(1, _BLOCK // self.queries)
         parts = [sums[start : start + step] for start in range(0, len(sums), step)]
         noisy = [self.mechanism.release_many(np.repeat(part, self.queries)[:, None], noise) for part in parts]
         return np.concatenate([part.reshape(-1, self.queries).sum(axis=1) for part in noisy])
@@ -121,6 +124,7 @@ def audit_means(
     before, means = event.events if counts is not None and isinstance(event, Composed) else (None, event)
     one = means.event if isinstance(means, Repeated) else means
     assert isinstance(one, GridGaussian)  # noqa: S101 - what a noisy mean is charged as
+    times_all = queries if isinstance(means, Repeated) else 1  # else one event is all of them
     middle = np.full(_OTHERS, mechanism.grid)
     tables = np.append(middle, 2 * mechanism.grid), np.append(middle, 0)
     planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int, int]] = [
@@ -128,7 +132,7 @@ def audit_means(
     ]
     if queries > 1:
         every = f"all {queries:,} noisy means: likewise, on each"
-        planned.append((every, _Answers(mechanism, queries), tables, means, queries, queries))
+        planned.append((every, _Answers(mechanism, queries), tables, means, times_all, queries))
     if counts is not None and before is not None:
         times = before.times if isinstance(before, Repeated) else 1
         targets = np.append(middle, STEPS), np.append(middle, 0)

@@ -68,7 +68,7 @@ def command(
             watch("private rows", 0, PARTS)  # before what reads them is loaded
         load_ahead_of_skops()
 
-        from quorate.folder.methods import execute, read_run
+        from quorate.folder.methods import cautions_of, execute, read_run
         from quorate.folder.prepared import charged_so_far, outputs
         from quorate.folder.published import export_command
         from quorate.folder.status import stored_so_far
@@ -86,7 +86,7 @@ def command(
             if settings.choice is not None:
                 for line in wrap(settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
                     click.echo(line)
-            for caution in read.cautions:
+            for caution in cautions_of(read):
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
             for note in read.promise_notes().reveal():  # on the owner's terminal alone

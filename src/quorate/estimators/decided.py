@@ -14,8 +14,10 @@ from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.findings import warn_of
 from quorate.report import ColumnImportance, Facts, Score
 from quorate.report.sets import PrivateSets
+from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.scores import (
     column_importances,
     most_important,
@@ -207,6 +209,11 @@ class Decided(Scored):
         PreconditionFailed
             If this is a copy, which cannot tell whether private rows are among these.
 
+        Warns
+        -----
+        QuorateWarning
+            If rows of the public pool are among these, so that what they promise is not what they say.
+
         Notes
         -----
         Privacy: a function of the published model and of public rows.
@@ -215,7 +222,9 @@ class Decided(Scored):
         require_calibration(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
-            at_temperature, calibration = calibrated(model, self._model_rows(X), codes, self.classes_.tolist())
+            rows, pool = self._model_rows(X), self._published()[1]
+            warn_of([calibrates_twice_caution(rows, {"the public pool": pool}, "calibrate(X, y)")])
+            at_temperature, calibration = calibrated(model, rows, codes, self.classes_.tolist())
             self._calibrated = model, calibration
             self._publish(at_temperature)
         return self

@@ -23,6 +23,7 @@ from quorate.estimators.checked import check_of_numbers, check_of_rounds
 from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.either_method import is_default
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
+from quorate.findings import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
@@ -30,6 +31,7 @@ from quorate.release.session import terms_of
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
+from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.resources import processes
 from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as
@@ -258,6 +260,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         PreconditionFailed
             If this is a copy, which cannot tell whether private rows are among these.
 
+        Warns
+        -----
+        QuorateWarning
+            If rows of the public pool are among these, so that what they promise is not what they say.
+
         Notes
         -----
         Privacy: a function of the published model and of public rows.
@@ -270,7 +277,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             raise DataRefused(
                 f"calibrate(X, y) needs a finite number for each of {len(predictions):,} rows; leave out rows without"
             )
-        if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "calibration"):
+        rows = self._reader.as_the_pool(X, as_given=True)
+        if self._kept.are_public(rows, "calibration"):
+            schema, public = self._kept.task.schema, self._kept.task.has_public_pool
+            others = {"the public pool": schema.pool if public else None}
+            warn_of([calibrates_twice_caution(rows, others, "calibrate(X, y)", kinds=schema.kinds)])
             off = np.abs(targets - predictions)
             self._limits = Limits.of(off, width=self._range.width)
         return self

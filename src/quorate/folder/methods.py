@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
+from quorate.findings import Finding
 from quorate.folder.batch import load_run
 from quorate.folder.cell_run import CellRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
@@ -30,6 +31,7 @@ from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
 from quorate.run.method import check_of
+from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory
 from quorate.run.scores import with_calibration
@@ -81,6 +83,19 @@ def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch:
     return run
 
 
+def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:
+    """Return what the owner of a run should hear before the budget is spent, from public facts alone."""
+    if run.calibration is None:
+        return run.cautions
+    pool, kinds = run.published_table
+    others = {
+        "[data] public": None if run.pool_as_taken() is None else pool,
+        "[data] evaluation": None if run.evaluation is None else run.evaluation.X,
+    }
+    twice = calibrates_twice_caution(run.calibration.X, others, "[data] calibration", kinds=kinds)
+    return *run.cautions, *((twice,) if twice.applies else ())
+
+
 @one_thread()
 def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckResult:
     """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
@@ -95,7 +110,7 @@ def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckR
             run.task,
             chosen=run.settings.chosen,
             notes=(*run.notes(), *run.calibration_notes()),
-            cautions=run.cautions,
+            cautions=cautions_of(run),
             private_notes=run.private_notes(),
             look=run.look() if look else NO_LOOK,
             words=Words(

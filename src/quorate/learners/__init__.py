@@ -47,6 +47,8 @@ LWY25, Claim 3.2                           agnostic/bound.py: relabelling_error
 LWY25, Theorem 3.6                         agnostic/bound.py: agnostic_error
 LWY25, Lemma 4.1 (votes)                   agnostic/voting.py: voting_error
 LWY25, Theorem 4.2 (predictions)           agnostic/prediction.py: AgnosticPrediction
+Nandi and Bassily 2020 (stable answers)    agnostic/voting.py: stable_error
+Semi-private learning (public rows)        base/exponential.py: ExponentialLearner.excess
 KLNRS11, Theorem 3.4                       base/exponential.py: ExponentialLearner
 KLNRS11, Theorem 3.4, any labels           base/exponential.py: agnostic_choice_rows
 ========================================== ===========================================================

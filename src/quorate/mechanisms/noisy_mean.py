@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, nextafter, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +29,8 @@ from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 GRID = 2**15  # steps from the middle of a range to an end
+LENGTH = 0.5  # of what a teacher predicts on all queries, in root mean squares of halves of the range
+_TRIES, _SHORTER = 8, 1 - 2.0**-40  # to bring a vector of integers below its length
 _UNIT = 2**20  # steps of a count, for one unit
 
 
@@ -119,6 +121,91 @@ class NoisyMean(QueryMechanism):
         for rows, block in in_blocks(sums):
             noisy[rows] = block[:, 0] + discrete_gaussian(self.sigma * self.grid, len(block), noise)
         return noisy
+
+
+@stored_as("quorate.mechanisms.noisy_mean.NoisyMeans")
+@unlisted
+@dataclass(frozen=True, slots=True)
+class NoisyMeans(NoisyMean):
+    r"""Release the sums of all queries at once, of teachers whose numbers on all of them make a short vector.
+
+    Parameters
+    ----------
+    sigma, grid
+        As of :class:`NoisyMean`.
+    queries : int
+        ℓ ≥ 1: all of them, on which a teacher's numbers are one vector.
+    length : float, default 0.5
+        c in (0, 1]. The root mean square of a teacher's numbers, in halves of the range from its middle, is at most
+        that: a longer vector is shrunk, so that its numbers keep their proportions.
+
+    Notes
+    -----
+    Privacy: neighbours change one teacher, whose vector has ℓ numbers from −G to G and at most the length
+    :math:`cG\sqrt{\ell}`. So the vector of sums moves by at most :math:`2cG\sqrt{\ell}`, c times as far as numbers that
+    are only cut off may; all ℓ together are priced so, and one alone, or some, at no less. How a vector is shrunk
+    follows from it alone, in integers that are checked.
+
+    Examples
+    --------
+    >>> mechanism = NoisyMeans(sigma=0.5, queries=4)
+    >>> mechanism.steps(np.array([65_536, 0, 32_768, -1])).tolist()  # at both ends, in the middle, and an abstention
+    [23170, -23170, 0, 0]
+    >>> round(mechanism.event.l2_sensitivity / (2 * 0.5 * 32_768 * 2), 9), mechanism.event.numbers
+    (1.0, 4)
+    """
+
+    queries: int = 1
+    length: float = LENGTH
+
+    def __post_init__(self) -> None:
+        NoisyMean.__post_init__(self)
+        object.__setattr__(self, "queries", count("queries", self.queries, at_least=1))
+        object.__setattr__(self, "length", real("length", self.length, at_least=1 / self.grid, at_most=1))
+
+    @property
+    def longest(self) -> int:
+        """The square of the length of a vector, in steps, at most."""
+        return int((self.length * self.grid) ** 2 * self.queries)
+
+    @property
+    def event(self) -> GridGaussian:
+        """Price of all answers together."""
+        return GridGaussian(self.sigma * self.grid, nextafter(2 * sqrt(self.longest), inf), self.queries)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least σ for which all of a schedule's answers together fit its budget."""
+        values = {"queries": schedule.answers, **values}
+        moved = 2.0 * values.get("length", LENGTH) * sqrt(values["queries"])
+        start = calibrate_sigma(schedule.epsilon, schedule.delta, 1, moved, noise="continuous")
+        lowest = LEAST_GRID_SIGMA / values.get("grid", GRID)
+        return least(lambda sigma: cls(sigma=sigma, **values), max(start, lowest), schedule)
+
+    def schedule(self, answers: int) -> GridGaussian:
+        """Return the price of all answers; of fewer it is no less, since a teacher's vector may lie in these."""
+        del answers
+        return self.event
+
+    def steps(self, places: IntArray) -> IntArray:
+        """Return what teachers add, by what they predict on all queries, the last axis: each vector by itself."""
+        vectors = NoisyMean.steps(self, places)
+        flat = vectors.reshape(-1, vectors.shape[-1])
+        short: IntArray = np.array([self._short(vector) for vector in flat], dtype=np.int64)
+        return np.asarray(short.reshape(vectors.shape))
+
+    def _short(self, vector: IntArray) -> IntArray:
+        """Return a vector of integers as it is, or shrunk toward zero to its length."""
+        square = int(vector @ vector)
+        if square <= self.longest:
+            return vector
+        factor = sqrt(self.longest / square)
+        for _ in range(_TRIES):
+            short: IntArray = np.trunc(vector * factor).astype(np.int64)
+            if int(short @ short) <= self.longest:
+                return short
+            factor *= _SHORTER
+        return np.zeros_like(vector)
 
 
 @stored_as("quorate.mechanisms.noisy_mean.TargetCounts")

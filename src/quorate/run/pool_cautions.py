@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from quorate.data import is_frame
+from quorate.data import PrivateRecords, is_frame
 from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.encoding import without_frequent_texts
@@ -27,6 +27,7 @@ LIKELY_UNIT = "column-that-may-be-the-unit"
 DECIMAL_COMMAS = "columns-with-decimal-commas"
 MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
+CALIBRATES_TWICE = "calibration-rows-used-twice"
 COARSE_MARGINALS = "coarse-marginals"
 BEGUN_WITHOUT_MARGINALS = "begun-without-marginals"
 LEAST_RESOLUTION = 2.0  # below, not even the halves of a range can be told apart
@@ -267,6 +268,31 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
         "columns, give tighter bounds, or give public rows"
     )
     return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
+
+
+def calibrates_twice_caution(
+    rows: Rows, others: Mapping[str, Rows | None], name: str, *, kinds: ColumnKinds | None = None
+) -> Finding:
+    """Look whether rows that calibrate a model are used for something else, too: all of them are public.
+
+    `rows`: as the model takes them; `others`: by name, as `rows`; None where there are none. `name`: of the rows.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> pool = numpy.random.default_rng(0).normal(size=(60, 2))
+    >>> calibrates_twice_caution(pool[20:] + 1, {"the pool": pool}, "calibration").applies
+    False
+    >>> calibrates_twice_caution(pool[20:], {"the pool": pool}, "calibration").words[:44]
+    'rows of the pool are among those of calibrat'
+    """
+    twice = [of for of, held in others.items() if held is not None and PrivateRecords(held, kinds).are_in(rows)]
+    words = (
+        f"rows of {' and '.join(twice)} are among those of {name}: a model does better on rows that it was made with, "
+        "and a score on rows that calibrated it is none of new ones, so that coverage, temperature and score are not "
+        "what they say. Give rows that are in neither"
+    )
+    return caution(CALIBRATES_TWICE, Severity.WARNING, words if twice else None)
 
 
 def begun_without_marginals_caution(*, goes_on: bool) -> Finding:

@@ -24,7 +24,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.labelling import PrivateLimit
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
-from quorate.release import Charge, DrawnBlock, check_covered, guarantee_of, release
+from quorate.mechanisms.noisy_mean import NoisyMeans
+from quorate.release import Charge, DrawnBlock, guarantee_of, release
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.run.located import COUNTING, narrowed_part
 from quorate.run.published_model import behind_features, number_model
@@ -128,16 +129,8 @@ def _sum_of(numbers: list[float]) -> float:
 
 
 def check_paid(task: NumberTask, reservation: Reservation) -> None:
-    """Refuse to draw from a reservation that is not what the task asks for.
-
-    Where units are held out one part of it pays for counts and means together, which
-    :func:`~quorate.release.block.check_covered` cannot tell apart.
-    """
-    if task.held is None:
-        check_covered(reservation, LABEL, task.mechanism)
-        if task.counts is not None:
-            check_covered(reservation, TARGET_COUNT, task.counts)
-    elif reservation.event != task.event:
+    """Refuse to draw from a reservation that is not what the task asks for."""
+    if reservation.event != task.event:
         raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
 
 
@@ -337,8 +330,10 @@ def released_words(task: NumberTask) -> str:
             f"{at_least(counts.sigma)} on each count; and "
         )
     limit = "" if task.held is None else f"; and {task.held.plan.told}"
+    means = task.mechanism
+    shrunk = f", shrunk to a length of {means.length:g}," if isinstance(means, NoisyMeans) else ""
     return (
-        f"{before}noisy means of the numbers of {several(task.n_teachers, 'teacher')} on "
+        f"{before}noisy means of the numbers of {several(task.n_teachers, 'teacher')}{shrunk} on "
         f"{several(task.n_queries, 'public row')}, discrete Gaussian noise of {at_least(task.mechanism.sigma)} votes "
         f"on each sum{limit}"
     )

@@ -237,12 +237,18 @@ class NumberTask:
         return f"votes for a number {blake2b(repr(made_from).encode(), digest_size=16).hexdigest()}"
 
     def as_begun(self, terms: LedgerTerms) -> NumberTask:
-        """Return the task as a ledger was charged for it: without counts of targets, where it was begun before them."""
-        if self.counts is None or self.held is not None or not terms.charged:
+        """Return the task as a ledger was charged for it: with a sum for each query, or without counts of targets."""
+        if not terms.charged:
             return self
         budget = Schedule(answers=self.n_queries, epsilon=self.epsilon, delta=self.delta)
-        before = replace(self, counts=None, mechanism=NoisyMean.calibrated({}, budget))
-        return before if terms.holds(f"{before.charge_begins} ", client_of(seeded=self.noise.seeded)) else self
+        client = client_of(seeded=self.noise.seeded)
+        earlier = NumberRelease.calibrated(budget, self.n_units, at_once=False)
+        uncounted = NumberRelease(means=NoisyMean.calibrated({}, budget), counts=None)
+        for release in (earlier, uncounted):
+            before = replace(self, counts=release.counts, mechanism=release.means)
+            if terms.holds(f"{before.charge_begins} ", client):
+                return before
+        return self
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether rows may be used as public ones: no more private ones are among them than by chance."""

@@ -55,17 +55,6 @@ def disagreement(observed: float, n_rows: int, growth: Growth, beta: float) -> f
     return observed + scale / 2 + sqrt(scale * observed + scale * scale / 4)
 
 
-def consistent_error(n_rows: int, growth: Growth, beta: float) -> float:
-    r"""Bound how often any two concepts that agree on `n_rows` i.i.d. points disagree on fresh ones.
-
-    :math:`2 \log_2(2\Pi(2n)^2/\beta)/n` (Blumer et al. 1989, Theorem A2.1, for differences of two concepts).
-    """
-    if not n_rows:
-        return inf
-    doublings = (_LOG_2 + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / _LOG_2
-    return 2 * max(doublings, 4.0) / n_rows  # the theorem is for n ≥ 8/error
-
-
 def agnostic_error(
     price: AgnosticPrice, learner_error: Callable[[int, float, float], float], growth: Growth, beta: float
 ) -> float:

@@ -39,8 +39,8 @@ from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD, 
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
-from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
-from quorate.release.charge import floor_budget, floor_epsilon, noise_and_key
+from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release.charge import STAGE, floor_budget, floor_epsilon, noise_and_key
 from quorate.release.keys import fingerprint_key
 from quorate.stored_names import stored_as
 from quorate.types import Secret
@@ -68,6 +68,9 @@ class AgnosticPrediction(BaseEstimator):
         δ of all predictions together. Where it is above 0, m predictions cost about √m times one; else m times.
     n_queries : int, default 1
         How many predictions there may be, of distinct points.
+    cutoff : int, optional
+        T ≥ 1, with a `delta` above 0: the whole budget then pays for T points that are declined, and a point on which
+        the concepts agree is answered at no price of its own, however many there are.
     alpha, beta : float, default 0.1
         The theorem's: error more than α above the best concept's with probability at most β over the fit.
     selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
@@ -84,7 +87,7 @@ class AgnosticPrediction(BaseEstimator):
     plan_ : PredictionPlan
         Sizes, and how the budget was split; public.
     answers_left_ : int
-        How many more distinct points may be asked.
+        How many more distinct points may be asked; none once T were declined.
 
     Notes
     -----
@@ -92,16 +95,18 @@ class AgnosticPrediction(BaseEstimator):
     :math:`\varepsilon_p`-DP, and all of them, whatever is asked and however it was chosen after earlier answers,
     :math:`(\varepsilon_A, \delta_A)`-DP by the exact composition of pure releases; at δ = 0,
     :math:`\varepsilon_A = n_{queries}\, \varepsilon_p` (:mod:`~quorate.learners.agnostic.voting` has the proof). With
-    the relabelling they cost what :class:`~quorate.learners.agnostic.price.AgnosticPrice` says of that. Each ``fit``
+    the relabelling they cost what :class:`~quorate.learners.agnostic.price.AgnosticPrice` says of that. With a `cutoff`
+    they are one :class:`~quorate.mechanisms.StableSparseVector` at :math:`(\varepsilon_A, \delta_A)`: the distance of
+    the votes from a tie moves by 1 at most. Each ``fit``
     draws a sample of its own and is charged again, also in the same ledger.
 
     Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic.bound`) and
-    :func:`~quorate.learners.agnostic.voting.voting_error`, together.
+    :func:`~quorate.learners.agnostic.voting.voting_error`, or ``stable_error``, together.
 
     References
     ----------
     LWY25 (Li, Wang, Ye), Lemmas 3.1 and 4.1 and Theorem 4.2; Dwork and Feldman (2018), arXiv:1803.10266; Kairouz, Oh
-    and Viswanath (2015), Theorem 3.3; Nandi and Bassily (2020), arXiv:1907.13553, for many predictions.
+    and Viswanath (2015), Theorem 3.3; Nandi and Bassily (2020), arXiv:1907.13553, for a `cutoff`.
 
     Examples
     --------
@@ -114,12 +119,18 @@ class AgnosticPrediction(BaseEstimator):
     [1, 0, 1]
     >>> private.answers_left_, private.guarantee_.epsilon
     (0, 1.0)
+    >>> stable = AgnosticPrediction(
+    ...     concepts=Thresholds(bits=16), epsilon=1.0, delta=1e-6, n_queries=1_000, cutoff=2, unsafe_noise_seed=0
+    ... ).fit(X, y)
+    >>> stable.ask([[1_000], [60_000], [2_000]]).tolist(), stable.answers_left_
+    ([1, 0, 1], 997)
     """
 
     concepts: ConceptClass
     epsilon: float
     delta: float = 0.0
     n_queries: int = 1
+    cutoff: int | None = None
     alpha: float = 0.1
     beta: float = 0.1
     selection: Selection = "permute-and-flip"
@@ -156,7 +167,7 @@ class AgnosticPrediction(BaseEstimator):
         charge = Charge(
             event=event,
             delta=delta,
-            purposes={PURPOSE: n_queries},
+            purposes={PURPOSE: n_queries, **({} if self.cutoff is None else {STAGE: self.cutoff})},
             # A sample of its own for each fit, and so a charge of its own.
             key=f"agnostic prediction {secrets.token_hex(16)}",
             scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
@@ -175,7 +186,7 @@ class AgnosticPrediction(BaseEstimator):
                 ledger,
                 event,
                 delta=delta,
-                mechanism=f"at most {n_queries:,} predictions at ε = {plan.mechanism.epsilon:.4g} each, by "
+                mechanism=f"at most {n_queries:,} predictions {plan.released}, by "
                 f"{plan.n_hypotheses:,} concepts learned on parts of {plan.price.n_sampled:,} of {sample.n_labelled:,} "
                 f"labelled rows, sampled in secret and relabelled by a choice at ε = {plan.price.choice_epsilon:.4g}",
                 seeded=noise.seeded,
@@ -206,12 +217,13 @@ class AgnosticPrediction(BaseEstimator):
         Returns
         -------
         (n_points,) array of 0 and 1, or of `classes`
-            A point that was asked before gets the same answer and costs nothing.
+            A point that was asked before gets the same answer and costs nothing. With a `cutoff` an array of objects:
+            None for a point that was declined, and for one that comes after the last of T in the same call.
 
         Raises
         ------
         BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+            If fewer answers are left than there are new points, or T points were declined; nothing is drawn then.
         LedgerIntegrityError
             If the ledger is older than this object, which holds what was learned: an earlier copy of it was put back.
             Nothing is drawn then.
@@ -225,20 +237,21 @@ class AgnosticPrediction(BaseEstimator):
             new = [i for i in first.tolist() if memo.recall(digests[i]) is None]
             if new:
                 with kept.account.open(self.ledger) as (_, reservation):
-                    kept.refuse_more_than(len(new))  # whatever the ledger says
-                    drawn = draw(reservation, PURPOSE, len(new))
-                    kept.drawn += len(new)
-                    answers = drawn.answer(lambda drawn: kept.answers(points[new], drawn))
-                memo.remember([digests[i] for i in new], answers)
+                    answers = kept.ask(reservation, points[new])
+                memo.remember(*zip(*((digests[i], code) for i, code in zip(new, answers, strict=True)), strict=True))
             codes = np.array([memo.recall(digest) for digest in digests], dtype=np.int64)
-        return np.asarray(self.classes_[codes])
+        if kept.stages is None:
+            return np.asarray(self.classes_[codes])
+        answered = self.classes_[np.maximum(codes, 0)].astype(object)
+        answered[codes < 0] = None
+        return np.asarray(answered)
 
     @property
     def answers_left_(self) -> int:
         """How many more distinct points may be asked."""
         kept = self._fitted()
         with kept.account.open(self.ledger) as (_, reservation):
-            return reservation.remaining(PURPOSE)
+            return 0 if kept.declines_left(reservation) == 0 else reservation.remaining(PURPOSE)
 
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled rows are proven to be enough for α and β, at ε.
@@ -268,12 +281,18 @@ class AgnosticPrediction(BaseEstimator):
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)
         count("n_queries", self.n_queries, at_least=1)
+        if self.cutoff is not None and count("cutoff", self.cutoff, at_least=1) > self.n_queries:
+            raise InvalidParameter(f"cutoff must be at most n_queries={self.n_queries}, got {self.cutoff}")
         one_of("selection", self.selection, MECHANISMS)
         one_of("rows", self.rows, ("any", "theorem"))
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
             raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
         real("epsilon", self.epsilon, at_most=LARGEST_TARGET, hint="no larger one is a promise: lower it")
         if not real("delta", self.delta, at_least=0, below=1):
+            if self.cutoff is not None:
+                raise InvalidParameter(
+                    "cutoff needs a delta above 0, got 0.0; give one far below 1 / n_rows, or leave it out"
+                )
             return floor_epsilon(self.epsilon), 0.0
         return floor_budget(self.epsilon, self.delta)
 
@@ -289,6 +308,7 @@ class AgnosticPrediction(BaseEstimator):
             epsilon=epsilon,
             delta=delta,
             n_queries=self.n_queries,
+            cutoff=self.cutoff,
             growth=growth_of(self.concepts),
             beta=self.beta,
             wanted=self.alpha if wanted is None else wanted,

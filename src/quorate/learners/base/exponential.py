@@ -77,6 +77,17 @@ def deviation_rows(growth: Callable[[int], int], *, observed: float, true: float
     return smallest_count(lambda n: bool(log(growth(2 * n)) + log(4 / beta) <= allowed * n), 1)
 
 
+def consistent_error(n_rows: int, growth: Callable[[int], int], beta: float) -> float:
+    r"""Bound how often any two concepts that agree on `n_rows` i.i.d. points disagree on fresh ones.
+
+    :math:`2 \log_2(2\Pi(2n)^2/\beta)/n` (Blumer et al. 1989, Theorem A2.1, for differences of two concepts).
+    """
+    if not n_rows:
+        return inf
+    doublings = (log(2) + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / log(2)
+    return 2 * max(doublings, 4.0) / n_rows  # the theorem is for n ≥ 8/error
+
+
 def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> int:
     """Choose one of some candidates by their ``(n_candidates,)`` int64 scores: its index.
 
@@ -90,6 +101,8 @@ Selection = Literal["permute-and-flip", "exponential"]
 
 #: Whose statement the rows for any labels are, for messages.
 AGNOSTIC_CHOICE: Final = "KLNRS11 Theorem 3.4 for any labels, every constant stated,"
+
+_FINEST = 1e-6  # of a bound that is looked for
 
 #: Points of a listed domain, at most.
 MOST_LISTED: Final = 1 << 16
@@ -160,7 +173,7 @@ class ExponentialLearner(PrivateLearner):
     domain : table of numbers, optional
         The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
         has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says
-        so.
+        so. The points of public rows without labels do, too: :meth:`excess` bounds what that loses.
     alpha, beta : float, default 0.1
         The theorem's: error above α with probability at most β, where some concept of the class is the truth.
     selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
@@ -231,6 +244,57 @@ class ExponentialLearner(PrivateLearner):
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         return choose(self.whole_class(), points, labels, plan, noise.at("choice", 0))
+
+    def excess(self, n_labelled: int, n_public: int | None = None) -> float:
+        r"""Return how much more than the best concept of the class the chosen one may err, but for a probability β.
+
+        Parameters
+        ----------
+        n_labelled : int
+            Rows with a label.
+        n_public : int, optional
+            Where `domain` lists the points of *public* rows, drawn as the private ones: how many rows these are, equal
+            ones included. None where it lists all points that a row can be, or none is given.
+
+        Returns
+        -------
+        float
+            A bound, from public numbers alone; above 1 where nothing is proven.
+
+        Notes
+        -----
+        Semi-private learning: rows without labels that are public cost nothing, and privacy is paid for labelled rows
+        alone. Of m public rows, with probability 1 − β/2, no two concepts that agree on all of them disagree on more
+        than :math:`\gamma = 2\log_2(2\Pi(2m)^2/(\beta/2))/m` of the rows to come. So the best concept has one on the
+        list that errs by γ more at most, and the choice misses the best one of the list by the α for which
+        :meth:`agnostic_rows_needed` asks for that many labels at β/2.
+
+        References
+        ----------
+        Alon, Bassily and Moran (2019), for the idea; Blumer et al. (1989), Theorem A2.1, and KLNRS11, Theorem 3.4, for
+        the two terms.
+
+        Examples
+        --------
+        >>> from quorate.learners.concepts import Thresholds
+        >>> public = np.unique(np.random.default_rng(0).integers(0, 2**32, 2_000))[:, None]
+        >>> learner = ExponentialLearner(concepts=Thresholds(bits=32), domain=public, epsilon=1.0)
+        >>> round(learner.excess(2_000, n_public=2_000), 2)
+        0.13
+        """
+        n_labelled, (epsilon, _) = count("n_labelled", n_labelled, at_least=1), self._target()
+        missed, beta = 0.0, self.beta
+        if n_public is not None:
+            beta = self.beta / 2
+            n_public = count("n_public", n_public, at_least=1)
+            missed = consistent_error(n_public, growth_of(self._concept_class), beta)
+        log_size = log(len(self.whole_class()))
+        low, high = 0.0, 1.0
+        while high - low > _FINEST:
+            alpha = (low + high) / 2
+            enough = agnostic_choice_rows(log_size, alpha=alpha, beta=beta, epsilon=epsilon) <= n_labelled
+            low, high = (low, alpha) if enough else (alpha, high)
+        return missed + high
 
     def agnostic_rows_needed(self) -> RowsNeeded:
         """Return how many labels are enough where no concept is the truth: an error of α beyond the best one's."""
