@@ -23,12 +23,13 @@ from threadpoolctl import threadpool_limits
 
 from quorate.accounting.spend import _least
 from quorate.direct.before_pool import _noise
-from quorate.ledger import uncounted
 from quorate.mechanisms.schedule import _calibrated
 from quorate.noise import OSNoise
 from quorate.release import model_digest
 from quorate.stored_names import is_named, stored_name
 from quorate.types import WordArray
+
+session = import_module("quorate.release.session")  # the room has a function of that name
 
 # Tests start many processes. They compile each file once for all, also where the environment says otherwise: a machine
 # that keeps no bytecode would take longer over compiling than over testing.
@@ -176,7 +177,7 @@ def brief_rehearsals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_fits() -> None:
     """Begin as a new process: what tests fit without a ledger is about rows that have nothing to do with each other."""
-    uncounted.IN_THIS_PROCESS = uncounted.UncountedFits()
+    session.IN_THIS_PROCESS = session.UncountedFits()
 
 
 def _is_public(path: str) -> bool:

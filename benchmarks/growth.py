@@ -31,7 +31,7 @@ from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.growth import growth
+from quorate.planning.rehearsal.estimate import growth
 from quorate.planning.rehearsal.rehearsal import FOLDS
 from quorate.planning.rehearsal.rounds import round_codes
 

@@ -5,7 +5,8 @@
 of JSON says what it cost, and ``FOLDER/fit-FIT.npy`` holds probabilities of the scored rows, ``(n_rows, n_classes)``.
 Where the target is a number the task has its ``target_range`` and 0 classes, and the file holds numbers, ``(n_rows,)``.
 Only numpy and the peer itself are imported. A peer is told what a schema tells: bounds of numbers, and how many values
-a category has; a setting that is standardised reads the public pool too.
+a category has, and the shares of two classes where one is rare, which quorate alone has a place for; a setting that is
+standardised reads the public pool too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Task:
     def __init__(self, folder: Path, facts: dict, split: int) -> None:
         self.columns, self.n_classes, self.delta = facts["columns"], facts["n_classes"], facts["delta"]
         self.seed, self.target_range = split, facts.get("target_range")
+        self.class_shares = facts.get("class_shares")
         rows = np.load(folder / f"{split}.npz")
         self.private, self.codes, self.pool, self.test = (
             rows[name] for name in ("X_private", "y_private", "X_pool", "X_test")
@@ -275,6 +277,7 @@ def quorate(task: Task, epsilon: float, setting: dict) -> np.ndarray:
     facts = {
         "classes": list(range(task.n_classes)), "epsilon": epsilon, "delta": task.delta,
         "n_records": len(task.codes), "unsafe_noise_seed": task.seed,
+        "class_shares": None if task.class_shares is None else dict(enumerate(task.class_shares)),
     }  # fmt: skip
     where = {"schema": schema} if setting["rows"] == "schema" else {"public": PublicPool(frame(task.pool))}
     if setting["method"] == "direct":

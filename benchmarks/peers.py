@@ -33,7 +33,7 @@ import numpy as np
 from docs.measured_tables import code
 
 from benchmarks.peer_tables import TABLES, write
-from quorate.students.scores import ScoredRows, default_scoring, rarer
+from quorate.students.scores import ScoredRows, default_scoring, rarer, shares_of_rare
 
 DELTA, MOST_ROWS = 1e-5, 8_000
 HERE = Path(__file__).parent
@@ -222,6 +222,7 @@ def measured(data: Data, cells: Sequence[Cell], run: Run = in_its_environment) -
             )  # fmt: skip
         task = {
             "columns": data.columns, "n_classes": len(data.shares), "delta": DELTA,
+            "class_shares": shares_of_rare(np.bincount(data.codes).tolist()),
             "fits": [[cell.split, cell.epsilon, contestant.settings[cell.setting]] for cell in cells],
         }  # fmt: skip
         Path(folder, "task.json").write_text(json.dumps(task))

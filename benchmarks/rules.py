@@ -12,7 +12,7 @@ told without any noise, and have the mean that is found, each table counting onc
 standard deviation of 0.139: from 0.600 (texas) and 0.676 (the parties of anes96) to 1 (penguins).
 
 A learning curve is taken from the labels too, at 20, 100 and 500 rows or as many as there are, with the share of the
-commonest class: what :mod:`quorate.planning.rehearsal.as_hard` is told.
+commonest class: what :mod:`quorate.planning.rehearsal.made_up` is told.
 
 None of these tables is among those on which a prediction is reported (docs/planner.md); Adult is there by sex and by
 marital status, since its income is what a9a has. Tables of statsmodels and plotnine are left out
@@ -39,14 +39,12 @@ from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import file_of, folder_of_files, weighed_words
 from quorate.mechanisms import NoisyCounts
 from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.planning.planned import row_of_direct
 from quorate.planning.public_side import Models, public_side, rehearsals_as_hard, rehearsals_of, ruled_material
-from quorate.planning.rehearsal.as_hard import AsHard
-from quorate.planning.rehearsal.made_up import MeanOf, Rule
+from quorate.planning.rehearsal.made_up import AsHard, MeanOf, Rule
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.votes import right_alone
-from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 

@@ -12,9 +12,9 @@ import sys
 
 import numpy as np
 
-from quorate.experiments.linear_ensemble import LinearEnsemble
 from quorate.experiments.measurement import standard_error
 from quorate.experiments.sources import a9a, mushroom, split
+from quorate.experiments.table4 import LinearEnsemble
 from quorate.labelling.active import CoreSet, Disagreement, KMeans, Margin, OracularCAL, Random
 
 SETS = {"mushroom": mushroom, "a9a": a9a}

@@ -22,7 +22,7 @@ import numpy as np
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.accounting import worlds_told_apart
 from quorate.data import load_mushroom
-from quorate.run.attacker import attack_curve
+from quorate.run.facts import attack_curve
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe
 

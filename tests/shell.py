@@ -21,12 +21,14 @@ import sys
 import tempfile
 import traceback
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 from quorate.accounting.event import OWN_KINDS
 from quorate.cli import main
 from quorate.ensemble.workers.workers import end_workers
-from quorate.ledger import uncounted
+
+session = import_module("quorate.release.session")  # the room has a function of that name
 
 CLIENT = """
 import json, os, socket, sys
@@ -106,7 +108,7 @@ def run_here(program: str, arguments: list[str], folder: Path) -> int:
     """Call ``main`` of the command line, or run a script, as a process that begins would; return the exit code."""
     before, path, argv, columns = set(sys.modules), list(sys.path), sys.argv, os.environ.get("COLUMNS")
     events = dict(OWN_KINDS)
-    uncounted.IN_THIS_PROCESS = uncounted.UncountedFits()
+    session.IN_THIS_PROCESS = session.UncountedFits()
     os.environ["COLUMNS"] = "80"
     try:
         with contextlib.chdir(folder), warnings.catch_warnings():

@@ -27,7 +27,7 @@ import quorate
 from quorate import stored_names
 from quorate.accounting import Event
 from quorate.ensemble.teachers.plain_step import PlainStep
-from quorate.folder.opened_student import student_from
+from quorate.folder.published import student_from
 from quorate.labelling.active import Margin
 from quorate.learners.concepts import Thresholds
 from quorate.release.model_digest import described

@@ -23,11 +23,11 @@ from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.data import encode_labels
 from quorate.deferred import skops
-from quorate.estimators import fitted_run, resumable
+from quorate.estimators import resumable, voted
 from quorate.export import package
 from quorate.folder import loaded, methods
 from quorate.report import render_html, render_json
-from quorate.voting import flow, trained
+from quorate.voting import flow, kept_votes
 from quorate.voting import method as voting_method
 
 N, M, K = 1397, 60, 8  # an n that nothing else is likely to be
@@ -58,7 +58,7 @@ class Secrets:
 @pytest.fixture
 def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
     found = Secrets()
-    votes, train = flow.votes, trained.train_chunk
+    votes, train = flow.votes, kept_votes.train_chunk
 
     def overheard_votes(*args: Any, **how: Any) -> Any:
         ensemble, counts = votes(*args, **how)
@@ -71,7 +71,7 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
         return voters
 
     monkeypatch.setattr(flow, "votes", overheard_votes)
-    monkeypatch.setattr(trained, "train_chunk", overheard_teachers)
+    monkeypatch.setattr(kept_votes, "train_chunk", overheard_teachers)
     return found
 
 
@@ -219,33 +219,33 @@ def plant_on_stdout(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
 
 
 def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = fitted_run.FittedRun.public_rows
+    real = voted.FittedRun.public_rows
 
     def fail(self: Any, X: Any, **how: Any) -> Any:
         if X.shape[1] != 5:
             raise ValueError(f"a model that saw {N} rows is asked about {X.shape[1]} columns")
         return real(self, X, **how)
 
-    monkeypatch.setattr(fitted_run.FittedRun, "public_rows", fail)
+    monkeypatch.setattr(voted.FittedRun, "public_rows", fail)
 
 
 def plant_in_the_guarantee(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = fitted_run.guarantee
+    real = voted.guarantee
 
     def told(*args: Any) -> Guarantee:
         return replace(real(*args), caveats=(f"n = {N}",))
 
-    monkeypatch.setattr(fitted_run, "guarantee", told)
+    monkeypatch.setattr(voted, "guarantee", told)
 
 
 def plant_in_the_facts(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = fitted_run.facts
+    real = voted.facts
 
     def told(*args: Any) -> Any:
         made = real(*args)
         return replace(made, setup=replace(made.setup, n_records=N))
 
-    monkeypatch.setattr(fitted_run, "facts", told)
+    monkeypatch.setattr(voted, "facts", told)
 
 
 def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

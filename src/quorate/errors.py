@@ -95,12 +95,6 @@ def naming(names: Mapping[str, str]) -> Iterator[None]:
 
     `names`: a key such as ``"[teachers] count"``, or an option such as ``"--records"``, by the argument's name in
     Python. Those of an outer one hold where `names` says nothing.
-
-    Examples
-    --------
-    >>> with naming({"n_records": "[data] n_records"}):
-    ...     named("n_records", 400), named("n_teachers", 40)
-    ('[data] n_records = 400', 'n_teachers=40')
     """
     before = _names.get()
     _names.set({**before, **names})
@@ -134,14 +128,7 @@ def named(parameter: str, *value: object) -> str:
 
 
 def keyword(parameter: str) -> str:
-    """Return a parameter's name where a sentence says to give it: ``groups=`` in Python.
-
-    Examples
-    --------
-    >>> with naming({"groups": "[data] unit"}):
-    ...     keyword("groups"), keyword("public")
-    ('[data] unit', 'public=')
-    """
+    """Return a parameter's name where a sentence says to give it: ``groups=`` in Python."""
     name = named(parameter)
     return f"{name}=" if name.isidentifier() else name
 
@@ -343,7 +330,7 @@ class LedgerIntegrityError(QuorateError):
 
 
 class Interrupted(QuorateError):
-    """Stopped by the user. What is stored stays; the same command goes on from there."""
+    """Stopped by the user; the message says what is stored, and what to type."""
 
     code = "QUO-E010"
     exit_code = 6

@@ -70,7 +70,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.learners.generic.net": "quorate.learners.generic",
     "quorate.learners.sanitizers.box_plan": "quorate.learners.sanitizers.boxes",
     "quorate.learners.sanitizers.median_plan": "quorate.learners.sanitizers.medians",
-    "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.queries",
+    "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.protocol",
     "quorate.learners.sanitizers.tree_plan": "quorate.learners.sanitizers.noisy_tree",
     "quorate.students.answers": "quorate.students.values",
     "quorate.data.feature_maps.linear": "quorate.data.feature_maps.composed",
@@ -82,6 +82,10 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.data.feature_maps.shared_patches": "quorate.data.feature_maps.patches",
     "quorate.data.feature_maps.unit_coordinates": "quorate.data.feature_maps.pool_coordinates",
     "quorate.data.feature_maps.standardizer": "quorate.data.feature_maps.pool_coordinates",
+    "quorate.data.feature_maps.residual": "quorate.data.feature_maps.composed",
+    "quorate.mechanisms.quantile": "quorate.mechanisms.choice",
+    "quorate.estimators.shown": "quorate.estimators.reporting",
+    "quorate.learners.sanitizers.queries": "quorate.learners.sanitizers.protocol",
 }
 
 

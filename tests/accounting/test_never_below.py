@@ -114,6 +114,7 @@ def atoms_of(parts, rng):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_compositions_beside_atoms_and_elsewhere(seed):
     rng = np.random.default_rng(20261122 + seed)

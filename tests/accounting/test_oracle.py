@@ -70,6 +70,7 @@ def random_parts(rng):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(8)
 @pytest.mark.parametrize("seed", range(20))
 def test_ten_random_compositions_lie_at_or_below_the_upper_bound_of_the_oracle(seed):
     rng = np.random.default_rng(20260821 + seed)

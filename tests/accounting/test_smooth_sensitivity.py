@@ -178,6 +178,7 @@ CELLS += sorted(
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(("consensus", "n_classes", "beta"), CELLS)
 def test_it_is_as_tight_as_the_published_analysis_on_the_same_votes(consensus, n_classes, beta):
     rng = np.random.default_rng(int(100 * consensus) + n_classes)

@@ -29,7 +29,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, gaussian_noise
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
-from quorate.voting import trained
+from quorate.voting import kept_votes
 
 CONFIDENCE = 1 - 1e-6
 K, DELTA = 4, 1e-5
@@ -99,7 +99,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         )
 
-    monkeypatch.setattr(trained, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", train)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_a_run_of_the_estimator_without_its_noise_is_flagged(at_once: None, no_n
     assert found.violated, found.verdict
 
 
-@pytest.mark.heavy
+@pytest.mark.faults  # the control of the test below
 def test_a_run_of_the_command_line_without_its_noise_is_flagged(
     at_once: None, no_noise: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

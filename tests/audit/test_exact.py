@@ -126,6 +126,7 @@ def laplace_form(threshold_scale: float, query_scale: float, **options: object) 
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
 def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(
     epsilon: float,
@@ -136,7 +137,8 @@ def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("cutoff", [1, 5, 2])
+@pytest.mark.heavy_cases(1)
+@pytest.mark.parametrize("cutoff", [2, 1, 5])
 def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
     epsilon = 1.0
     found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss()
@@ -145,7 +147,7 @@ def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cu
 
 @pytest.mark.heavy
 def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
-    for cutoff in (2, 4):
+    for cutoff in (2, 3):
         found = laplace_form(2.0, 4.0 * cutoff, cutoff=cutoff).worst_loss(free=(0, 1, 8, 40))
         assert found.loss <= 1 + 1e-9
         assert found.loss > 0.95

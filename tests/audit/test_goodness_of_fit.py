@@ -153,6 +153,7 @@ CELLS += [cell for cell in product(range(4), range(len(CALIBRATIONS))) if cell n
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(6)
 @pytest.mark.parametrize(("fault", "calibration"), [(FAULTS[at], CALIBRATIONS[of]) for at, of in CELLS], ids=str)
 def test_faulty_noise_is_found(fault: dict[str, Any], calibration: str) -> None:
     mechanism = sparse(5, calibration)

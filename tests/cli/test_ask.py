@@ -13,8 +13,8 @@ from tests.folder.conftest import entries
 
 from quorate.folder import online
 from quorate.folder.published import read_facts
-from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
+from quorate.run.stage_store import FolderStages
 from quorate.voting import ask as asking
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import shlex
 import sqlite3
 import stat
 from contextlib import closing
@@ -20,6 +22,7 @@ from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.settings import read_settings
+from quorate.folder.status import stored_so_far
 from quorate.ledger import Budget, Head, Ledger, Reservation, ledger_files
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
@@ -92,7 +95,7 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     for part in ("12 · one record → exactly one teacher; checked", "150 asked · 150 answered · 0 declined",
-                 "guarantee", "left", "run/public/report.html", "quorate export run --to outbox"):  # fmt: skip
+                 "guarantee", "left", "run/public/report.html", "export run --to outbox --format tre"):  # fmt: skip
         assert part in out, part
     assert "training teachers (12)" in said
 
@@ -276,6 +279,59 @@ def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) ->
     assert cli("report", finished)[1].strip().endswith("public/report.html")
 
 
+NO_POOL = {
+    "data.public": None,
+    "schema.age": [0, 120],
+    "schema.bmi": "number",
+    "schema.ward": ["north", "south", "west"],
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"mechanism.online_answers": 5},
+        {"teachers.model": "forest", "student.model": "forest"},
+        {"student.model": "shares", "student.method": "values"},
+        {"student.method": "noisy-labels", "student.decision_threshold": 0.3},
+        {"data.calibration": "evaluation.csv"},
+        {"data.unit": "patient_id"},
+        NO_POOL,
+        DIRECT,
+        {**DIRECT, "method.feature_map": "linear", "data.evaluation": "evaluation.csv"},
+        {**DIRECT, **NO_POOL},
+    ],
+    ids=lambda changes: "-".join(changes)[:60] or "votes",
+)
+def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    root = make_run(**changes)
+    monkeypatch.chdir(root.parent)
+    code, out, said = cli("run", root.name)
+    assert code == 0, said
+    line = re.search(r"^try next +quorate (export .*)$", out, re.M)
+    assert line is not None, out
+    assert cli("status", root.name)[1].splitlines()[-1].endswith(f", or: quorate {line[1]}")
+    code, _, said = cli(*shlex.split(line[1]))
+    assert code == 0, said
+    code, out, said = cli("check-export", "outbox")
+    assert code == 0, out
+
+
+@pytest.mark.heavy
+def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"student.model": "boosting"})
+    code, out, said = cli("run", root)
+    assert code == 0, said
+    assert f"try next    quorate status {root}" in out
+    assert "quorate export" not in cli("status", root)[1]
+    assert "would not pass its own check" in cli("export", root, "--to", root / "box", "--format", "tre")[2]
+    assert "cannot leave as ONNX" in cli("export", root, "--to", root / "onnx", "--format", "tre", "--model", "onnx")[2]
+
+
 @pytest.mark.heavy
 def test_a_report_in_another_language_is_published_beside_the_first_and_follows_it(cli, finished, tmp_path):
     for language in ("de", "fr"):
@@ -324,6 +380,7 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     root = make_run()
     code, _, said = cli("run", root)
     assert code == 6
+    assert f"nothing is stored yet, so the same command begins anew: quorate run {root}\n" in said
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     code, _, said = cli("run", root)
@@ -331,14 +388,54 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     assert "nothing was charged" not in said, "nobody has looked"
 
 
+def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quorate.folder.methods.check", interrupted)
+    code, _, said = cli("check", make_run())
+    assert code == 6
+    assert "quorate: interrupted; nothing is left half written; type the same command again" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "stages", "said"),
+    [
+        ({}, [], None),
+        ({"teachers.count": 100}, ["teachers-00000"], "64 of 100 teachers are stored"),
+        ({"teachers.count": 100}, ["teachers-00000", "teachers-00064"], "100 of 100 teachers are stored"),
+        ({"teachers.count": None}, ["teachers-00000", "teachers-00064"], "up to 128 teachers are stored"),
+        ({"teachers.count": 100}, ["counted-00000"], "the votes of 64 of 100 teachers are stored"),
+        ({"teachers.count": 3}, ["called-00000"], "the votes of 1 of 3 teachers are stored"),
+        ({"teachers.partition": "unit"}, ["prompted-00000"], "votes of teachers are stored"),
+        ({}, ["teachers-00000", "votes"], "the votes of all teachers are stored"),
+        ({}, ["drawn-pool-1"], "the rows that were drawn are stored"),
+        (DIRECT, ["drawn-pool-1"], "the rows that were drawn are stored"),
+        (DIRECT, [], None),
+        (DIRECT, ["coordinates-1"], "the coordinates of its rounds are stored"),
+    ],
+)
+def test_a_stop_says_what_is_stored(
+    make_run: Any, changes: dict[str, Any], stages: list[str], said: str | None
+) -> None:
+    root = make_run(**changes)
+    (root / "private").mkdir()
+    for stage in stages:
+        (root / "private" / f"{stage}.stage").write_bytes(b"")
+    assert stored_so_far(root) == said
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("broken", "changes"),
-    [("voting.method.Votes.facts", {}), ("direct.method.Rounds.facts", DIRECT)],
+    ("broken", "changes", "stored"),
+    [
+        ("voting.method.Votes.facts", {}, "the votes of all teachers are stored"),
+        ("direct.method.Rounds.facts", DIRECT, "the coordinates of its rounds are stored"),
+    ],
     ids=["teachers", "direct"],
 )
 def test_control_c_after_the_charge_says_what_the_ledger_holds(
-    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any], stored: str
 ) -> None:
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
@@ -349,7 +446,8 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
         code, _, said = cli("run", root)
     assert code == 6
     assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said
-    assert f"quorate run {root} goes on" in said
+    assert re.search(rf"; (\d+) of \1 (answers|rounds) are stored: quorate run {root} goes on", said)
+    assert f"interrupted; {stored}, and the same command goes on from there: quorate run {root}\n" in said
     assert cli("run", root)[0] == 0
     with Ledger(root / "ledger.db") as ledger:
         assert len(ledger.reservations()) == 1

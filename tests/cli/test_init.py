@@ -259,6 +259,18 @@ def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: P
     assert '# images = "scans"' in (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("rare", [2, 15])
+def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(
+    tables: Path, cli: Any, rare: int
+) -> None:
+    labels = pl.Series([">50K"] * rare + ["no"] * (30 - rare))
+    PUBLIC.with_columns(ill=labels).write_csv(tables / "evaluation.csv")
+    options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--yes")
+    cli("init", "run", "--from", "private.csv", *options)
+    data = tomllib.loads((tables / "run" / "quorate.toml").read_text())["data"]
+    assert data.get("class_shares") == ({">50K": 0.07, "no": 0.93} if rare == 2 else None)
+
+
 def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables: Path, cli: Any) -> None:
     options = ("--label", "ill", "--classes", "no,yes", "--public", tables / "public.csv", "--epsilon", "1", "--yes")
     code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)

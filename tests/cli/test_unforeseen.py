@@ -17,7 +17,7 @@ import pytest
 
 from quorate.cli import main, unforeseen
 from quorate.cli.group import group
-from quorate.cli.streams import forgiving_streams
+from quorate.cli.unforeseen import forgiving_streams
 from quorate.folder import methods
 
 PRIVATE = "born in 9999"
@@ -179,7 +179,7 @@ def test_no_file_gets_the_number_of_a_stream_that_the_caller_closed(tmp_path: Pa
     child = (
         "import os, sys\n"
         "os.close(0); os.close(2)\n"
-        "from quorate.cli.streams import forgiving_streams\n"
+        "from quorate.cli.unforeseen import forgiving_streams\n"
         "with forgiving_streams():\n"
         "    ledger = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\n"
         "    os.write(2, b'what a library says')\n"

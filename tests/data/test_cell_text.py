@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from quorate.data import cell_text
 from quorate.data.cell_text import OUT_OF_RANGE, canonical_text
 from quorate.data.columns import texts
 from quorate.data.identity import as_list
@@ -218,3 +219,15 @@ def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
             assert as_list(read[each])[:4] == as_list(plain[each])
     assert usable_slots(["a", EVIL[kind], "b"], 3) is not None
     assert codes_of(["1", EVIL[kind], "2"], ["1", "2"]).tolist()[::2] == [0, 1]
+
+
+def test_a_cell_that_recurs_is_read_once_and_truth_values_are_no_numbers() -> None:
+    asked: list[object] = []
+
+    def read(cell: object) -> str:
+        asked.append(cell)
+        return repr(cell)
+
+    cells = [True, 1, "1", 1.0, True, 1, "1", 1.0, np.int64(1)]
+    assert cell_text.each(read, cells) == [repr(cell) for cell in cells]
+    assert [repr(cell) for cell in asked] == ["True", "1", "'1'", "1.0", "1.0", repr(np.int64(1))]

@@ -20,7 +20,7 @@ from quorate.direct import task as task_module
 from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
-from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import RULES
 
 N = 2_000
@@ -147,8 +147,10 @@ class Killed(BaseException):
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("feature_map", ["linear", pytest.param("auto", marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("lost", ["a level", "a round"])
+@pytest.mark.heavy_cases(3)  # by both maps where the pool is lost on the way, and so the map
+@pytest.mark.parametrize(
+    ("lost", "feature_map"), [("a level", "linear"), ("a round", "linear"), ("a level", "auto"), ("a round", "auto")]
+)
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
     lost: str, feature_map: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,9 +267,11 @@ def test_persons_and_a_ledger_that_adds_rho() -> None:
     assert clf.guarantee_.neighbours == "add or remove one person"
 
 
-@pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
-@pytest.mark.parametrize("eps", [0.5, 3.0])
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)
+@pytest.mark.parametrize(
+    ("eps", "neighbours"), [(0.5, "add-or-remove"), (3.0, "add-or-remove"), (3.0, "replace"), (0.5, "replace")]
+)
 def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps: float, neighbours: Relation) -> None:
     schema = Schema(NUMBERS)
     given: dict[str, Any] = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}

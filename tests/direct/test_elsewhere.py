@@ -64,8 +64,8 @@ def sparse_task(*, grouped: bool) -> DirectTask:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.heavy_cases(2)
+@pytest.mark.parametrize(("grouped", "form"), [(False, "dense"), (True, "dense"), (True, "sparse"), (False, "sparse")])
 def test_workers_add_up_the_integers_of_one_machine(
     form: str, grouped: bool, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from quorate.errors import InvalidParameter
 from quorate.estimators.resumable import by_fit
 from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
-from quorate.release.target import GRADIENT_ROUND, TUNING
+from quorate.release.charge import GRADIENT_ROUND, TUNING
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.students import LabelStudent
 from quorate.types import Secret

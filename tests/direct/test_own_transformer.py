@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
-from quorate.data.feature_maps import fitted_transformer
+from quorate.data.feature_maps import FittedTransformer, fitted_transformer
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.formats.sparse import of_width
 from quorate.deferred import skops
@@ -58,6 +58,25 @@ def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> Non
     path = clf.export(tmp_path / "model.skops")
     assert skops.io.get_untrusted_types(file=path) == []
     assert (skops.io.load(path).predict(X) == clf.predict(X)).all()
+
+
+@pytest.mark.heavy
+def test_it_is_asked_for_the_pool_once_and_whatever_is_done_to_the_answer_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, transform = list[int](), FittedTransformer.transform
+
+    def counted(self: FittedTransformer, rows: Any) -> Any:
+        asked.append(rows.shape[0])
+        return transform(self, rows)
+
+    monkeypatch.setattr(FittedTransformer, "transform", counted)
+    fitted(PCA(6).fit(X[:M]), X[M : M + 200], Y[M : M + 200], n_records=200)
+    assert asked.count(M) == 1
+    schema = Schema.of(X[:M], transformer=PCA(6).fit(X[:M]))
+    expected = schema.numbers(schema.pool).copy()
+    schema.numbers(schema.pool)[:] = 0.0
+    assert (schema.numbers(schema.pool) == expected).all()
 
 
 @pytest.mark.heavy

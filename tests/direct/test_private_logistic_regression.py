@@ -109,6 +109,7 @@ class TestPrivateRowsDecideOnNothing:
     """A neighbour that holds an odd row is not refused, not warned of, and gives bits of the same form."""
 
     @pytest.mark.heavy
+    @pytest.mark.heavy_cases(2)
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308])
     def test_a_row_that_cannot_be_used_is_left_out_without_a_word(self, table, value):
         rows, labels = table[0][POOL : POOL + PRIVATE].copy(), table[1][POOL : POOL + PRIVATE]
@@ -121,6 +122,7 @@ class TestPrivateRowsDecideOnNothing:
             assert (with_it.coef_ == without.coef_).all()
 
     @pytest.mark.heavy
+    @pytest.mark.heavy_cases(3)
     @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400])
     def test_nor_is_a_row_whose_label_is_none_of_the_classes(self, table, label):
         rows, labels = table[0][POOL : POOL + PRIVATE], list(table[1][POOL : POOL + PRIVATE])
@@ -195,6 +197,7 @@ class TestPrivateRowsDecideOnNothing:
 
     @pytest.mark.heavy
     @pytest.mark.filterwarnings("error", "ignore:rounds-tell-nothing")  # of no row, where the number is read
+    @pytest.mark.heavy_cases(4)
     @pytest.mark.parametrize("declared", [PRIVATE, None])
     @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix, list])
     def test_nor_no_row_at_all(self, table, kind, declared):
@@ -211,6 +214,7 @@ class TestPrivateRowsDecideOnNothing:
 
     @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
+    @pytest.mark.heavy_cases(3)
     @pytest.mark.parametrize("odd", [[1.0], [1.0] * 9, [], 3.0, None, "abcdef", [[1.0]] * 6, [1.0, "x"] * 3, [1j] * 6])
     def test_nor_a_list_that_is_no_row(self, table, odd):
         rows, labels = table[0][POOL : POOL + 300].tolist(), table[1][POOL : POOL + 300].tolist()

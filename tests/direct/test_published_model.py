@@ -27,6 +27,7 @@ def estimator(**more: Any) -> PrivateLogisticRegression:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(4)
 @pytest.mark.parametrize("feature_map", ["auto", "linear", "both"])
 @pytest.mark.parametrize("constant", [("number",), ("text",), ("missing",), ("number", "text", "missing")])
 def test_columns_of_which_all_public_entries_are_one_are_taken(

@@ -143,7 +143,8 @@ def test_a_teacher_that_fails_abstains_alone(way, together):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.heavy_cases(1)
+@pytest.mark.parametrize("n_jobs", [2, 1])
 def test_a_teacher_that_kills_its_worker_abstains_alone(n_jobs):
     voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, n_jobs=n_jobs)
 

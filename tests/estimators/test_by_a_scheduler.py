@@ -18,7 +18,7 @@ from tests.estimators.small_task import POOL, X, Y, classifier
 from quorate import PublicPool
 from quorate.ensemble import DaskScheduler, training_elsewhere
 from quorate.ensemble.workers import workers
-from quorate.voting import trained
+from quorate.voting import kept_votes
 
 pytestmark = pytest.mark.several_fits
 
@@ -38,7 +38,7 @@ def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path: Path, monkeypa
     here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
     assert given == []
     monkeypatch.setattr(DaskScheduler, "connected", lambda self: nullcontext())
-    monkeypatch.setattr(trained, "_here", None)  # were a teacher trained by processes of this machine, it would raise
+    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained by processes here, it would raise
     for module in (training_elsewhere, workers):
         monkeypatch.setattr(module, "map_elsewhere", played)
     clf = clone(classifier(**asked, scheduler=scheduler))

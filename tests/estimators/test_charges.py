@@ -68,9 +68,9 @@ def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path: Path) ->
 
 
 def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.voting import trained
+    from quorate.voting import kept_votes
 
-    monkeypatch.setattr(trained, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(kept_votes, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
         ledger.reserve(PureDP(4.0), delta=0, purposes={"label": 1}, key="earlier")
         with pytest.raises(BudgetExhausted) as refusal:

@@ -78,6 +78,7 @@ WAYS = [by_votes, by_rounds, by_labels]
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(4)
 @pytest.mark.several_fits
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", NAMES)

@@ -68,6 +68,7 @@ def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> No
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(7)  # each cell once
 @pytest.mark.parametrize("odd", [b"bytes", None, ["a", "list"], 5.0, float("nan"), {"a": 1}, np.zeros(2)], ids=repr)
 @pytest.mark.parametrize("container", [list, lambda texts: pd.Series(texts, dtype=object)], ids=["list", "pandas"])
 def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(container: Any, odd: Any) -> None:

@@ -55,6 +55,7 @@ CELLS += [cell for cell in ALL if cell not in CELLS]
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(("models", "mark", "public"), CELLS)
 def test_a_row_looks_the_same_alone_and_in_company(models: Any, mark: Any, public: tuple[Any, float]) -> None:
     X, y = frame(N, 1)

@@ -168,7 +168,7 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
 @pytest.mark.heavy
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    from quorate.voting import trained as trained_by
+    from quorate.voting import kept_votes as trained_by
 
     key = bytes(range(32))
     real = trained_by.train_chunk

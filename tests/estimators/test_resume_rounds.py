@@ -19,7 +19,7 @@ from quorate.direct import descend
 from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.release import DrawnBlock
-from quorate.release.target import GRADIENT_ROUND
+from quorate.release.charge import GRADIENT_ROUND
 
 _rng = np.random.default_rng(5)
 X, POOL = _rng.normal(size=(300, 4)), _rng.normal(size=(60, 4))

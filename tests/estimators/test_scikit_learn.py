@@ -239,6 +239,7 @@ def test_a_fitted_one_has_what_people_reach_for(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
+@pytest.mark.heavy_cases(2)  # a frame and an array
 @pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame, np.asarray, csr_array])
 def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(container: Any) -> None:
     rng = np.random.default_rng(4)

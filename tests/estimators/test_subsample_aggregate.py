@@ -23,7 +23,7 @@ from quorate import Ledger, SubsampleAggregate
 from quorate.accounting import epsilon
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, QuorateError, SecretRefused
-from quorate.estimators.question import question_of
+from quorate.estimators.sharded_rows import question_of
 from quorate.labelling.stable import QUERY, STAGE
 from quorate.ledger import Budget
 from quorate.mechanisms import StableSparseVector

@@ -29,7 +29,7 @@ from quorate import (
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.learners import AgnosticPrediction, ExponentialLearner
 from quorate.learners.concepts import Thresholds
-from quorate.ledger.uncounted import UncountedFits
+from quorate.release.session import FOLDS, UncountedFits
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(240, 3))
@@ -109,6 +109,7 @@ def sums(message: str) -> tuple[float, float]:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize("second", FITS)
 @pytest.mark.parametrize("first", ["PrivateClassifier", "ExponentialLearner"])
 def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
@@ -134,6 +135,7 @@ def test_it_is_a_warning_of_ours_that_everybody_can_name():
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(3)  # each kind, with and without a ledger, here and in workers
 @pytest.mark.parametrize("kept", ["without a ledger", "with a ledger"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", ["cross-validation", "search"])
@@ -144,8 +146,13 @@ def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(ki
         "search": lambda: search.fit(X, Y, public=POOL),
         "cross-validation": lambda: cross_val_score(clf, X, Y, cv=3, params={"public": POOL}, n_jobs=n_jobs),
     }
-    with pytest.raises(ValueError, match=r"fits failed(.|\n)*Compare models on public rows with labels"):
-        attempts[kind]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is refused before anything is looked at, or warned of
+        with pytest.raises(ValueError, match="fits failed") as refused:
+            attempts[kind]()
+    last = str(refused.value).strip().splitlines()[-1]  # where a person looks
+    assert last == f"quorate.errors.PreconditionFailed: {FOLDS}"
+    assert last.split(": ")[1].startswith("Compare models on public rows with labels")
     assert not (tmp_path / "ledger.db").exists()
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)

@@ -298,6 +298,7 @@ CASES = [(case, name) for case in fits.cases() for name in fits.learners(case)]
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(21)
 @pytest.mark.parametrize(("case", "name"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_every_class_fits_with_every_learner_or_is_told_what_does(case: fits.Case, name: str) -> None:
     _, instead = fits.fitted(case, name, fits.learners(case)[name], seed=0)

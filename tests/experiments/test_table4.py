@@ -12,7 +12,6 @@ import pytest
 from quorate.cli.group import main
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.experiments import reproduce_table4
-from quorate.experiments.linear_ensemble import LinearEnsemble
 from quorate.experiments.sources import mushroom, split
 from quorate.experiments.table4 import (
     ASQ,
@@ -27,6 +26,7 @@ from quorate.experiments.table4 import (
     PUBLIC,
     RANDOM,
     REFERENCES,
+    LinearEnsemble,
     best_recipe,
 )
 from quorate.labelling.active import OracularCAL, Random

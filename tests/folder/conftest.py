@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from quorate.cli import main
-from quorate.folder import audited
+from quorate.folder import audits
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
@@ -120,8 +120,8 @@ def entries(root: Path) -> int:
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
-    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
-    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+    monkeypatch.setattr(audits, "SHARD_ROWS", 48)
+    monkeypatch.setattr(audits, "SHARD_UNITS", 1)
 
 
 Cli = Callable[..., tuple[int, str, str]]

@@ -16,8 +16,9 @@ from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, SumOfAnswers, claim_on, hard_votes
 from quorate.audit.detectable import Sizes, stored_sizes
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder import audited
-from quorate.folder.audited import audit_run, publish_audit, shards_of, with_audit
+from quorate.folder import audits
+from quorate.folder.audited import publish_audit, with_audit
+from quorate.folder.audits import AuditOptions, audit_run, shards_of
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.published import read_facts
@@ -54,7 +55,7 @@ def finished(finished_run: Any) -> Path:
 
 
 def audit(root: Path, **how: Any) -> Any:
-    return audit_run(load_run(root), **{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how)
+    return audit_run(load_run(root), AuditOptions(**{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how))
 
 
 # --- what is attacked ------------------------------------------------------------------------------------------------
@@ -198,11 +199,11 @@ OTHERS = {
 
 def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str, **how: Any) -> Any:
     """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
-    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+    monkeypatch.setattr(audits, "shards_of", lambda *args, **how: (None, "not here"))
     settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
     batch = load_run(make_run(m=40, **settings))
-    monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)
-    return audit_run(batch, **{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how)
+    monkeypatch.setattr(audits, "charged_event", lambda batch: batch.task.recipe.event)
+    return audit_run(batch, AuditOptions(**{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how))
 
 
 @pytest.mark.heavy
@@ -234,7 +235,7 @@ def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_pr
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = tuple(row for row in stored_sizes() if row.setting.mechanism == "NoisyCounts")
-    monkeypatch.setattr(audited, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
+    monkeypatch.setattr(audits, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
     found = audit(finished, runs=400)
     facts = publish_audit(load_run(finished).folder, read_facts(finished), found)
     page, tree = render_html(facts), json.loads((finished / "public" / "audit.json").read_text())["sizes"]
@@ -491,7 +492,7 @@ def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path
 def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+    monkeypatch.setattr(audits, "shards_of", lambda *args, **how: (None, "not here"))
 
     def bounds(**how: Any) -> list[float]:
         return [each.proved for each in audit(finished, runs=2_000, confidence=0.9, **how).attacks]

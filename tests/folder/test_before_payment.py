@@ -142,7 +142,7 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=3))  # the recipe is asked about each, in its room
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=6))  # the recipe is asked about each, in its room
 def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
     facts: Facts, wish: Facts, tmp_path: Path, cli: Cli
 ) -> None:
@@ -153,7 +153,7 @@ def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=2))
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))
 def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts, wish: Facts, unpaid: Ledger) -> None:
     clf, given = estimator(facts, wish, ledger=unpaid)
     with warnings.catch_warnings():
@@ -170,14 +170,14 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=5))
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=10))
 def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=4))
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
 def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Facts, tmp_path: Path, cli: Cli) -> None:
     code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
     assert code == 0
@@ -186,6 +186,7 @@ def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Fac
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)  # of a fit alone each code is tried in tests/estimators/test_every_caution.py
 @pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
 def test_what_budget_model_and_pool_tell_is_said_by_both(
     facts: Facts, wish: Facts, code: str, tmp_path: Path, cli: Cli, unpaid: Ledger

@@ -23,7 +23,7 @@ from quorate.ledger import Ledger
 from quorate.report import Facts, model_card, render_html, render_text
 from quorate.stored_names import place_of
 from quorate.types import Secret
-from quorate.voting import flow, trained
+from quorate.voting import flow, kept_votes
 
 X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
 POOL = X[300:]
@@ -104,7 +104,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
 ) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     monkeypatch.setattr(flow, "partition_rows", broken)
-    monkeypatch.setattr(trained, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(kept_votes, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
     code, _, said = cli("run", root)
     assert code == 4
     assert "the rows of one unit are in two shards" in " ".join(said.split())
@@ -116,7 +116,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
 @pytest.mark.heavy
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
-    real_check, real_train = flow.checks.shards, trained.train_chunk
+    real_check, real_train = flow.checks.shards, kept_votes.train_chunk
 
     def look(task: Any, assigned: Any) -> Any:
         looked.append(assigned)
@@ -127,7 +127,7 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch:
         return real_train(trainer, X, codes, shards, **how)
 
     monkeypatch.setattr(flow.checks, "shards", look)
-    monkeypatch.setattr(trained, "train_chunk", train)
+    monkeypatch.setattr(kept_votes, "train_chunk", train)
     fitted()
     assert len(looked) == 1
     assert given

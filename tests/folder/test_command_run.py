@@ -145,7 +145,8 @@ def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.heavy_cases(1)
+@pytest.mark.parametrize("n_jobs", [2, 1])
 def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
     make_run: Any, tmp_path: Path, n_jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +217,7 @@ def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(3)  # a file, a setting, rows
 @pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])
 def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change: str) -> None:
     root = trained_anew(make_run)

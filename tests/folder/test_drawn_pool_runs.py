@@ -17,7 +17,7 @@ from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
-from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.charge import GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.voting import flow as votes_flow
 from quorate.voting.models import teacher_named
 

@@ -21,7 +21,6 @@ from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.methods import check, execute
 from quorate.folder.online import ask
-from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
 from quorate.mechanisms import (
     Exponential,
@@ -37,6 +36,7 @@ from quorate.mechanisms import (
     user_fields,
 )
 from quorate.report import Facts
+from quorate.run.stage_store import FolderStages
 from quorate.voting.facts import told
 from quorate.voting.flow import votes
 

@@ -16,10 +16,9 @@ from sklearn.metrics import mean_absolute_error, r2_score
 import quorate
 from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
-from quorate.folder.begin import range_of
 from quorate.folder.methods import audit, read_run
 from quorate.folder.settings import read_settings
-from quorate.folder.template import Answers
+from quorate.folder.template import Answers, range_of
 from quorate.report import Facts
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from quorate.deferred import skops
 from quorate.errors import PreconditionFailed
-from quorate.folder.opened_student import student_from, untrusted_types
+from quorate.folder.published import student_from, untrusted_types
 
 
 def opened(content: bytes) -> object:

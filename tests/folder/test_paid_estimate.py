@@ -17,7 +17,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.paid_estimate import HELD_OUT, estimate_for_plan
 from quorate.folder.planned import plan_folder
 from quorate.ledger import Ledger
-from quorate.release.target import LABEL
+from quorate.release.charge import LABEL
 
 TOML = """\
 [data]

@@ -23,10 +23,10 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.paid_estimate import estimate_for_plan
 from quorate.ledger import Ledger
-from quorate.service.answers import Answered, LabelRequest
 from quorate.service.open_run import opened
 from quorate.service.problems import Problem
 from quorate.service.settings import ServiceSettings
+from quorate.service.turns import Answered, LabelRequest
 from quorate.students import PromptStudent
 from quorate.voting import prompted
 

@@ -35,7 +35,7 @@ from quorate.folder.methods import PreparedRun, execute
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
-from quorate.voting import trained
+from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
@@ -128,9 +128,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run before it begins."""
+    return ward(tmp_path_factory.mktemp("before") / "run")
+
+
+@pytest.fixture(scope="module")
+def here(before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run on this machine."""
-    root = ward(tmp_path_factory.mktemp("here") / "run")
+    root = copied(before, tmp_path_factory.mktemp("here") / "run")
     execute(load_run(root), command="quorate run")
     return root
 
@@ -144,11 +150,11 @@ def ward(root: Path) -> Path:
     return root
 
 
-def copied(here: Path, root: Path, *files: str) -> Path:
+def copied(before: Path, root: Path, *files: str) -> Path:
     """A run of the same settings and rows that has not begun."""
     root.mkdir()
     for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
-        shutil.copy(here / name, root)
+        shutil.copy(before / name, root)
     (root / "ward.py").write_text(WARD.format(root=str(root)))
     for name in files:
         (root / name).touch()
@@ -185,8 +191,10 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.faults
-def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: Path, tmp_path: Path) -> None:
-    root = copied(here, tmp_path / "run", "hold")
+def test_a_worker_killed_in_the_middle_changes_no_byte(
+    cluster: Cluster, before: Path, here: Path, tmp_path: Path
+) -> None:
+    root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) == 2)
     teachers = [int(path.name.split("-")[2]) for path in root.glob("begun-*")]
@@ -319,7 +327,7 @@ main(["run", *sys.argv[1:]])
 """
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,12 +407,12 @@ def _nannied(cluster: Cluster) -> set[int]:
 
 @pytest.mark.faults
 def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
-    cluster: Cluster, here: Path, tmp_path: Path
+    cluster: Cluster, before: Path, here: Path, tmp_path: Path
 ) -> None:
     """The reference is a run on this machine in which that teacher raises: its neighbours in the task vote in both."""
     cluster.add_worker("--nanny")
     cluster.workers[1].bury()  # it would not come again
-    root = copied(here, tmp_path / "run", "hunt")
+    root = copied(before, tmp_path / "run", "hunt")
     tree = run(root, cluster)
     assert tree.process.wait() == 0, tree.text()
     assert_same(root, here)
@@ -444,9 +452,9 @@ def _numbers(items: list[_Unwilling]) -> list[bytes | Lost]:
 
 @pytest.mark.faults
 def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
-    cluster: Cluster, here: Path, tmp_path: Path
+    cluster: Cluster, before: Path, here: Path, tmp_path: Path
 ) -> None:
-    root = copied(here, tmp_path / "run", "hold")
+    root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
     tree.signal(signal.SIGKILL)
@@ -463,11 +471,11 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
 
 @pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
-    cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cluster: Cluster, before: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from quorate.ensemble.workers.cluster import scheduler
 
-    root = copied(here, tmp_path / "run")
+    root = copied(before, tmp_path / "run")
     monkeypatch.setattr(scheduler, "environment", lambda: {"numpy": "0.1"})
     main_says(root, cluster, code=4)
     said = capsys.readouterr().err
@@ -484,7 +492,7 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
     (tmp_path / "shared").mkdir(mode=0o700)
     asked: dict[str, Any] = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
     here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
-    monkeypatch.setattr(trained, "_here", None)  # were a teacher trained on this machine, it would raise
+    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained on this machine, it would raise
     scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
     there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
     votes = [
@@ -497,8 +505,8 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
 
 
 @pytest.mark.heavy
-def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, here: Path, tmp_path: Path) -> None:
-    root = copied(here, tmp_path / "run", "hold")
+def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, before: Path, tmp_path: Path) -> None:
+    root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
     cluster.scheduler.signal(signal.SIGKILL)

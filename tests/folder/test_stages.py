@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
 from quorate.folder.folder import RunFolder
-from quorate.folder.stages import FolderStages
 from quorate.ledger import Budget, Ledger
-from quorate.run.stage_store import NoStages, stage_key
+from quorate.run.stage_store import FolderStages, NoStages, stage_key
 from quorate.types import Secret
 from quorate.voting.models import built_in, model_of
 

@@ -20,7 +20,7 @@ from quorate.voting.dry_run import ROWS
 pytestmark = on_linux
 
 COMMAND = "import sys; from quorate.cli import main; main(['run', *sys.argv[1:]])"
-HOW_TO_GO_ON = "the same command goes on from there"
+HOW_TO_GO_ON = ": quorate run "
 
 # Models that take for ever while there is a file in the run's folder: not when they are tried on public rows, of which
 # there are more than a shard or the queries have.
@@ -196,6 +196,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
     tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)

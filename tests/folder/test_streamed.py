@@ -234,6 +234,7 @@ def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> N
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("file", ["private.parquet", "private.csv", "private.arrow"])
 def test_such_a_run_is_the_same_in_a_folder_whose_name_is_no_text(make_run: Any, file: str) -> None:
     held, streamed = both(make_run, hospital("gaps").drop("patient_id"), file)

@@ -28,7 +28,7 @@ from quorate.mechanisms import (
 )
 from quorate.noise import OSNoise, SeededNoise
 from quorate.release import NEVER_ASKED
-from quorate.release.target import ONLINE_ANSWER, STAGE
+from quorate.release.charge import ONLINE_ANSWER, STAGE
 from quorate.types import Secret
 
 FALSE_ALARM = 1e-6

@@ -17,7 +17,7 @@ from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
 from quorate.labelling import label
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts
-from quorate.mechanisms.counts import half_lead
+from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
 

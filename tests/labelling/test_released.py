@@ -18,10 +18,10 @@ from quorate.labelling import Released, answering, label, stages_of, stored_labe
 from quorate.labelling.release_log import ReleaseBuilder, never_asked
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, NoisyCounts, SoftLabel
-from quorate.mechanisms.counts import half_lead
+from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise
 from quorate.release import NEVER_ASKED
-from quorate.release.target import is_closed
+from quorate.release.charge import is_closed
 from quorate.types import Secret
 
 BINARY, HISTOGRAM = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=5.0)

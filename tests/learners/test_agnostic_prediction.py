@@ -28,7 +28,7 @@ from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 
 pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 

@@ -26,7 +26,7 @@ from quorate.mechanisms import (
     for_runs,
     is_own,
 )
-from quorate.mechanisms.counts import half_lead
+from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise, SeededNoise, discrete_gaussian
 
 N = 100_000

@@ -19,10 +19,7 @@ from quorate.noise.table import InverseCDF, exp_negative
 def modules():
     import importlib
 
-    return [
-        importlib.import_module(f"quorate.noise.{name}")
-        for name in ("discrete_gaussian", "discrete_laplace", "geometric")
-    ]
+    return [importlib.import_module(f"quorate.noise.{name}") for name in ("discrete_gaussian", "discrete_laplace")]
 
 
 def total_variation(table, weight, far):
@@ -38,19 +35,22 @@ def total_variation(table, weight, far):
 @pytest.mark.heavy
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.3])
 def test_every_table_is_as_close_to_its_distribution_as_it_says(scale):
-    gaussian, laplace, geometric = modules()
+    gaussian, laplace = modules()
     with mpmath.workdps(300):
         b = mpmath.mpf(scale)
         far = int(260 * scale) + 40
 
         assert total_variation(gaussian._table(scale), lambda x: mpmath.exp(-(x**2) / (2 * b**2)), far) < 2.0**-199
         assert total_variation(laplace._table(scale), lambda x: mpmath.exp(-abs(x) / b), far) < 2.0**-199
-        assert total_variation(geometric._table(scale), lambda x: mpmath.exp(-x / b) if x >= 0 else 0, far) < 2.0**-199
+        assert (
+            total_variation(laplace._one_sided_table(scale), lambda x: mpmath.exp(-x / b) if x >= 0 else 0, far)
+            < 2.0**-199
+        )
     assert TOTAL_VARIATION == 2.0**-190
 
 
 def test_that_distance_sees_a_weight_that_is_off_by_one_part_in_ten_to_the_fifty():
-    gaussian, _laplace, _geometric = modules()
+    gaussian, _laplace = modules()
     weights = gaussian._half(1.0)
     weights = weights[:0:-1] + weights
     weights[len(weights) // 2 + 1] += weights[0] + 2**320 // 10**50
@@ -164,12 +164,12 @@ def test_the_coin_of_a_large_sigma_falls_back_on_exact_bits():
 @pytest.mark.parametrize(("scale", "n_digits"), [(1e4, 2), (1e6, 2), (2.0**36, 3), (2.0**40, 4)])
 def test_the_digits_of_a_large_geometric_draw_are_put_together_in_base_two_to_the_fifteen(scale, n_digits):
     """One digit at a time is 1, by a word just above P(0) of its table; all others are 0, by the word 0."""
-    geometric_module = modules()[2]
+    geometric_module = modules()[1]
     for one in range(n_digits):
         words = [0] * n_digits
         last = one == n_digits - 1
         left = scale / 2.0 ** (15 * one)
-        table = geometric_module._table(left) if last else geometric_module._digit_table(left)
+        table = geometric_module._one_sided_table(left) if last else geometric_module._digit_table(left)
         words[one] = (table._borders[0] >> 192) + 1
         assert words[one] < table._borders[1] >> 192
 
@@ -177,9 +177,9 @@ def test_the_digits_of_a_large_geometric_draw_are_put_together_in_base_two_to_th
 
 
 def test_tables_are_kept_but_not_without_bound():
-    for module in modules():
-        assert 0 < module._table.cache_info().maxsize <= 64
-    gaussian = modules()[0]
+    gaussian, laplace = modules()
+    for table in (gaussian._table, laplace._table, laplace._one_sided_table):
+        assert 0 < table.cache_info().maxsize <= 64
     gaussian._table.cache_clear()
     for _i in range(3):
         discrete_gaussian(12.5, 10, SeededNoise(0))

@@ -13,12 +13,11 @@ from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
-from quorate.planning.crossing import MATTERS, sparse_vector_from
+from quorate.planning.margins import MATTERS, sparse_vector_from
 from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan, in_order, plan_votes
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.planning.text import render_plan
-from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.run.expected import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe

@@ -17,7 +17,7 @@ from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import NoisySum, StableSparseVector
 from quorate.noise import OSNoise, discrete_laplace
 from quorate.release import DrawnBlock, Stages, draw, release, release_once
-from quorate.release.target import EVALUATION, LABEL, STAGE
+from quorate.release.charge import EVALUATION, LABEL, STAGE
 from quorate.types import Secret
 
 SUMS = Secret(np.array([1_000]))

@@ -11,8 +11,8 @@ from quorate.accounting import Composed, PureDP
 from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, session
+from quorate.release.charge import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.release.guarantee import NOT_DURABLE
-from quorate.release.target import LOCAL_CLIENT, SEEDED_CLIENT
 
 BUDGET = Budget(1.0, 1e-5)
 SCOPE = GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",))

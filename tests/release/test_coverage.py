@@ -13,7 +13,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisyCounts, NoisySum, StableSparseVector
 from quorate.release.block import check_covered, single_events
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 
 LEAVES = (PureDP(0.5), PureDP(0.25), DiscreteGaussian(5.0, 1.0))
 events = st.recursive(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from quorate.ledger import Budget, Ledger
-from quorate.release.charge import Charge, check_affordable
+from quorate.release.charge import Charge, check_affordable, client_of, floor_epsilon
 from quorate.release.session import LedgerTerms, terms_of
-from quorate.release.target import client_of, floor_epsilon
 
 
 def test_charge() -> None:

@@ -26,7 +26,7 @@ from quorate.ledger.entries import Entry
 from quorate.mechanisms import SoftLabel, StableSparseVector
 from quorate.noise import OSNoise
 from quorate.release import stages
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 from quorate.types import Secret
 
 DELTA = 1e-3

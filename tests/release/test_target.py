@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.release.target import floor_budget, noise_and_key
+from quorate.release.charge import floor_budget, noise_and_key
 
 
 def test_a_budget_is_rounded_down_to_what_a_ledger_counts_in() -> None:

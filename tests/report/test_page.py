@@ -482,7 +482,8 @@ def test_another_edition_is_refused(facts, edition):
 
 @pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium here")
-@pytest.mark.parametrize("edition", ["plain", "hundred", "seeded", "odometer"])
+@pytest.mark.heavy_cases(2)
+@pytest.mark.parametrize("edition", ["plain", "seeded", "hundred", "odometer"])
 def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it_at_most(edition, tmp_path, runs):
     page, sheets = tmp_path / "report.html", tmp_path / "report.pdf"
     page.write_text(EDITIONS[edition](runs), encoding="utf-8")

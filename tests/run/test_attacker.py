@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from quorate.accounting import DiscreteGaussian, Gaussian, Guarantee, PureDP, Repeated
 from quorate.accounting.attacker import miss_rate
-from quorate.run.attacker import attack_curve
+from quorate.run.facts import attack_curve
 
 DELTA = 1e-5
 

@@ -20,7 +20,7 @@ from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms import marginals as mechanism_module
 from quorate.noise import NoiseSource, SeededNoise
-from quorate.release.target import MARGINAL_LEVEL
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.run import drawn_pool
 from quorate.run.drawn_pool import (
     RULES,
@@ -341,6 +341,7 @@ def attacked(marginals: NoisyMarginals, neighbours: str, runs: int) -> Any:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("neighbours", PAIRS)
 def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_blind(neighbours: str) -> None:
     result = attacked(audited(neighbours), neighbours, 6_000)  # at 1 − 10⁻⁶ they prove a third at least

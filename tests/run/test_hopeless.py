@@ -20,7 +20,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.run.cautions import reach
-from quorate.run.hopeless import NOTHING_CAN_BE_ANSWERED
+from quorate.run.expected import NOTHING_CAN_BE_ANSWERED
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import Recipe, recipe
 

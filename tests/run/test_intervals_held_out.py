@@ -16,7 +16,7 @@ from quorate.data.target_range import STEPS
 from quorate.direct import flow as direct_flow
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import PrivateQuantile
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.run.held_out import ENDS, HeldOut, plan_sets
 from quorate.types import Secret
 from quorate.voting import number_flow

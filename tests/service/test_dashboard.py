@@ -20,9 +20,9 @@ import pytest
 from tests.report.test_page import Page as Parsed
 from tests.service.conftest import Serve, rows, running
 
-from quorate.service.answers import Point, Standing
 from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
 from quorate.service.records import Records
+from quorate.service.turns import Point, Standing
 
 NOW = "2026-03-04T12:00:00+00:00"
 HOSTILE = 'a "run" <script>alert(1)</script> & more'

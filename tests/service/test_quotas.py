@@ -17,10 +17,10 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.service.answers import Answered, LabelRequest
 from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.problems import Problem
+from quorate.service.turns import Answered, LabelRequest
 from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
 

@@ -21,10 +21,9 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.service.answers import Answered, LabelRequest, Point, Reply, Standing
 from quorate.service.features import Column, Features
 from quorate.service.problems import Problem
-from quorate.service.turns import AnsweringThreads
+from quorate.service.turns import Answered, AnsweringThreads, LabelRequest, Point, Reply, Standing
 from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
 

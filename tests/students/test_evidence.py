@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from quorate.students.evidence import fit_linear_shares, linear_share_student
 from quorate.students.student import LinearPrior
+from quorate.students.values import fit_linear_shares, linear_share_student
 
 RNG = np.random.default_rng(0)
 M, D, C, NOISE = 60, 12, 3, 0.05

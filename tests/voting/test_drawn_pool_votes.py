@@ -17,7 +17,7 @@ from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import Margin
 from quorate.mechanisms import ConfidentNoisyMax, LaplaceNoisyMax, NoisyMarginals
-from quorate.release.target import COORDINATES, LABEL, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, LABEL, MARGINAL_LEVEL
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray
 from quorate.voting import flow

@@ -38,7 +38,7 @@ from quorate.release.keys import fingerprint_key
 from quorate.run.cautions import ROWS_ARE_UNKNOWN
 from quorate.run.public_facts import PublicFacts
 from quorate.types import Secret
-from quorate.voting import trained
+from quorate.voting import kept_votes
 from quorate.voting.recipe import recipe
 from quorate.voting.scope import LABELS_ONLY, PARTITION_IS_STATED
 
@@ -133,7 +133,7 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(
     made = make(ledger, groups=first)
     ledger.same_release(fingerprint(X, Y, slot_bytes(then, N), fingerprint_key(ledger)), "the ids were added")
     entries, spent = ledger.head, ledger.spent
-    monkeypatch.setattr(trained, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(kept_votes, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with pytest.raises(PreconditionFailed, match="cannot be for two units") as refusal:
         make(ledger, groups=then)
     assert "\n" not in str(refusal.value)

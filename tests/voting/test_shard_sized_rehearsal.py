@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PublicPool
 from quorate.findings import Outcome
-from quorate.release.target import noise_and_key
+from quorate.release.charge import noise_and_key
 from quorate.run.cautions import TEACHERS_ARE_CONSTANTS
 from quorate.types import Secret
 from quorate.voting.config import RunConfig

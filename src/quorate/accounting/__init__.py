@@ -16,13 +16,7 @@ from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
     from quorate.accounting.attacker import TradeOff, miss_rate, trade_off, trade_off_of, worlds_told_apart
-    from quorate.accounting.calibration import (
-        Calibration,
-        answers_allowed,
-        calibrate,
-        calibrate_sigma,
-        sampler_delta,
-    )
+    from quorate.accounting.calibration import Calibration, answers_allowed, calibrate, calibrate_sigma, sampler_delta
     from quorate.accounting.concentrated import Filter, Odometer, delta_of_zcdp, epsilon_of_zcdp, zcdp
     from quorate.accounting.event import Event, to_json
     from quorate.accounting.events import (

@@ -24,6 +24,9 @@ SIGNIFICANT_DIGITS = 4
 
 _SHORTEST_RUN = 6
 
+_RAW = ("<i8", "<i4", "<i2", "u1", "<f8", "<f4")  # types of arrays in files
+_LEAST_BYTES = 6  # of a run: fewer may be anybody's
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forbidden:
@@ -151,12 +154,16 @@ class Run:
     `values`: the array, flat. `length`: how many consecutive values are compared: all of them in a short array; in a
     long one as many as carry ``RUN_BITS`` bits of Shannon entropy, so that a few hundred 0s and 1s need a longer run
     than vote counts. `probes`: ``(n_probes, length)``: every ``length``-th window of the array, without those that are
-    nearly constant. A leaked piece of ``2 * length`` values holds at least one of them.
+    nearly constant. A leaked piece of ``2 * length`` values holds at least one of them. `whole`: whether all values are
+    whole numbers, which are compared exactly; fractions may have been rounded. `raw`: the probes in each type that can
+    write them, as long as they can be told from chance there.
     """
 
     values: FloatArray
     length: int
     probes: FloatArray
+    whole: bool
+    raw: tuple[NDArray[Any], ...]
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Run:
@@ -168,12 +175,10 @@ class Run:
         length = min(values.size, max(_SHORTEST_RUN, int(np.ceil(RUN_BITS / entropy))))
         windows = [values[start : start + length] for start in range(0, values.size - length + 1, length)]
         telling = [window for window in windows if _tells(window)]
-        return cls(values, length, np.array(telling or windows[:1]))
-
-    @property
-    def whole(self) -> bool:
-        """Whether all values are whole numbers, which are compared exactly; fractions may have been rounded."""
-        return bool(np.all(self.values == np.rint(self.values)))
+        probes = np.array(telling or windows[:1])
+        types = [kind for kind in map(np.dtype, _RAW) if length * kind.itemsize >= _LEAST_BYTES]
+        raw = tuple(cast for cast in (_as_type(probes, kind) for kind in types) if cast is not None)
+        return cls(values, length, probes, bool(np.all(values == np.rint(values))), raw)
 
     @property
     def may_be_a_column(self) -> bool:
@@ -185,3 +190,11 @@ def _tells(window: FloatArray) -> bool:
     """Whether a window is not mostly one value, as padding and easy queries are."""
     _, times = np.unique(window, return_counts=True)
     return bool(times.max() <= max(2, 0.875 * window.size))
+
+
+def _as_type(values: FloatArray, kind: np.dtype[Any]) -> NDArray[Any] | None:
+    """Return values in a type; None where it cannot hold them."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = values.astype(kind)
+    same = cast == values if kind.kind != "f" else np.isclose(cast, values, rtol=1e-6, atol=0.0)
+    return cast if bool(np.all(same)) else None

@@ -234,9 +234,6 @@ class _Values:
                 yield "values", place, str(self._values[place : place + run.length])
 
 
-_RAW = ("<i8", "<i4", "<i2", "u1", "<f8", "<f4")
-
-
 class _Bytes:
     """Raw bytes: byte strings, and arrays as little-endian integers and floats at any offset."""
 
@@ -249,27 +246,18 @@ class _Bytes:
             if place >= 0:
                 yield "text", place, repr(self._data[max(0, place - 30) : place + 60])
         for run in facts.runs:
-            for code in _RAW:
-                yield from self._raw(run, np.dtype(code))
+            for probes in run.raw:
+                yield from self._raw(probes)
 
-    def _raw(self, run: Run, kind: np.dtype[Any]) -> Iterator[_Hit]:
-        probes = _as_type(run.probes, kind)
-        if probes is None or run.length * kind.itemsize < 6:
-            return  # the array cannot be written so, or too shortly to be told from chance
-        for offset in range(min(kind.itemsize, len(self._data))):
+    def _raw(self, probes: NDArray[Any]) -> Iterator[_Hit]:
+        kind, length = probes.dtype, probes.shape[1]
+        for offset in range(min(kind.itemsize, len(self._data) - length * kind.itemsize + 1)):
             view = np.frombuffer(
                 self._data, dtype=kind, offset=offset, count=(len(self._data) - offset) // kind.itemsize
             )
             for place in _positions(view, probes):
                 start = offset + place * kind.itemsize
-                yield f"{kind.name} bytes", start, str(view[place : place + run.length])
-
-
-def _as_type(values: FloatArray, kind: np.dtype[Any]) -> NDArray[Any] | None:
-    with np.errstate(invalid="ignore", over="ignore"):
-        cast = values.astype(kind)
-    same = cast == values if kind.kind != "f" else np.isclose(cast, values, rtol=1e-6, atol=0.0)
-    return cast if bool(np.all(same)) else None
+                yield f"{kind.name} bytes", start, str(view[place : place + length])
 
 
 #: A run of fractions is found when each printed value is as near as four significant digits are.
@@ -285,6 +273,8 @@ def _runs(numbers: FloatArray, run: Run) -> Iterator[int]:
     yield from _positions(numbers, run.probes, tolerance)
     if run.may_be_a_column:
         for stride in range(2, _MAX_STRIDE + 1):
+            if numbers.size <= stride * (run.length - 1):
+                return  # too few for a column of so many, and of more
             for start in range(stride):
                 for place in _positions(numbers[start::stride], run.probes, tolerance):
                     yield start + place * stride
@@ -300,6 +290,8 @@ def _positions(values: NDArray[Any], probes: NDArray[Any], tolerance: float = 0.
         if not places.size:
             return
         places = places[_among(values[places + step], probes[:, step], tolerance)]
+    if not places.size:
+        return
     wanted = {probe.tobytes() for probe in np.ascontiguousarray(probes, dtype=values.dtype) + values.dtype.type(0)}
     for place in places.tolist():
         window = values[place : place + length]

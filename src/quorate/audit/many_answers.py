@@ -34,7 +34,7 @@ from quorate.labelling.block_answers import answering
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, QueryMechanism
 from quorate.noise import NoiseSource
-from quorate.release.target import LABEL
+from quorate.release.charge import LABEL
 from quorate.types import FloatArray, IntArray
 
 

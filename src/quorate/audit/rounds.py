@@ -40,7 +40,7 @@ from quorate.direct.plan import DirectPlan
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
-from quorate.release.target import GRADIENT_ROUND
+from quorate.release.charge import GRADIENT_ROUND
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray, Secret, Watch
 

@@ -83,7 +83,8 @@ def command(
     if sizes is not None:
         _show_sizes(sizes, measure, as_json)
         return
-    from quorate.folder.audited import RUNS, publish_audit
+    from quorate.folder.audited import publish_audit
+    from quorate.folder.audits import RUNS
     from quorate.folder.methods import audit, read_run
     from quorate.folder.published import read_facts
 
@@ -124,12 +125,12 @@ def _audit_mechanism(
     how: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from quorate.folder.audited_mechanism import audit_alone, mechanism_to_audit
+    from quorate.folder.audits import AuditOptions, audit_alone, mechanism_to_audit
     from quorate.voting.facts import told
 
     mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
     with progress(quiet=as_json) as watch:
-        result = audit_alone(mechanism, watch=watch, **task, **how)
+        result = audit_alone(mechanism, AuditOptions(watch=watch, **how), **task)
     if as_json:
         print_json({"mechanism": told(mechanism), **result.tree()})
         return

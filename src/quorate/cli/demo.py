@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json
+from quorate.cli.stopping import charged_as
 from quorate.errors import PreconditionFailed
 from quorate.run.progress import progress
+
+if TYPE_CHECKING:
+    from quorate.report import Facts
+    from quorate.report.utility import Score
 
 
 @click.command(name="demo")
@@ -27,7 +33,6 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """
-    from quorate.accounting.figures import as_printed
     from quorate.deferred import load_ahead_of_skops
 
     load_ahead_of_skops()
@@ -36,7 +41,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     from quorate.folder.demo import write_direct, write_inputs
     from quorate.folder.direct_run import read_direct
     from quorate.folder.methods import execute
-    from quorate.folder.prepared import outputs
+    from quorate.folder.prepared import charged_so_far, outputs
     from quorate.mechanisms.schedule import scale_of
     from quorate.report import Utility, render_text
 
@@ -48,33 +53,21 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
         public = "no public ones" if no_public else "8,140 public ones"
         click.echo(f"Adult: will somebody earn more than 50K? 32,561 private rows, {public}, 8,141 held out.")
     how = {"public": False} if no_public else {}
-    non_private = write_inputs(folder, **how)
-    batch = load_run(folder)
-    with progress(quiet=as_json) as watch:
-        facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
-        direct = execute(read_direct(write_direct(folder, **how)), command="quorate demo", watch=watch)
+    batch = None
+    with charged_as(lambda: charged_so_far(folder, batch), stored=lambda: _stored_and_next(folder)):
+        non_private = write_inputs(folder, **how)
+        batch = load_run(folder)
+        with progress(quiet=as_json) as watch:
+            facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
+            direct = execute(read_direct(write_direct(folder, **how)), command="quorate demo", watch=watch)
     by_votes, by_rounds = facts.utility.student, direct.utility.student
     assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
     assert by_rounds is not None  # noqa: S101
     seconds = time.monotonic() - begun
     places = outputs(batch.folder, next_command=f"quorate ledger show {for_shell(folder)}")
     if as_json:
-        print_json(
-            {
-                "accuracy": by_votes.accuracy,
-                "balanced_accuracy": by_votes.balanced_accuracy,
-                "direct_accuracy": by_rounds.accuracy,
-                "commonest_class": by_votes.commonest,
-                "non_private_accuracy": non_private.accuracy,
-                "epsilon": as_printed(facts.guarantee.epsilon),
-                "delta": as_printed(facts.guarantee.delta),
-                "n_teachers": facts.setup.n_teachers,
-                "n_answers": facts.answers.answered,
-                "sigma": scale_of(batch.task.recipe.mechanism),
-                "seconds": seconds,
-                "report": places.report,
-            }
-        )
+        sigma = scale_of(batch.task.recipe.mechanism)
+        print_json(_figures(facts, by_rounds, non_private.accuracy, sigma, seconds=seconds, report=places.report))
         return
     click.echo(render_text(facts, outputs=places))
     click.echo(
@@ -85,6 +78,36 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
     click.echo("edit my-run/quorate.toml, quorate plan my-run, quorate check my-run,")
     click.echo("quorate run my-run.")
+
+
+def _figures(facts: Facts, direct: Score, non_private: float, sigma: float | None, **rest: Any) -> dict[str, Any]:
+    from quorate.accounting.figures import as_printed
+
+    student = facts.utility.student
+    assert student is not None  # noqa: S101 - the demo has an evaluation table
+    return {
+        "accuracy": student.accuracy,
+        "balanced_accuracy": student.balanced_accuracy,
+        "direct_accuracy": direct.accuracy,
+        "commonest_class": student.commonest,
+        "non_private_accuracy": non_private,
+        "epsilon": as_printed(facts.guarantee.epsilon),
+        "delta": as_printed(facts.guarantee.delta),
+        "n_teachers": facts.setup.n_teachers,
+        "n_answers": facts.answers.answered,
+        "sigma": sigma,
+        **rest,
+    }
+
+
+def _stored_and_next(folder: Path) -> str:
+    """Say what a stop of the demo has stored, and what goes on with its folder: the demo takes a new one."""
+    from quorate.folder.status import stored_so_far
+
+    begun = [run for run in (folder / "direct", folder) if (run / "quorate.toml").exists()]
+    if not begun:
+        return "nothing is stored yet; type the same command again"
+    return f"{stored_so_far(begun[0]) or 'nothing is stored yet'}, and quorate run {for_shell(begun[0])} goes on"
 
 
 def new_folder() -> Path:

@@ -18,8 +18,7 @@ import click
 
 from quorate.ambient import own_switches, unwarned
 from quorate.cli.stopping import interruption, stopping
-from quorate.cli.streams import forgiving_streams
-from quorate.cli.unforeseen import may_hold_charges, refusal_of, run_in_question
+from quorate.cli.unforeseen import forgiving_streams, may_hold_charges, refusal_of, run_in_question
 from quorate.errors import (
     NOTHING_CHARGED,
     NOTHING_MORE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -69,14 +70,18 @@ def command(
 
         from quorate.folder.methods import cautions_of, execute, read_run
         from quorate.folder.prepared import charged_so_far, outputs
+        from quorate.folder.published import export_command
+        from quorate.folder.status import stored_so_far
         from quorate.planning.planned_run import expected_score
         from quorate.report import Utility, render_text
         from quorate.run.cautions import rehearsal_caution
 
+        again = _as_typed(run, options, rehearse=rehearse, as_json=as_json)
+        stored = partial(_stored_and_next, partial(stored_so_far, run), again)
         read = None
-        with charged_as(lambda: charged_so_far(run, read)):
+        with charged_as(lambda: charged_so_far(run, read), stored=stored):
             read = read_run(run, settings=settings, watch=watch)
-    with charged_as(lambda: charged_so_far(run, read)):
+    with charged_as(lambda: charged_so_far(run, read), stored=stored):
         if not as_json:
             if settings.choice is not None:
                 for line in wrap(settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
@@ -99,8 +104,27 @@ def command(
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
-    following = f"quorate status {for_shell(run)}" if facts.seeded else f"quorate export {for_shell(run)} --to outbox"
+    following = export_command(run, facts) or f"quorate status {for_shell(run)}"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
+
+
+def _as_typed(run: Path, options: dict[str, Any], *, rehearse: bool, as_json: bool) -> str:
+    """Return the command as it was typed."""
+    flags = {"rehearse": rehearse, "json": as_json, **options}
+    typed = [
+        f"--{key.replace('_', '-')}" + ("" if value is True else f" {for_shell(value)}")
+        for key, value in flags.items()
+        if value is not False
+    ]
+    return " ".join(["quorate run", for_shell(run), *typed])
+
+
+def _stored_and_next(look: Callable[[], str | None], again: str) -> str:
+    """Say what a stop has stored, as `look` finds it, and what to type."""
+    stored = look()
+    if stored is None:
+        return f"nothing is stored yet, so the same command begins anew: {again}"
+    return f"{stored}, and the same command goes on from there: {again}"
 
 
 def _chosen(run: Path, *, before: Callable[[str], None] | None) -> Settings:

@@ -24,6 +24,7 @@ GRACE_SECONDS = 2.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _stopped: list[int] = []  # the signals that were answered
 _said: list[Interrupted] = []  # what is said of a stop, the innermost words last
+_stored: list[Callable[[], str]] = []  # says what a block has stored, and what to type; the innermost last
 
 
 def interruption() -> Interrupted:
@@ -34,7 +35,10 @@ def interruption() -> Interrupted:
 
 
 def _stopped_with(charged: str) -> Interrupted:
-    return Interrupted("interrupted; what is stored stays, the same command goes on from there", charged=charged)
+    words = "nothing is left half written; type the same command again"
+    with suppress(QuorateError, OSError):
+        words = _stored[-1]() if _stored else words
+    return Interrupted(f"interrupted; {words}", charged=charged)
 
 
 @contextmanager
@@ -46,13 +50,16 @@ def interrupted_as(words: Interrupted) -> Iterator[None]:
 
 
 @contextmanager
-def charged_as(look: Callable[[], str | None]) -> Iterator[None]:
+def charged_as(look: Callable[[], str | None], *, stored: Callable[[], str]) -> Iterator[None]:
     """Have a stop or an error of the block say what was charged, as `look` finds it at its end.
 
-    Where that takes too long or cannot be said, the words of every stop are, and those of the act.
+    Where that takes too long or cannot be said, the words of every stop are, and those of the act. `stored`: says what
+    a stop of the block has stored, and what to type; called by whichever thread, so that it opens no ledger.
     """
+    _stored.append(stored)
     try:
         yield
+        _stored.remove(stored)
     except BaseException as error:
         charge = None
         with suppress(QuorateError, OSError):
@@ -75,6 +82,7 @@ def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
     Python hears no signals, the block just runs.
     """
     _said.clear()  # an earlier command of this process, broken off, has left its words
+    _stored.clear()
     heard = [number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     if threading.current_thread() is not threading.main_thread() or not heard:
         yield

@@ -83,7 +83,7 @@ def sign(
     from quorate.data import check_classes
     from quorate.errors import DataRefused, PreconditionFailed
     from quorate.folder.sites import signed_votes
-    from quorate.folder.sites.queries import read_queries
+    from quorate.folder.sites.facts import read_queries
     from quorate.folder.votes_file import read_votes
     from quorate.release.keys import write_atomically
 
@@ -297,7 +297,7 @@ def release(
     from quorate.accounting.figures import as_printed, several
     from quorate.folder.external_votes import release_votes, share_for_figure
     from quorate.ledger import Budget
-    from quorate.release.target import floor_budget, noise_and_key
+    from quorate.release.charge import floor_budget, noise_and_key
     from quorate.report.sentences import counted
     from quorate.voting.facts import answers_of
 

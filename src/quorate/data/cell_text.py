@@ -115,16 +115,17 @@ def category_texts(cat: Any) -> list[str | None]:
 
 
 def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
-    """Return what each cell says. A text that occurs again says the same, so that it is read once."""
-    known: dict[str, Read] = {}
+    """Return what each cell says. A text, whole number or truth value that recurs says the same, and is read once."""
+    known: dict[Any, dict[Any, Read]] = {str: {}, int: {}, bool: {}}  # by type, since True is 1
     values = []
     for cell in cells:
-        if type(cell) is not str:
+        of_type = known.get(type(cell))
+        if of_type is None:
             values.append(read(cell))
             continue
-        if cell not in known:
-            known[cell] = read(cell)
-        values.append(known[cell])
+        if cell not in of_type:
+            of_type[cell] = read(cell)
+        values.append(of_type[cell])
     return values
 
 

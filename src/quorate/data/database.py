@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from quorate.arguments import before_at
-from quorate.data.database_errors import (
-    refused,
-    refused_by_postgresql,
-    refused_by_sqlite,
-    unreachable,
-    unreadable_file,
-)
+from quorate.data.database_errors import refused, refused_by_postgresql, refused_by_sqlite, unreachable, unreadable_file
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:

@@ -247,10 +247,7 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
 def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
     """Return where the indicators of each column of categories stand: the first, and one past the last, encoded column.
 
-    Parameters
-    ----------
-    encoder : object
-        From :func:`public_encoder`; None, and what has no indicators, give no entry.
+    `encoder`: from :func:`public_encoder`; None, and what has no indicators, give no entry.
     """
     blocks = []
     for part, fitted, _ in getattr(encoder, "transformers_", []):

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
+from quorate.data.feature_maps.composed import ResidualMap
 from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, dual_eigenpairs, public_features
 from quorate.data.feature_maps.directions import leading_spectrum
-from quorate.data.feature_maps.residual import ResidualMap
 from quorate.data.rows import kind, take
 from quorate.deferred import linalg
 from quorate.types import FloatArray, IntArray

@@ -59,14 +59,6 @@ class TargetRange:
 
         Raises InvalidParameter if it is not two finite numbers in ascending order, or they are so close together that
         floats hold no steps between them.
-
-        Examples
-        --------
-        >>> TargetRange.of((0, 120))
-        TargetRange(low=0.0, high=120.0)
-        >>> TargetRange.of((3, 3))
-        Traceback (most recent call last):
-        quorate.errors.InvalidParameter: target_range must be two finite numbers (low, high), low < high, got ...
         """
         if given is None:
             raise InvalidParameter(
@@ -107,11 +99,6 @@ class TargetRange:
         """Return each target as a whole number of steps from `low`, 0 … 2¹⁶; −1 for what is no finite number.
 
         Each follows from its own cell: a text is read as a number, a truth value is 0 or 1.
-
-        Examples
-        --------
-        >>> TargetRange(0.0, 10.0).steps_of([0, "5", 12.5, None, float("inf")]).tolist()
-        [0, 32768, 65536, -1, -1]
         """
         values = np.array(each(number, targets), dtype=np.float64)
         finite = np.isfinite(values)
@@ -124,13 +111,7 @@ class TargetRange:
         return self.clipped(finite_numbers(targets, name=name))
 
     def part(self, first: int, last: int) -> TargetRange:
-        """Return the part from one number of steps to another.
-
-        Examples
-        --------
-        >>> TargetRange(0.0, 10.0).part(0, 32_768)
-        TargetRange(low=0.0, high=5.0)
-        """
+        """Return the part from one number of steps to another."""
         return TargetRange(self.low + self.width * (first / STEPS), self.low + self.width * (last / STEPS))
 
     def clipped(self, predictions: FloatArray) -> FloatArray:

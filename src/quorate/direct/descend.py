@@ -11,7 +11,7 @@ from quorate.direct.rounds import Descent, SummedUnits
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.release import DrawnBlock, release
-from quorate.release.target import GRADIENT_ROUND as PURPOSE
+from quorate.release.charge import GRADIENT_ROUND as PURPOSE
 from quorate.types import IntArray, Secret
 
 Progress = Callable[[int, int], None]

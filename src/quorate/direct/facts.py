@@ -16,7 +16,7 @@ from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
-from quorate.release.target import GRADIENT_ROUND
+from quorate.release.charge import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
     Choice,
@@ -27,8 +27,7 @@ from quorate.report import (
     Setup,
     Spending,
 )
-from quorate.run.attacker import attack_curve
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 
 MECHANISM = "noisy gradient rounds"
 

@@ -20,8 +20,8 @@ from quorate.data.feature_maps import (
     LinearMap,
     ResidualMap,
 )
+from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
-from quorate.data.feature_maps.residual import longest_features
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.data.target_range import STEPS

@@ -31,14 +31,14 @@ from quorate.direct.stored import BegunRun, FoundPlan, load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
+from quorate.release.charge import client_of, floor_budget
 from quorate.release.session import LedgerTerms
-from quorate.release.target import client_of, floor_budget
 from quorate.run.drawn_pool import counted_rows
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.progress import in_parts
+from quorate.run.public_facts import unit_of
 from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
-from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.students.scores import share_of_rarer
 from quorate.types import BoolArray, Secret, Watch

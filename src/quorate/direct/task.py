@@ -32,8 +32,9 @@ from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
 from quorate.release import Charge
+from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
-from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.run.chosen_method import ChosenRelation
 from quorate.run.drawn_pool import (
     STATEMENTS,
     state_coordinates,
@@ -43,7 +44,6 @@ from quorate.run.drawn_rows import (
     pool_from,
 )
 from quorate.run.held_out import HeldOut
-from quorate.run.relation import ChosenRelation
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows

@@ -1,8 +1,9 @@
-"""What all estimators do that learn by noisy rounds: check, charge, go the rounds, go on with them, publish."""
+"""What all estimators do that learn by noisy rounds: check, charge, go the rounds, go on with them, keep, publish."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -13,34 +14,145 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import column_names, real, truth
+from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
-from quorate.direct.method import cautions_of
+from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.task import DirectTask
+from quorate.direct.task import DirectTask, left_out
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
 from quorate.errors import PreconditionFailed
-from quorate.estimators.columns import note_columns, refuse_one_row
-from quorate.estimators.fitted_rounds import FittedRounds, fit_rounds, resume_rounds
-from quorate.estimators.known_arguments import tables_by_name
-from quorate.estimators.reporting import write_model
-from quorate.estimators.resumable import refuse_lost_ledger
-from quorate.estimators.shown import ShownEstimator
+from quorate.estimators.known_arguments import note_columns, refuse_one_row, tables_by_name
+from quorate.estimators.reporting import ShownEstimator, Standing, write_model
+from quorate.estimators.resumable import BY_FIT, noted, refuse_lost_ledger, refuse_other_ledger
 from quorate.findings import warn_of
-from quorate.release import GivenLedger, ledger_location
+from quorate.ledger import Budget, Ledger
+from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
+from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.target import floor_budget, noise_and_key
+from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata
-from quorate.run.progress import wanted
+from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
-from quorate.types import FloatArray, Secret
+from quorate.types import FloatArray, IntArray, Secret
+from quorate.voting.number_flow import NumberResult
+from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.number_method import cautions_of as cautions_of_votes
 from quorate.voting.numbers import NumberTask
+
+_MADE_OF = {"evaluation": "score", "calibration": "calibration"}  # public rows with labels, and what they give
+NO_SUCH_FIT = (
+    "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "
+    "public rows are others, put them back. If the fit was ended before its charge, nothing was spent; if every round "
+    "was drawn and none stored, what it cost is lost: call fit, which is charged then"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRounds:
+    """One fit by noisy rounds, or by votes for a number: no private row is among it.
+
+    `task`: what was asked, without the private rows.
+    `result`: what came of it.
+    `account`: the charge of the fit, on its ledger.
+    `metadata`: when and by which call.
+    `promised`: what everything that the ledger was charged for guarantees together.
+    `left`: what the ledger had left when the fit let go of it.
+    """
+
+    task: DirectTask | NumberTask
+    result: DirectResult | NumberResult
+    account: Account
+    metadata: RunMetadata
+    promised: Guarantee
+    left: Standing = field(repr=False)
+
+    def labelled(self, rows: Any, y: Any, name: str) -> IntArray | None:
+        """Take *public* rows with labels, and return their class codes.
+
+        `rows`: as the pool is read. `name`: what messages call them. Returns None where more of the private records are
+        among them than chance explains, which a line on the terminal tells.
+        """
+        assert isinstance(self.task, DirectTask)  # noqa: S101 - votes for a number have no labels
+        codes = encode_labels(y, self.task.classes, name=f"{name} labels")
+        return codes if self.are_public(rows, name) else None
+
+    def are_public(self, rows: Any, name: str) -> bool:
+        """Tell whether rows, read as the pool, may be used; where not, a line on the terminal tells why."""
+        if self.task.may_score(rows):
+            return True
+        say(left_out(name, _MADE_OF[name]))
+        return False
+
+    def facts(self, given: GivenLedger, utility: Utility) -> Facts:
+        """Gather what a report says, with the model's score."""
+        with self.account.open(given) as (ledger, reservation):
+            result = replace(self.result, reservation=reservation)
+            facts: Facts = method_of(self.task).facts(
+                self.task, result, ledger, replace(self.metadata, utility=utility)
+            )
+            return facts
+
+
+def method_of(task: DirectTask | NumberTask) -> Any:
+    """Return what a task is done by: noisy rounds, or votes for a number."""
+    return NUMBER_VOTES if isinstance(task, NumberTask) else ROUNDS
+
+
+def fit_rounds(
+    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
+    """Charge a task and go its rounds; or go on with them, free of charge, where the ledger holds them already.
+
+    `task`: what to do. `given`: the estimator's ``ledger=``. `metadata`: when and by which call. `verbose`: whether
+    progress is shown.
+    """
+    guard = RollbackGuard()
+    with session(given, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
+        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
+
+
+def resume_rounds(
+    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
+    """Go on with the rounds of a task that its ledger was charged for, and charge nothing.
+
+    `task`, `given`, `metadata`, `verbose`: as for :func:`fit_rounds`. Raises InvalidParameter if there is no ledger
+    that outlives a process; LedgerMismatch if the ledger was charged for other data; PreconditionFailed if it holds no
+    charge for these rounds with which they can go on, or one in coordinates of other bits.
+    """
+    guard = RollbackGuard()
+    with session(given, budget=None, guard=guard) as ledger:
+        refuse_other_ledger(ledger, task.fingerprint)
+        if task.charge_on(ledger).find(ledger) is None:
+            raise PreconditionFailed(NO_SUCH_FIT)
+        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
+
+
+def _go_rounds(
+    task: DirectTask | NumberTask, ledger: Ledger, guard: RollbackGuard, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
+    key, method = task.charge_on(ledger).key, method_of(task)
+    with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
+        task, result = method.go(task, ledger, watch=watch)
+    promised, task = method.promised(task, ledger), task.without_private_rows()
+    return FittedRounds(
+        task=task,
+        result=replace(result, task=task),
+        account=Account(charge=result.charge, ledger=ledger, budget=_budget(task), guard=guard),
+        metadata=metadata,
+        promised=promised,
+        left=Standing.of(promised, ledger),
+    )
+
+
+def _budget(task: DirectTask | NumberTask) -> Budget:
+    return Budget(task.epsilon, task.delta)
 
 
 @stored_as("quorate.estimators.by_rounds.LearnsByRounds")

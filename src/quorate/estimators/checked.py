@@ -10,8 +10,7 @@ from quorate.arguments import truth
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
-from quorate.estimators.columns import rows_and_labels
-from quorate.estimators.known_arguments import tables_by_name
+from quorate.estimators.known_arguments import rows_and_labels, tables_by_name
 from quorate.estimators.resumable import by_fit, charged_before
 from quorate.ledger import Budget
 from quorate.planning.planned import expected_of_rounds
@@ -26,9 +25,9 @@ from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
+from quorate.voting.claims import note_on_mechanism, private_notes
 from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
-from quorate.voting.notes import note_on_mechanism, private_notes
 from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.number_method import cautions_of as cautions_of_votes
 from quorate.voting.numbers import NumberTask

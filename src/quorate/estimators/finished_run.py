@@ -18,14 +18,20 @@ from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.decided import Scored
-from quorate.estimators.reporting import write_report
-from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.estimators.reporting import ShownEstimator, Standing, write_report
 from quorate.findings import Severity, caution, warn_of
 from quorate.folder.direct_run import NOTHING_TO_ASK
-from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
-from quorate.folder.opened_student import student_from
-from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
+from quorate.folder.published import (
+    FACTS,
+    MANIFEST,
+    STUDENT,
+    is_finished,
+    read_exported,
+    read_facts,
+    read_published,
+    student_from,
+)
 from quorate.folder.settings import read_settings
 from quorate.folder.student_rows import have_named_columns, public_table, reader_of, reader_of_columns
 from quorate.folder.table_source import is_there

@@ -1,15 +1,22 @@
-"""Arguments of an estimator and of its methods: what they do not have is refused in a line that names the nearest."""
+"""What an estimator is given: arguments that it has, pairs of rows and labels, and columns as scikit-learn names them.
+
+An argument that there is not is refused in a line that names the nearest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
 
 from quorate.ambient import own_switches
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter, act
+from quorate.data.rows import columns, holds_texts
+from quorate.errors import DataRefused, InvalidParameter, act
+from quorate.release.session import refuse_folds
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,9 +87,10 @@ IN_FIT = {
 def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     """Decorate ``fit`` and the like, so that a table given by place, or by no name there is, is refused in plain words.
 
-    What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it.
+    What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it. A fit that promises something
+    is refused here where a cross-validation or a search calls it: before anything is read, or warned of.
 
-    Raises InvalidParameter the method does, before it looks at any table.
+    Raises InvalidParameter as the method does, before it looks at any table; PreconditionFailed in a cross-validation.
 
     Examples
     --------
@@ -106,6 +114,8 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if method.__name__ == "fit" and getattr(args[0], "unsafe_noise_seed", None) is None:
+            refuse_folds()
         by_position = args[1:] if is_method else args
         called = f"{type(args[0]).__name__}.{method.__name__}" if is_method else method.__name__
         lacking = [name for name in required if name not in (*by_place[: len(by_position)], *kwargs)]
@@ -129,3 +139,75 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
 
 def _in_words(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def note_columns(estimator: Any, rows: Any) -> None:
+    """Set ``n_features_in_``, and ``feature_names_in_`` where the columns have names, as texts.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from types import SimpleNamespace
+    >>> of_a_frame = SimpleNamespace()
+    >>> note_columns(of_a_frame, polars.DataFrame({"age": [39], "sex": ["F"]}))
+    >>> of_a_frame.n_features_in_, of_a_frame.feature_names_in_.tolist()
+    (2, ['age', 'sex'])
+    """
+    estimator.n_features_in_ = int(rows.shape[1])
+    if names := columns(rows):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):  # of an earlier fit
+        del estimator.feature_names_in_
+
+
+def refuse_one_row(X: Any, *, texts: bool) -> None:
+    """Refuse one text, one row or one column where a table is expected.
+
+    `X`: what was given as rows. `texts`: whether a row is one text, so that a list of texts is a table. Raises
+    DataRefused with what to write instead.
+
+    Examples
+    --------
+    >>> refuse_one_row("a good film", texts=True)
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: got one text, and expected a list of texts; write [text]. Nothing was charged
+    >>> refuse_one_row([5.1, 3.5], texts=False)
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: got one row or one column, and expected a 2-D table. Reshape your data: [row] or ...
+    """
+    if isinstance(X, str):
+        raise DataRefused(
+            "X: got one text, and expected a list of texts; write [text]. Nothing was charged"
+            if texts
+            else "X: got a text, and expected a 2-D table of rows; read the file first. Nothing was charged"
+        )
+    if _is_flat(X) and not (texts and holds_texts(X)):
+        raise DataRefused(
+            "X: got one row or one column, and expected a 2-D table. Reshape your data: [row] or X.reshape(1, -1) for "
+            "one row, X.reshape(-1, 1) for one column. Nothing was charged"
+        )
+
+
+def _is_flat(X: Any) -> bool:
+    if isinstance(X, list | tuple):
+        return bool(X) and not any(hasattr(cell, "__len__") and not isinstance(cell, str) for cell in X)
+    return getattr(X, "ndim", 0 if isinstance(X, int | float) else 2) < 2
+
+
+def rows_and_labels(evaluation: Any) -> tuple[Any, Any]:
+    """Take ``evaluation=``, which is a pair of rows and labels.
+
+    Raises InvalidParameter if it is none; a table alone has no labels.
+
+    Examples
+    --------
+    >>> rows_and_labels(np.zeros((2, 3)))
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: evaluation must be a pair (X, y) of public rows and their labels, got ndarray; ...
+    """
+    if isinstance(evaluation, tuple | list) and len(evaluation) == 2:
+        return evaluation[0], evaluation[1]
+    raise InvalidParameter(
+        f"evaluation must be a pair (X, y) of public rows and their labels, got {type(evaluation).__name__}; write "
+        "evaluation=(X_public, y_public)"
+    )

@@ -34,18 +34,16 @@ from quorate.data import (
 from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.checked import check_of_teachers, refuse_public
-from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.decided import Scored
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.reporting import write_model, write_report
+from quorate.estimators.known_arguments import known_arguments, refuse_one_row, tables_by_name
+from quorate.estimators.reporting import ShownEstimator, Standing, write_model, write_report
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
-from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.findings import warn_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.release import GivenLedger, ledger_location, session
+from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
-from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_text
 from quorate.report.words import Language
 from quorate.run.check_result import CheckResult
@@ -131,8 +129,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     n_jobs : int, optional
         Processes; as many as there are cores by default.
     allow_hopeless : bool, default False
-        Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
-        mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
+        As for :class:`quorate.PrivateClassifier`.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private.
     verbose : bool or int, default False

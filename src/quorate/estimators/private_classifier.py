@@ -15,15 +15,15 @@ from quorate.ensemble.workers.cluster.scheduler import as_scheduler
 from quorate.errors import BudgetExhausted
 from quorate.estimators.checked import check_of_teachers
 from quorate.estimators.either_method import EitherMethod
-from quorate.estimators.fitted_run import fit_run, resume_run
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.resumable import by_fit, refuse_lost_ledger
+from quorate.estimators.voted import fit_run, resume_run
 from quorate.findings import warn_of
 from quorate.labelling import Strategy
 from quorate.release import GivenLedger, ledger_location
+from quorate.release.charge import noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.target import noise_and_key
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import say, wanted
@@ -32,8 +32,8 @@ from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
 from quorate.students.prediction_sets import COVERAGE
 from quorate.types import Secret
+from quorate.voting.claims import refuse_rows_as_units, warn_of_promise
 from quorate.voting.config import RunConfig
-from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
 from quorate.voting.prepare import prepare
 from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
@@ -58,7 +58,7 @@ class PrivateClassifier(EitherMethod):
         ridge regressions in coordinates of the pool (:mod:`quorate.ensemble.linear.tiny`); elsewhere logistic
         regressions, which see numbers in units of the pool, and more than 256 columns in its 64 leading directions.
     student : estimator or student, optional
-        By default, of noisy votes, a share linear in coordinates of the pool (:mod:`quorate.students.evidence`), or
+        By default, of noisy votes, a share linear in coordinates of the pool (:mod:`quorate.students.values`), or
         where a pool has none a model of the shares, linear or curved; of released classes a logistic regression. Any
         scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`, such as
         ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.

@@ -15,20 +15,15 @@ from quorate.direct.flow import DirectResult
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
-from quorate.estimators.by_rounds import LearnsByRounds
+from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
-from quorate.estimators.columns import (
-    rows_and_labels,
-)
 from quorate.estimators.decided import Decided
-from quorate.estimators.fitted_rounds import FittedRounds
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.estimators.reporting import Reporting
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
-from quorate.run.look import NO_LOOK
-from quorate.run.look_by_cells import look_by_cells
+from quorate.run.look import NO_LOOK, look_by_cells
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.students.prediction_sets import COVERAGE
@@ -79,12 +74,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
         ε. "auto" is add or remove where `n_records` is declared and replace where it is read. Where the ledger has a
         relation already, a fit is charged at that one. With a declared number the guarantee states ε for both.
-    calibration_share : float, optional
-        Which share of the units, in (0, 1), is held out for :meth:`predict_set`, where no public rows have labels:
-        nothing learns from them, and one row of each has a part in the limit. It is in the same charge, which is no
-        larger for it; `n_records` must be declared. By default none is.
-    coverage : float, default 0.9
-        Of these sets, of at most three decimals; for another one there is no limit then.
+    calibration_share, coverage : float, optional, float, default 0.9
+        As for :class:`~quorate.PrivateClassifier`.
     scheduler : DaskScheduler, optional
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
@@ -92,13 +83,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         one of two classes is, the fewer dimensions the fit learns in; with another share than that which a ledger has
         a fit for, a fit is another one, and charged.
     decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
-        From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
-        `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
-        accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
-        as that, and needs public rows; or a number in (0, 1). Of what errors cost, such as
-        ``{"false_negative": 10, "false_positive": 1}``, it is the number from which on calling a row that class costs
-        least, where probabilities are calibrated. It is free of charge, leaves probabilities as they are, and may be
-        set after ``fit``.
+        As for :class:`~quorate.PrivateClassifier`.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where machine, libraries

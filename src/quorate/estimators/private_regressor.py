@@ -18,17 +18,15 @@ from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
-from quorate.estimators.by_rounds import LearnsByRounds
+from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
-from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.either_method import is_default
-from quorate.estimators.fitted_rounds import FittedRounds
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.findings import warn_of
 from quorate.release import GivenLedger, ledger_location
+from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for

@@ -1,19 +1,34 @@
-"""What all classifiers do once they are fitted: their report, their table for the terminal, their model as a file."""
+"""What all estimators show: a line where they are printed, a card in a notebook, their report, their model as a file.
+
+A line and a card are made from what was known when an estimator was fitted or asked last, so that printing one opens no
+ledger. The card has no script, takes its colours from the page around it, and so is read on light and on dark ones.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+
+from quorate.accounting import Guarantee
+from quorate.accounting.attacker import rounded_up
+from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
+from quorate.ledger import Ledger
 from quorate.release.keys import file_to_write
 from quorate.report import Facts, render_html, render_text
+from quorate.report.html import Markup, element
+from quorate.report.sentences import bound
 from quorate.report.words import LANGUAGES, Language
+from quorate.stored_names import stored_as
 
 
 class Reporting:
@@ -87,3 +102,120 @@ def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = Non
         return page
     skops.io.dump(model, page, **how)
     return page
+
+
+_BOX = (
+    "font:13px/1.5 system-ui,sans-serif;color:inherit;background:transparent;border:1px solid #8888;"
+    "border-left:4px solid #4a7ebb;border-radius:4px;padding:.5em .8em;max-width:44em;overflow-wrap:anywhere"
+)
+_NAME = "font-weight:600;padding:0 1em 0 0;text-align:left;vertical-align:top;white-space:nowrap"
+_CELL = "text-align:left;vertical-align:top;padding:0"
+_PLAIN = "white-space:pre-wrap;font-size:12px;margin:.3em 0 0;background:transparent;color:inherit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """What a fitted estimator tells of itself: public facts and what its ledger had left when it was last open.
+
+    `guarantee`: what was promised. `left`: what may still be asked and charged, in words. `kept`: where the ledger is.
+    """
+
+    guarantee: Guarantee
+    left: str
+    kept: str
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, ledger: Ledger, *, answers: str | None = None) -> Standing:
+        """Read what is left off an open ledger.
+
+        `guarantee`: what was promised. `ledger`: open. `answers`: what may still be asked, in words; None where there
+        is nothing to ask.
+        """
+        budget, left = ledger.budget, ledger.left
+        amounts = ""
+        if left.epsilon is not None:
+            epsilon = left.epsilon if left.epsilon > 1e-6 * budget.epsilon else 0.0
+            amounts = f"ε {at_least(epsilon)} of {at_most(budget.epsilon)}"
+        words = "; ".join(part for part in (answers, amounts) if part)
+        return cls(guarantee=guarantee, left=words, kept=ledger.place)
+
+    @property
+    def promised(self) -> str:
+        """The guarantee in one line."""
+        if self.guarantee.seeded:
+            return "none: the noise was seeded, which is reproducible, therefore not private"
+        return f"{bound(self.guarantee.epsilon, self.guarantee.delta)} for {self.guarantee.neighbouring.any_one}"
+
+
+@stored_as("quorate.estimators.shown.ShownEstimator")
+class ShownEstimator(BaseEstimator):
+    """An estimator that shows its guarantee, and what is left, beside its arguments."""
+
+    _standing: Standing
+    guarantee_: Guarantee
+
+    @property
+    def epsilon_(self) -> float:
+        """ε of `guarantee_` as it is printed: rounded up to four digits."""
+        return float(rounded_up(self.guarantee_.epsilon))
+
+    @property
+    def delta_(self) -> float:
+        """δ of `guarantee_` as it is printed: rounded up to four digits."""
+        return float(rounded_up(self.guarantee_.delta))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        arguments = str(super().__repr__(N_CHAR_MAX))
+        standing = getattr(self, "_standing", None)
+        if standing is None:
+            return arguments
+        method = getattr(self, "method_", None)
+        said = "" if method is None else f"\n  method: {method.in_words}"
+        return f"{arguments}{said}\n  guarantee: {standing.promised}\n  left: {standing.left}"
+
+    def _repr_html_inner(self) -> str:
+        return self._card()
+
+    def _html_repr(self) -> str:
+        return self._card()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What a notebook shows; text alone where ``sklearn.set_config(display="text")`` was called."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._card()
+        return bundle
+
+    def _card(self) -> str:
+        """Return the card as HTML."""
+        standing = getattr(self, "_standing", None)
+        rows = self._price_rows() if standing is None else _standing_rows(standing)
+        if standing is not None and (method := getattr(self, "method_", None)) is not None:
+            rows = [("method", method.in_words), *rows]
+        table = element(
+            "table",
+            *(
+                element("tr", element("th", name, style=_NAME, scope="row"), element("td", words, style=_CELL))
+                for name, words in rows
+            ),
+            style="border:0;border-collapse:collapse;margin:.3em 0;background:transparent;color:inherit",
+        )
+        head = element("b", type(self).__name__)
+        state = " · not fitted" if standing is None else " · fitted"
+        arguments = element("pre", BaseEstimator.__repr__(self), style=_PLAIN)
+        return element("div", head, state, table, _folded("arguments", arguments), style=_BOX)
+
+    def _price_rows(self) -> list[tuple[str, str]]:
+        """What a fit would cost."""
+        bounds = (getattr(self, name, None) for name in ("epsilon", "delta"))
+        epsilon, delta = (at_most(bound, 6) if isinstance(bound, float | int) else bound for bound in bounds)
+        return [("a fit may cost", f"ε = {epsilon}, δ = {delta}"), ("spent", "nothing by this estimator")]
+
+
+def _standing_rows(standing: Standing) -> list[tuple[str, str]]:
+    rows = [("guarantee", standing.promised), ("left", standing.left), ("ledger", standing.kept)]
+    return [*rows, *(("caveat", caveat) for caveat in standing.guarantee.caveats)]
+
+
+def _folded(title: str, content: Markup) -> Markup:
+    return element("details", element("summary", title, style="cursor:pointer"), content)

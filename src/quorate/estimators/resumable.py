@@ -1,22 +1,63 @@
-"""A fit by votes on its ledger, and the same fit later: whether it can go on at all, and how it is charged once."""
+"""A fit by votes on its ledger, and the same fit later: whether it goes on, its one charge, what Ctrl-C leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from typing import Literal, TypeAlias
 
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
-from quorate.estimators.interrupted import noted
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.ledger import Ledger
 from quorate.release import GivenLedger, ledger_location
-from quorate.release.target import GRADIENT_ROUND
+from quorate.release.charge import GRADIENT_ROUND, client_of, stored_answers
 from quorate.run.progress import progress
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
 from quorate.voting.task import Task
+
+BEFORE = "quorate: interrupted before anything was charged. Call fit again"
+IN_MEMORY = (
+    "quorate: interrupted after the charge, in a ledger in memory, so nothing is left to go on with. The charge counts "
+    "as spent. With ledger=PATH an interrupted fit can be resumed"
+)
+AFTER = "quorate: interrupted after the charge. "
+BY_RESUME = "Nothing is charged twice: resume(...) with the arguments of fit goes on"
+BY_FIT = f"{BY_RESUME}, and so does the same call of fit"
+
+
+@contextmanager
+def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> Iterator[None]:
+    """Have an interruption of the block, or an error after the charge, say what was charged, and how to go on.
+
+    `ledger`: open. `key`: idempotency key of the charge. `seeded`: whether the noise of the fit is seeded. `how`: how
+    to go on where the ledger outlives the process: a sentence without a full stop.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget
+    >>> try:
+    ...     with noted(Ledger(budget=Budget(1.0, 1e-5)), "a charge", seeded=False):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as stop:
+    ...     print(stop.__notes__[0])
+    quorate: interrupted before anything was charged. Call fit again
+    """
+    try:
+        yield
+    except QuorateError:
+        raise  # it says itself what its ledger was charged
+    except BaseException as stop:
+        interrupted = isinstance(stop, KeyboardInterrupt)
+        if (reservation := ledger.reservation(key, client=client_of(seeded=seeded))) is not None:
+            stored = stored_answers(reservation)
+            words = f"{AFTER}{'' if stored is None else f'{stored}. '}{how}" if ledger.durable else IN_MEMORY
+            stop.add_note(words if interrupted else words.replace("interrupted", "ended by this error", 1))
+        elif interrupted:
+            stop.add_note(BEFORE)
+        raise
+
 
 OfFit: TypeAlias = Callable[[str], Iterable[Task]]
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from textwrap import fill
+from types import CodeType
+from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import delta_cautions, epsilon_caution
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.ensemble.functions import Shard
+from quorate.ensemble.functions import Shard, portable
 from quorate.ensemble.partition import Partition, change_of_one_teacher
-from quorate.estimators.shown import Standing
+from quorate.errors import InvalidParameter
+from quorate.estimators.reporting import Standing
 from quorate.findings import Finding
 from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
@@ -176,3 +180,42 @@ def check_of_shards(fit: CheckedFit, *, n_shards: int, partition: Partition, rel
         ),
         cautions=cautions,
     )
+
+
+_LONGEST = 200  # characters of a name
+
+
+def question_of(function: Callable[..., Any], args: tuple[Any, ...] = (), *, name: str | None = None) -> str:
+    """Return the text that an answer is stored under.
+
+    `function`: what is computed on each shard. `args`: its further arguments. `name`: what the user calls the question.
+    The name alone then says which question it is. Returns: ``"name: …"``, or ``"code: …"`` and a digest of what worker
+    processes are sent (the function, what it closes over and its arguments) and of the function's bytecode, by which an
+    edited function of a module is a new one. Raises InvalidParameter if the name is no line of text, or the function
+    cannot be sent. Two texts for one question cost an answer, never privacy. Bytecode and pickles differ between
+    versions of Python: where a ledger is to be used again later, a name is better.
+    """
+    packed = portable(function, args)
+    if name is not None:
+        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
+            raise InvalidParameter(
+                parameter="name", got=name, expected=f"1 to {_LONGEST} printable characters on one line"
+            )
+        return f"name: {name}"
+    digest = blake2b(packed, digest_size=16)
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        _add(digest, code)
+    return f"code: {digest.hexdigest()}"
+
+
+def _add(digest: blake2b, code: CodeType) -> None:
+    """Add bytecode, names and constants, those of inner functions included."""
+    digest.update(code.co_code)
+    digest.update(repr(code.co_names).encode("utf-8", "surrogatepass"))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _add(digest, constant)
+        else:
+            plain = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
+            digest.update(repr(plain).encode("utf-8", "surrogatepass"))

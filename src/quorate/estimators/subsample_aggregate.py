@@ -18,9 +18,8 @@ from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.functions import DiscreteValue, decode_value, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.checked import refuse_public
-from quorate.estimators.columns import note_columns
-from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.question import question_of
+from quorate.estimators.known_arguments import known_arguments, note_columns, tables_by_name
+from quorate.estimators.reporting import ShownEstimator
 from quorate.estimators.sharded_rows import (
     AnswersLeft,
     CheckedFit,
@@ -28,21 +27,20 @@ from quorate.estimators.sharded_rows import (
     charge_key,
     charge_of,
     check_of_shards,
+    question_of,
     votes_ahead,
 )
-from quorate.estimators.shown import ShownEstimator
 from quorate.findings import warn_of
 from quorate.labelling.stable import QUERY, StableAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
 from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
-from quorate.release.charge import check_affordable
+from quorate.release.charge import check_affordable, floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key
-from quorate.release.target import floor_budget, noise_and_key
 from quorate.run.check_result import CheckResult
+from quorate.run.public_facts import unit_of
 from quorate.run.resources import processes
-from quorate.run.unit import unit_of
 from quorate.stored_names import stored_as
 from quorate.types import Secret
 from quorate.voting.scope import scope_of_rows

@@ -9,6 +9,10 @@ The best recipes are two that go past the default where one knows what kind of t
 than the default, :math:`r = 0.18\sqrt{\mu n \sqrt w}`, and teachers that make more of few rows. Which of them suits a
 table was found on the training side: a part of the *private* rows of a split played the whole problem again, private
 rows, pool and test rows of its own. The rows that are scored on took no part in it.
+
+The ensemble of the experiments is trained once for every budget. How many teachers there are, and what they vote,
+depends neither on ε nor on which points are asked. So the paper's methods, and the random subset beside them, share one
+ensemble and its votes on the whole pool.
 """
 
 from __future__ import annotations
@@ -17,17 +21,19 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from quorate.accounting import Repeated, calibrate_sigma
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool, n_rows
+from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import InvalidParameter
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent
-from quorate.experiments.linear_ensemble import LinearEnsemble, logistic
 from quorate.experiments.measurement import Cell, Experiment, Measured, Scored, repeated, scored, summed
 from quorate.experiments.sources import (
     PRIVATE_SHARE,
@@ -40,13 +46,101 @@ from quorate.experiments.sources import (
     real_sim,
     split,
 )
-from quorate.labelling.active import OracularCAL, Random
+from quorate.labelling import Pool, Released, label, label_adaptively
+from quorate.labelling.active import OracularCAL, Random, Strategy
+from quorate.labelling.data_dependent import ex_post_epsilon
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import SeededNoise
+from quorate.release.charge import floor_budget
 from quorate.report import Axis, Chart
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import processes
-from quorate.students import VoteShareStudent
-from quorate.types import Watch
+from quorate.students import LabelStudent, StudentData, VoteShareStudent
+from quorate.types import IntArray, Secret, Watch
 from quorate.voting.recipe import ROWS_FACTOR, rows_per_teacher
+
+ROWS_PER_TEACHER = 100
+
+
+class LinearEnsemble:
+    """Teachers of one split, and what they vote on its pool.
+
+    `parts`: rows in their roles; all of them are public. `seed`: of shards and noise: an experiment that can be made
+    again has no guarantee. `n_jobs`: processes.
+    """
+
+    def __init__(self, parts: Split, seed: int, *, n_jobs: int = 1) -> None:
+        self.parts = parts
+        self.n_teachers = max(1, round(len(parts.y_private) / ROWS_PER_TEACHER))
+        self.seed, self._jobs = seed, n_jobs
+        self._key = Secret(seed.to_bytes(32, "big"))
+
+    @cached_property
+    def counts(self) -> Secret[IntArray]:
+        """Votes on every point of the pool, ``(n_public, 2)``."""
+        parts = self.parts
+        rows = [row.to_bytes(8, "big") for row in range(len(parts.y_private))]
+        ensemble = train_teachers(
+            ClassifierTeacher(logistic()),
+            parts.X_private,
+            parts.y_private,
+            hash_shards(rows, self.n_teachers, self._key),
+            n_teachers=self.n_teachers,
+            n_classes=2,
+            key=self._key,
+            n_jobs=self._jobs,
+        )
+        return count_votes(ensemble, parts.X_public, n_jobs=self._jobs)
+
+    def passive(self, epsilon: float) -> Scored:
+        """Ask every public point, and fit the student on the labels (LZCW21 Alg. 3)."""
+        answers = n_rows(self.parts.X_public)
+        mechanism, reservation = self._charged(epsilon, answers)
+        released = label(self.counts, mechanism, reservation, SeededNoise(self.seed))
+        return self._score(np.arange(answers), released)
+
+    def active(self, epsilon: float, strategy: Strategy) -> Scored:
+        """Let a strategy choose, with the noise of its cap, and fit the student on what it asked (LZCW21 Alg. 5)."""
+        parts = self.parts
+        mechanism, reservation = self._charged(epsilon, strategy.n)
+        pool = Pool(rows=np.arange(n_rows(parts.X_public)), points=parts.X_public, n_classes=2)
+        answers = label_adaptively(
+            self.counts, pool, strategy, mechanism, reservation, SeededNoise(self.seed), key=self._key
+        )
+        delta = 1 / len(parts.y_private)
+        after = ex_post_epsilon(mechanism, cap=strategy.n, drawn=len(answers.rows), delta=delta)
+        return self._score(answers.rows, answers.released, ex_post_epsilon=epsilon if after is None else after)
+
+    def _charged(self, epsilon: float, answers: int) -> tuple[GaussianNoisyMax, Reservation]:
+        epsilon, delta = floor_budget(epsilon, 1 / len(self.parts.y_private))
+        mechanism = GaussianNoisyMax(calibrate_sigma(epsilon, delta, answers, 1.0), "binary")
+        ledger = Ledger(budget=Budget(epsilon, delta))
+        event = Repeated(mechanism.event, answers)
+        return mechanism, ledger.reserve(event, delta=delta, purposes={"label": answers}, key="labels")
+
+    def _score(self, queries: IntArray, released: Released, **more: float) -> Scored:
+        parts = self.parts
+        data = StudentData(
+            pool=parts.X_public,
+            points=parts.X_public,
+            queries=queries,
+            released=released,
+            classes=[0, 1],
+            n_teachers=self.n_teachers,
+            seed=self.seed,
+        )
+        student = LabelStudent(logistic()).fit(data)
+        n_answers = int(released.answered.sum())
+        return scored(student.predict(parts.X_test), parts.y_test, n_queries=n_answers, **more)
+
+
+def logistic() -> Any:
+    """Return the linear model of teachers and students alike."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1_000)
+
 
 SMALLER = 0.18 / ROWS_FACTOR  # shards, against the default's
 

@@ -20,7 +20,7 @@ from quorate.export.container import MOST_MODEL_BYTES, UnsafePackageError, unpac
 from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS
 from quorate.export.receipt import sum_of
 from quorate.findings import Finding, Outcome
-from quorate.folder.opened_student import untrusted_types
+from quorate.folder.published import untrusted_types
 
 _ASK = "Do not accept the package; ask its owner for a new one."
 

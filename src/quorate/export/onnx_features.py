@@ -218,14 +218,7 @@ def convert_roots(scope: Any, operator: Any, container: Any) -> None:
 
 def convert_sums(scope: Any, operator: Any, container: Any) -> None:
     """Write the sums with the operators of ONNX, in the precision of the rows."""
-    from skl2onnx.algebra.onnx_ops import (
-        OnnxClip,
-        OnnxGather,
-        OnnxMatMul,
-        OnnxReduceSum,
-        OnnxReshape,
-        OnnxSub,
-    )
+    from skl2onnx.algebra.onnx_ops import OnnxClip, OnnxGather, OnnxMatMul, OnnxReduceSum, OnnxReshape, OnnxSub
     from skl2onnx.common.data_types import FloatTensorType
 
     fitted, version = operator.raw_operator, container.target_opset

@@ -15,7 +15,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
 from quorate.errors import PreconditionFailed
-from quorate.folder.opened_student import untrusted_types
+from quorate.folder.published import untrusted_types
 
 #: Two classes whose probabilities differ by less are a tie: single precision, in which ONNX holds trees, decides it.
 TIE: Final = 1e-5

@@ -21,7 +21,7 @@ from quorate.ledger.chain import Receipt, check_held
 from quorate.ledger.fields import Json
 from quorate.ledger.scope import GuaranteeScope, OtherCharge, amounts_for
 from quorate.ledger.state import LedgerState
-from quorate.release.target import SEEDED_CLIENT
+from quorate.release.charge import SEEDED_CLIENT
 
 NAME: Final = "receipt.json"
 FORMAT: Final = "quorate receipt 1"

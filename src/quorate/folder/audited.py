@@ -1,54 +1,34 @@
-"""The audit of a finished run: its own mechanism at its own noise, and its own teacher pipeline on public rows.
-
-What the ledger was charged for is the claim; what is attacked is the code and the noise that answered. No private row,
-vote or teacher is looked at, so what comes out may be published.
-"""
+"""What an audit found: its verdict, ``audit.json``, the section of a report, and how the two are published."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
-from quorate.accounting import Event
-from quorate.arguments import for_shell
-from quorate.audit import (
-    Attack,
-    ScheduleAudit,
-    ShardAudit,
-    Sizes,
-    audit_schedule,
-    audit_shards,
-    setting_of,
-    sizes_for,
-)
-from quorate.audit.schedules import with_limit
-from quorate.data import take
-from quorate.data.rows import n_rows
-from quorate.errors import PreconditionFailed
+from quorate.audit import Attack, ScheduleAudit, ShardAudit, Sizes, audit_schedule, audit_shards
+from quorate.audit.detectable import DetectableSize
 from quorate.findings import Finding, Outcome
-from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
 from quorate.folder.folder import RunFolder
-from quorate.folder.loaded import LoadedRun
-from quorate.folder.prepared import PreparedRun
 from quorate.folder.published import FACTS, publish_files
-from quorate.report import Facts, render_html, render_json, sight_sentences, size_sentences
+from quorate.report import (
+    Audit,
+    AuditLine,
+    ChargeLine,
+    Comparison,
+    Facts,
+    FaultSize,
+    FaultSizes,
+    StageLine,
+    render_html,
+    render_json,
+    sight_sentences,
+    size_sentences,
+)
 from quorate.report.facts import name_of
-from quorate.types import Watch
-from quorate.voting.task import Task
 
 FORMAT = 1
-RUNS = 100_000  # of one answer
-
-SHARD_ROWS = 240
-ROWS_PER_TEACHER = 12
-SHARD_UNITS = 2
 NOT_A_PROOF = "That is not a proof: another attack may find more."
 
 
@@ -71,10 +51,10 @@ class RunAudit:
     """
 
     schedule: ScheduleAudit
-    sizes: Sizes | None
+    sizes: Sizes | None = None
     delta: float
-    shards: ShardAudit | None
-    without_shards: str | None
+    shards: ShardAudit | None = None
+    without_shards: str | None = None
     seeded: bool
     seed: int | None
     seconds: float
@@ -202,119 +182,6 @@ def _attack_tree(attack: Attack) -> dict[str, Any]:
     }
 
 
-def audit_run(
-    batch: LoadedRun,
-    *,
-    runs: int = RUNS,
-    confidence: float = 0.95,
-    seed: int | None = None,
-    n_jobs: int = 1,
-    watch: Watch | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> RunAudit:
-    """Audit the mechanism of a finished run, and its teacher pipeline.
-
-    `batch`: the run, as read.
-    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
-    `confidence`: with which all bounds hold together, in (0, 1).
-    `seed`: of the audit's own noise; the run's is not touched.
-    `n_jobs`: processes.
-    `watch`: ``watch(stage, done, total)``.
-    `clock`: seconds.
-
-    Raises PreconditionFailed if the ledger holds no charge for what the folder asks for now: then it is not what was
-    run. Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
-    """
-    begun = clock()
-    task, event = batch.task, batch.task.paying_for_answers(charged_event(batch))
-    see = watch or (lambda stage, done, total: None)
-    schedule = with_limit(
-        partial(audit_schedule, task.recipe.mechanism, event),
-        None if task.sets is None else task.sets.mechanism,
-        n_teachers=task.recipe.n_teachers,
-        n_classes=task.n_classes,
-        delta=task.facts.delta,
-        confidence=confidence,
-        runs=runs,
-        seed=seed,
-        n_jobs=n_jobs,
-        watch=see,
-    )
-    if task.draws_pool:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
-    see("shards", 0, 1)
-    shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
-    see("shards", 1, 1)
-    setting = setting_of(task.recipe.mechanism, event, task.recipe.n_teachers, task.n_classes, task.facts.delta)
-    return RunAudit(
-        schedule=schedule,
-        sizes=sizes_for(setting, schedule),
-        delta=task.facts.delta,
-        shards=shards,
-        without_shards=why_not,
-        seeded=task.noise.seeded,
-        seed=seed,
-        seconds=clock() - begun,
-    )
-
-
-NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
-
-
-def charged_event(run: PreparedRun) -> Event:
-    """Return what the ledger was charged for, which is the claim.
-
-    Raises PreconditionFailed if there is no such charge.
-    """
-    reservation = None
-    if run.folder.has_ledger:
-        with run.open_ledger() as ledger:
-            reservation = run.charge_on(ledger).find(ledger)
-    if reservation is None:
-        root = run.folder.root
-        raise PreconditionFailed(
-            f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
-            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
-        )
-    return reservation.event
-
-
-def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
-    """Audit the run's teacher and partition; or say why not.
-
-    The rows are public ones with made-up labels and units, and the partition has a key of its own: what such an audit
-    finds on private rows would be about private rows.
-    """
-    n_public = n_rows(task.inputs.public)
-    n_teachers = min(task.recipe.n_teachers, n_public // ROWS_PER_TEACHER)
-    if n_teachers < 2:
-        return None, "Shards were not audited: that takes two teachers and two dozen public rows at least."
-    n = min(n_public, SHARD_ROWS, n_teachers * ROWS_PER_TEACHER)
-    n_teachers = min(n_teachers, n // ROWS_PER_TEACHER)
-    rng = np.random.default_rng(seed)
-    rows = np.sort(rng.permutation(n_public)[:n])
-    codes = rng.permutation(n) % task.n_classes
-    try:
-        result = audit_shards(
-            task.trainer,
-            task.views.teacher(take(task.inputs.public, rows)),
-            np.asarray(list(task.inputs.classes))[codes],
-            None if task.unit == "record" else np.arange(n) // 2,
-            classes=task.inputs.classes,
-            n_teachers=n_teachers,
-            partition=task.partition,
-            units=SHARD_UNITS,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
-    except PreconditionFailed:
-        return None, (
-            "Shards could not be audited: two trainings on the same rows gave different teachers, so there is nothing "
-            "to compare. Give the teacher a random_state parameter that is obeyed."
-        )
-    return result, None
-
-
 def with_audit(facts: Facts, found: RunAudit) -> Facts:
     """Return the facts of a run with what its audit found, in place of an earlier one.
 
@@ -357,3 +224,75 @@ def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
         },
     )
     return facts_
+
+
+def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
+    """Return what was found about the mechanism, as a report shows it."""
+    return Audit(
+        lines=tuple(
+            AuditLine(
+                attack=attack.name,
+                claimed_epsilon=attack.claimed,
+                lower_bound=attack.proved,
+                confidence=attack.result.confidence,
+                trials=attack.result.trials,
+            )
+            for attack in schedule.attacks
+        ),
+        comparisons=tuple(
+            Comparison(
+                name=comparison.name,
+                event=comparison.event,
+                observed=comparison.observed,
+                expected=comparison.expected,
+                violated=comparison.violated,
+                confidence=comparison.confidence,
+                trials=comparison.trials,
+            )
+            for comparison in schedule.comparisons
+        ),
+        stage=None
+        if (stage := schedule.stage) is None
+        else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
+        sizes=None if sizes is None else fault_sizes(sizes),
+        charge=None
+        if (charge := schedule.charge) is None
+        else ChargeLine(
+            charged_epsilon=charge.charged_epsilon,
+            released_epsilon=charge.released_epsilon,
+            violated=charge.violated,
+        ),
+        sees=schedule.sees,
+        does_not_see=schedule.does_not_see,
+    )
+
+
+def fault_sizes(sizes: Sizes) -> FaultSizes:
+    """Return how small a fault would have been found, as a report shows it.
+
+    Examples
+    --------
+    >>> fault_sizes(Sizes(rows=(), here=False))
+    FaultSizes(faults=(), certainty=None, elsewhere=None)
+    """
+    return FaultSizes(
+        faults=tuple(
+            FaultSize(fault=row.fault_in_words, attack=row.attack, probability=row.probability, found=row.found)
+            for row in sizes.rows
+        ),
+        certainty=min((row.certainty for row in sizes.rows), default=None),
+        elsewhere=None if sizes.here or not sizes.rows else sizes.rows[0].setting_in_words,
+    )
+
+
+def size_tree(size: DetectableSize) -> dict[str, Any]:
+    """Return one size as plain values, for ``audit.json``."""
+    return {
+        "fault": size.fault,
+        "size": size.size,
+        "found": size.found,
+        "probability": size.probability,
+        "certainty": size.certainty,
+        "attack": size.attack,
+        "measured_at": size.setting_in_words,
+    }

@@ -19,14 +19,10 @@ from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
-from quorate.folder.prepared import (
-    Evaluation,
-    scheduler_of,
-)
+from quorate.folder.prepared import Evaluation, scheduler_of
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
-from quorate.folder.stages import FolderStages
 from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
@@ -39,10 +35,11 @@ from quorate.folder.tables import (
     refuse_unknown_drop,
 )
 from quorate.labelling.active import Strategy, named
+from quorate.release.charge import SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
-from quorate.release.target import SEEDED_CLIENT, noise_and_key
-from quorate.run.hopeless import is_hopeless, refuse_hopeless
+from quorate.run.expected import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
+from quorate.run.stage_store import FolderStages
 from quorate.students.decision_threshold import require_probabilities
 from quorate.students.temperature import require_rows
 from quorate.types import Watch

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import isfinite
@@ -28,13 +29,14 @@ from quorate.data.images import image_columns
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
-from quorate.data.target_range import TargetRange, without_numbers
+from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.folder.data_checks import DIALECT
 from quorate.folder.data_settings import read_unit_name, unit_word, word_of_column
-from quorate.folder.template import Answers, classes_of, suggested_delta, written
+from quorate.folder.table_source import DIALECT
+from quorate.folder.template import Answers, classes_of, range_of, suggested_delta, written
 from quorate.report.notation import visible
+from quorate.students.scores import shares_of_rare
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
 _NO_LABEL = ("na", "nan", "n/a")  # what stands for no value beside labels that are numbers
@@ -231,6 +233,15 @@ class Begun:
                 return tuple(sorted(labels))
         return ()
 
+    def public_shares(self, classes: Sequence[Any]) -> dict[str, float] | None:
+        """Return how common two classes are by public labels, the rarer to one figure; None where neither is rare."""
+        words = [str(name) if isinstance(name, bool) else canonical_text(name) or "" for name in classes]
+        for labels in self._public_labels.values():
+            if shares := shares_of_rare([labels[word] for word in words]):
+                keys = [str(name).lower() if isinstance(name, bool) else str(name) for name in classes]
+                return dict(zip(keys, shares, strict=True))
+        return None
+
     @property
     def is_number(self) -> bool:
         """Whether a number is predicted: it was said so, or public labels are numbers, and too many to be classes."""
@@ -243,14 +254,14 @@ class Begun:
         return all(map(isfinite, numbers)) and len(numbers) > (MOST_WHOLE if whole else 2)
 
     @cached_property
-    def _public_labels(self) -> dict[Path, set[str]]:
-        """Return what the label's column holds in each public table that has it: each label once."""
+    def _public_labels(self) -> dict[Path, Counter[str]]:
+        """Return what the label's column holds in each public table that has it: how often each label."""
         having = {}
         for path in (self.evaluation, self.public):
             if path is not None and self.label is not None and self.label in column_names(path, self.dialect):
                 table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
                 said = (str(cell) if isinstance(cell, bool | np.bool_) else canonical_text(cell) for cell in table.y)  # type: ignore[union-attr]
-                having[path] = {label for label in said if label is not None}
+                having[path] = Counter(label for label in said if label is not None)
         return having
 
     def answers(self, folder: Path) -> Answers:
@@ -260,6 +271,7 @@ class Begun:
             if known[key] is not None:
                 known[key] = os.path.relpath(known[key], folder)
         classes = self.classes or (classes_of(labels) if (labels := self.public_classes()) else ())
+        shares = None if self.is_number else self.public_shares(classes)
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
@@ -267,7 +279,9 @@ class Begun:
         known |= {"likely_unit": likely, "schema": self.to_declare}
         if self.is_number:
             known |= {"label": None, "target": self.label}
-        return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta})
+        return Answers(
+            **{**known, **written, "classes": classes, "class_shares": shares, "drop": self.left_out, "delta": delta}
+        )
 
     def _pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
@@ -400,32 +414,6 @@ def _refuse_database(key: str, path: Path) -> None:
         f"init begins from a file, and this is a database; write quorate.toml by quorate init alone, and there under "
         f'[data]: {key} = "{url}" and {key}_query, the query for its rows'
     )
-
-
-def range_of(typed: str) -> tuple[float, float]:
-    """Read the least and the largest value that a number can have, as they are typed.
-
-    Raises InvalidParameter if they are not two ascending numbers.
-
-    Examples
-    --------
-    >>> range_of("0, 5000"), range_of("-0.5,1.5")
-    ((0, 5000), (-0.5, 1.5))
-    """
-    got = f"got {visible(typed)}" if typed.strip() else "got nothing"
-    try:
-        low, high = map(float, typed.split(","))
-    except ValueError:
-        low = high = 0.0
-    if not (low < high and isfinite(high - low)):
-        raise InvalidParameter(
-            f"{named('range')} must be the least and the largest value with a comma between, such as 0,5000; {got}"
-        )
-    try:
-        low, high = TargetRange.of((low, high)).ends
-    except InvalidParameter:
-        raise InvalidParameter(f"the ends of {named('range')} are too close together for their size: {got}") from None
-    return (int(low), int(high)) if low.is_integer() and high.is_integer() else (low, high)
 
 
 def _table_path(key: str, text: str) -> Path:

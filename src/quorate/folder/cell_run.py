@@ -41,8 +41,7 @@ from quorate.folder.tables import (
 )
 from quorate.report import Score
 from quorate.report.utility import NumberScore
-from quorate.run.look import Look, Names
-from quorate.run.look_by_cells import look_by_cells
+from quorate.run.look import Look, Names, look_by_cells
 from quorate.run.progress import PARTS
 from quorate.run.remarks import remarks
 from quorate.run.scores import score_numbers

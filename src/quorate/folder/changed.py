@@ -19,7 +19,7 @@ from quorate.folder.sites.settings import combines_sites, read_sites_settings
 from quorate.folder.votes_file import read_votes
 from quorate.ledger import Budget
 from quorate.ledger.rules import may_be_raised
-from quorate.release.target import floor_budget
+from quorate.release.charge import floor_budget
 
 
 def changed_fingerprint(

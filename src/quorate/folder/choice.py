@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
-from quorate.release.target import GRADIENT_ROUND, TUNING
+from quorate.release.charge import GRADIENT_ROUND, TUNING
 from quorate.run.chosen_method import ChosenMethod
 
 CHOICE = "chosen-method.json"
@@ -67,13 +67,7 @@ def is_open(document: Mapping[str, Any]) -> bool:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """Return the content hash of what ``quorate.toml`` says.
-
-    Examples
-    --------
-    >>> digest_of({"budget": {"epsilon": 1.0}}) == digest_of({"budget": {"epsilon": 2.0}})
-    False
-    """
+    """Return the content hash of what ``quorate.toml`` says."""
     return blake2b(json.dumps(document, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 

@@ -12,19 +12,8 @@ from typing import TYPE_CHECKING, Any
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
-from quorate.folder.data_checks import DIALECT, check_dialect
-from quorate.folder.section import (
-    Label,
-    as_it_is,
-    flag,
-    labels,
-    path,
-    read_section,
-    setting,
-    string,
-    whole_number,
-)
-from quorate.folder.table_source import Source, source
+from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
+from quorate.folder.table_source import DIALECT, Source, check_dialect, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -387,10 +376,10 @@ def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
     for key, check in (("target", string), ("range", _range)):  # what is wrong itself is said first
         if key in given:
             check(f"[data] {key}", given[key])
-    missing, there = ("range", "target") if "target" in given else ("target", "range")
+    missing, stated = ("range", "target") if "target" in given else ("target", "range")
     if missing not in given:
         raise InvalidParameter(
-            f"[data] {missing} is required beside [data] {there}: a number is predicted in a declared range. Example: "
+            f"[data] {missing} is required beside [data] {stated}: a number is predicted in a declared range. Example: "
             'target = "price" and range = [0, 5000]'
         )
     if others := [key for key in _OF_CLASSES if key in given]:

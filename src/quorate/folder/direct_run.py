@@ -25,23 +25,19 @@ from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.cell_run import CellRun, CellTables, labelled_rows
 from quorate.folder.folder import RunFolder
-from quorate.folder.prepared import (
-    scheduler_of,
-)
+from quorate.folder.prepared import scheduler_of
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
-from quorate.folder.stages import FolderStages
 from quorate.folder.table_source import file_of, is_large
-from quorate.folder.tables import (
-    private_ids,
-)
-from quorate.release.target import noise_and_key
+from quorate.folder.tables import private_ids
+from quorate.release.charge import noise_and_key
 from quorate.report import Facts
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.method import Method
 from quorate.run.progress import duration
 from quorate.run.resources import allowed_memory
+from quorate.run.stage_store import FolderStages
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 

@@ -31,7 +31,7 @@ from quorate.release import Charge, guarantee_of
 from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach
-from quorate.run.hopeless import refuse_hopeless
+from quorate.run.expected import refuse_hopeless
 from quorate.run.stage_store import stage_key
 from quorate.types import IntArray, Secret
 from quorate.voting.facts import told

@@ -71,8 +71,8 @@ class RunFolder:
 
     def fingerprint_key(self, *, begin: bool) -> Secret[bytes]:
         """Return the key that binds private data to the ledger; `begin`: whether one that is not there yet is made."""
-        there = begin or self.has_ledger or self.ledger.with_name(f"{self.ledger.name}.key").exists()
-        return fingerprint_key(self.ledger if there else None)
+        kept = begin or self.has_ledger or self.ledger.with_name(f"{self.ledger.name}.key").exists()
+        return fingerprint_key(self.ledger if kept else None)
 
     def refuse_wrong_ledger(self) -> None:
         """Refuse a folder with two ledgers, or whose ``ledger.url`` names none, before a row is read."""

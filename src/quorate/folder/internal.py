@@ -20,8 +20,8 @@ from quorate.ensemble import (
 )
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.notes import private_notes
-from quorate.folder.stages import FolderStages
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
+from quorate.run.stage_store import FolderStages
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.flow import shards_of, votes
 from quorate.voting.sets import learning

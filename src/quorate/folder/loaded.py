@@ -14,11 +14,9 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder import notes
 from quorate.folder.folder import RunFolder
-from quorate.folder.labels_file import labels_csv
 from quorate.folder.prepared import Evaluation, PreparedRun
-from quorate.folder.published import POOL, PROMPT
+from quorate.folder.published import POOL, PROMPT, labels_csv
 from quorate.folder.settings import keys_of
-from quorate.folder.stages import FolderStages
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
 from quorate.report import Facts, Score
@@ -26,7 +24,7 @@ from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
-from quorate.run.stage_store import FIRST_TEACHERS, stage_key
+from quorate.run.stage_store import FIRST_TEACHERS, FolderStages, stage_key
 from quorate.students import PromptStudent
 from quorate.types import Secret
 from quorate.voting.config import RunConfig

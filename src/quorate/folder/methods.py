@@ -24,7 +24,6 @@ from quorate.folder.loaded import LoadedRun
 from quorate.folder.number_run import NumberRun, read_numbers
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
-from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.table_source import is_large
 from quorate.report import Facts, InternalFacts, Utility
@@ -36,6 +35,7 @@ from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory
 from quorate.run.scores import with_calibration
+from quorate.run.stage_store import FolderStages
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
@@ -162,12 +162,12 @@ def execute(
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
     """Attack what a finished run released, by public rows alone."""
-    from quorate.folder.audited import audit_run
-    from quorate.folder.audited_rounds import audit_direct, audit_numbers
+    from quorate.folder.audits import AuditOptions, audit_direct, audit_numbers, audit_run
 
+    options = AuditOptions(**how)
     if isinstance(run, NumberRun):
-        return audit_numbers(run, **how)
-    return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
+        return audit_numbers(run, options)
+    return audit_direct(run, options) if isinstance(run, DirectRun) else audit_run(_voted(run), options)
 
 
 def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:

@@ -20,9 +20,9 @@ from quorate.folder.data_settings import DataSettings, reads_well, word_of_colum
 from quorate.folder.table_source import Source, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
-from quorate.voting.notes import note_on_mechanism
-from quorate.voting.notes import private_notes as notes_on_private
-from quorate.voting.notes import promise_notes as notes_on_promise
+from quorate.voting.claims import note_on_mechanism
+from quorate.voting.claims import private_notes as notes_on_private
+from quorate.voting.claims import promise_notes as notes_on_promise
 from quorate.voting.task import Task
 
 

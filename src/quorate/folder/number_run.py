@@ -16,7 +16,7 @@ from quorate.folder.prepared import scheduler_of
 from quorate.folder.settings import Settings, arguments_of
 from quorate.folder.table_source import is_large
 from quorate.folder.tables import private_ids
-from quorate.release.target import noise_and_key
+from quorate.release.charge import noise_and_key
 from quorate.report import Facts
 from quorate.run.method import Method
 from quorate.run.resources import processes

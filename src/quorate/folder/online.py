@@ -14,10 +14,9 @@ from quorate.errors import PreconditionFailed
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import publish_facts
 from quorate.folder.published import is_finished, read_facts
-from quorate.folder.stages import FolderStages
 from quorate.folder.tables import read_public
 from quorate.ledger import Ledger, Reservation
-from quorate.run.stage_store import FINISHED
+from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.types import Watch
 from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
 from quorate.voting.facts import with_later_answers

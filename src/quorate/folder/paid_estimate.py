@@ -24,7 +24,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.planning.learning_curve import LearningCurve
 from quorate.release import Charge
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.run.stage_store import stage_key
 from quorate.voting.prompted import see_that_it_answers
 from quorate.voting.scope import scope_of

@@ -22,24 +22,15 @@ from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
-from quorate.folder.opened_student import untrusted_types
-from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
+from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts, untrusted_types
 from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
+from quorate.release.charge import floor_budget, stored_answers
 from quorate.release.keys import write_atomically, write_beside
-from quorate.release.target import floor_budget
-from quorate.report import (
-    Facts,
-    Outputs,
-    Score,
-    StudentFile,
-    model_card,
-    render_html,
-    render_json,
-)
+from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected
@@ -233,11 +224,13 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
         return None
     with run.folder.look_into_ledger() as ledger:
         charge = run.charge_on(ledger)
-        if charge.find(ledger) is None:
+        if (reservation := charge.find(ledger)) is None:
             return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
+        stored = stored_answers(reservation)
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
     again = f"quorate run {for_shell(root)}"
-    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: {again} goes on"
+    rest = "" if stored is None else f"; {stored}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice{rest}: {again} goes on"
 
 
 def scheduler_of(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
@@ -373,13 +366,10 @@ def publish_run(
     student = student_bytes(model)
     facts = with_importances(with_decision(facts, model), most_important(model, pool))
     facts = replace(facts, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
-    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_reports(facts, folder)}
+    files = {name: text.encode() if isinstance(text, str) else text for name, text in more.items()}
+    files |= _reports(facts, folder)
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return facts
-
-
-def _as_bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
 
 
 def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, *, seeded: bool) -> dict[str, bytes]:

@@ -3,27 +3,37 @@
 ``public/`` is where people look, copy and tidy up. So what stands there is no proof of what the run wrote: a file may
 have been changed, put there by somebody else, or be a link to something private. The names and SHA-256 sums of what was
 written are in ``private/published.json``, and nothing is exported or read back that differs from them.
+
+A published model is opened by skops with a fixed list of types, never by pickle, so that no file runs code.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from quorate.arguments import for_shell
+from quorate.data.cell_text import csv_text
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.folder import RunFolder
+from quorate.mechanisms import Values
 from quorate.release.keys import write_atomically
 from quorate.report.words import REPORT_FILES
+from quorate.stored_names import place_of
+from quorate.voting.flow import RunResult
+from quorate.voting.task import Task
 
 if TYPE_CHECKING:
     from quorate.report import Facts
+
 
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
 FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
@@ -33,11 +43,24 @@ NAMES = (
 )  # fmt: skip
 
 _FORMAT = "quorate published 1"
+_NOT_ONNX = "_hist_gradient_boosting"  # types of scikit-learn that neither skops trusts nor skl2onnx converts
 
 
 def is_finished(folder: RunFolder) -> bool:
     """Tell whether the run has published all it had to."""
     return os.path.lexists(folder.public / FACTS)
+
+
+def export_command(root: Path, facts: Facts) -> str | None:
+    """Return the command that writes a package of a finished run as ``quorate check-export`` accepts it.
+
+    A model that whoever opens it would have to trust leaves as ONNX. None where there is none: the noise is seeded, or
+    the model is of a kind that cannot leave so.
+    """
+    trusted = () if facts.student_file is None else facts.student_file.trusted
+    if facts.seeded or any(_NOT_ONNX in name for name in trusted):
+        return None
+    return f"quorate export {for_shell(root)} --to outbox --format tre{' --model onnx' if trusted else ''}"
 
 
 def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool = False) -> None:
@@ -226,3 +249,139 @@ def _command(folder: RunFolder) -> str:
     from quorate.folder.sites.settings import combines_sites  # here: it brings in all that reads settings
 
     return f"quorate {'votes combine' if combines_sites(folder.root) else 'run'} {folder.root}"
+
+
+MANIFEST: Final = "manifest.json"
+
+
+def read_exported(folder: Path, name: str) -> bytes:
+    """Read a file of an exported folder.
+
+    Raises PreconditionFailed if it is missing, or not what the manifest beside it says.
+    """
+    try:
+        sums = json.loads((folder / MANIFEST).read_bytes())["sha256"]
+        noted = str(sums[name])
+        content = (folder / name).read_bytes()
+    except (OSError, ValueError, KeyError, TypeError):
+        raise PreconditionFailed(
+            f"{folder} holds no {name} with its sum in {MANIFEST}; export the run again: quorate export RUN --to FOLDER"
+        ) from None
+    if sha256(content).hexdigest() != noted:
+        raise PreconditionFailed(
+            f"{folder / name} is not what was exported: its SHA-256 sum is not the one in {MANIFEST}. Find out who "
+            "changed it, or export the run again"
+        )
+    return content
+
+
+SEEDED_MARK = "seeded noise: reproducible, therefore not private"
+
+
+def labels_csv(task: Task, result: RunResult) -> str:
+    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
+
+    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.cell_text`).
+    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
+    """
+    released = result.released
+    read = released.mechanism.answers
+    columns = read.columns([str(label) for label in task.inputs.classes]) if isinstance(read, Values) else []
+    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
+    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
+    names = ["row", "label", "status", *columns]
+    if task.noise.seeded:
+        names.append("guarantee")
+    lines = []
+    for row, code, status, values in zip(
+        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
+    ):
+        answered = code >= 0
+        line = [row, task.inputs.classes[code] if answered else "", status]
+        if columns:
+            line += values if answered else [""] * len(columns)
+        if task.noise.seeded:
+            line.append(f"none: {SEEDED_MARK}")
+        lines.append(line)
+    return csv_text(names, lines)
+
+
+_DESCRIPTION = "schema.json"  # of the classes in a file of skops
+
+#: Beside what skops opens by itself: parts of scikit-learn's own estimators, which hold numbers.
+TRUSTED: Final = frozenset(
+    {
+        "sklearn.tree._tree.Tree",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
+        "sklearn.gaussian_process.kernels.ConstantKernel",
+        "sklearn.gaussian_process.kernels.Product",
+        "sklearn.gaussian_process.kernels.RBF",
+        "sklearn.gaussian_process.kernels.Sum",
+        "sklearn.gaussian_process.kernels.WhiteKernel",
+    }
+)
+
+
+def untrusted_types(content: bytes) -> list[str]:
+    """Return the types that whoever opens a model would have to trust, sorted.
+
+    Raises Exception whatever skops raises of a file that is none of its own.
+    """
+    from quorate.deferred import skops
+
+    return sorted(skops.io.get_untrusted_types(data=content))
+
+
+def with_places_of_now(content: bytes) -> bytes:
+    """Return what skops wrote with each class of this package where it is now; the same bytes where none has moved."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        tree = json.loads(archive.read(_DESCRIPTION))
+        if not _put_places(tree):
+            return content
+        written = io.BytesIO()
+        with ZipFile(written, "w", ZIP_DEFLATED) as moved:
+            for name in archive.namelist():
+                moved.writestr(name, json.dumps(tree) if name == _DESCRIPTION else archive.read(name))
+    return written.getvalue()
+
+
+def _put_places(tree: Any) -> bool:
+    """Put the place of now into each description of a class in a tree; tell whether one has moved."""
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    changed = [_put_places(part) for part in parts]
+    module, name = (tree.get("__module__"), tree.get("__class__")) if isinstance(tree, dict) else (None, None)
+    if isinstance(module, str) and (path := f"{module}.{name}") != (now := place_of(path)):
+        tree["__module__"], _, tree["__class__"] = now.rpartition(".")
+        return True
+    return any(changed)
+
+
+def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_them_in: str, anew: str) -> Any:
+    """Open a model from the bytes that a run published.
+
+    `content`: what skops wrote. `place`: where they are from, for messages. `trusted`: types that are opened beside
+    :data:`TRUSTED`, by their full names. `name_them_in`: where a user says which types are theirs. `anew`: what to do
+    about a file that cannot be read. Raises PreconditionFailed if it cannot be read, or holds a type that is not
+    trusted.
+    """
+    from quorate.deferred import skops
+
+    types = TRUSTED | {place_of(name) for name in trusted}
+    try:
+        content = with_places_of_now(content)
+        unknown = [name for name in untrusted_types(content) if name not in types]
+    except Exception:  # noqa: BLE001 - whatever a broken file breaks
+        raise PreconditionFailed(f"{place} cannot be read; {anew}") from None
+    if unknown:
+        raise PreconditionFailed(
+            f"{place} holds the types {', '.join(unknown)}, which are not opened unasked; if they are yours, name them "
+            f"in {name_them_in}"
+        )
+    try:
+        return skops.io.loads(content, trusted=sorted(types))
+    except Exception:  # noqa: BLE001 - the description was whole, and what it describes is not
+        raise PreconditionFailed(f"{place} cannot be read; {anew}") from None

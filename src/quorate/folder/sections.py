@@ -10,16 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from quorate.arguments import column_names, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.folder.section import (
-    as_it_is,
-    built_in_or_own,
-    choice,
-    flag,
-    path,
-    setting,
-    string,
-    whole_number,
-)
+from quorate.folder.section import as_it_is, built_in_or_own, choice, flag, path, setting, string, whole_number
 from quorate.labelling.active import NAMES
 from quorate.students.decision_threshold import DecisionThreshold
 from quorate.voting.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS

@@ -18,7 +18,6 @@ from typing import Any, Final, NoReturn
 from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
-from quorate.folder.data_checks import refuse_names_without_columns
 from quorate.folder.data_settings import DataSettings, data_settings, unit_word, without_dropped
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
@@ -32,7 +31,7 @@ from quorate.folder.sections import (
     check_strategy,
     check_teachers,
 )
-from quorate.folder.table_source import Source, is_there, same_source, source
+from quorate.folder.table_source import Source, is_there, refuse_names_without_columns, same_source, source
 from quorate.run.chosen_method import ChosenMethod, asked_for, choose_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER

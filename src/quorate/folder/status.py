@@ -10,11 +10,11 @@ from typing import Any
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
 from quorate.folder.folder import RunFolder
-from quorate.folder.published import is_finished, read_facts
+from quorate.folder.published import export_command, is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
+from quorate.release.charge import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
-from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.facts import Rounds
 from quorate.report.of_numbers import scored
 from quorate.report.plain import as_json
@@ -104,6 +104,7 @@ class RunStatus:
         none.
     `number`: the same where a number is predicted, in words.
     `baseline`: what always saying the commonest class of those rows would score, in words.
+    `export`: the command that writes a package; None where the run is not finished, or no package would be accepted.
     """
 
     run: Path
@@ -119,6 +120,7 @@ class RunStatus:
     student: Score | None = None
     baseline: str | None = None
     number: str | None = None
+    export: str | None = None
 
     @property
     def told(self) -> str:
@@ -135,7 +137,7 @@ class RunStatus:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
             case State.FINISHED if report.exists():
-                return f"open {report}" + f", or: quorate export {for_shell(self.run)} --to outbox" * (not self.seeded)
+                return f"open {report}" + ("" if self.export is None else f", or: {self.export}")
             case State.FINISHED:
                 return f"quorate report {for_shell(self.run)} writes the report again, which is gone"
             case State.INTERRUPTED:
@@ -209,7 +211,30 @@ def read_status(run: Path) -> RunStatus:
         student=None if facts is None else facts.utility.student,
         baseline=None if facts is None else baseline(facts, facts.utility.student),
         number=None if facts is None else scored(facts),
+        export=None if facts is None else export_command(run, facts),
     )
+
+
+def stored_so_far(root: Path) -> str | None:
+    """Say what a stopped run has stored, from the names of its files alone; None where that is nothing."""
+    folder = RunFolder(root)
+    settings = read_settings(folder.settings)
+    if _stages_of_rounds(folder, drawn=False, finished=False)["coordinates"]:
+        return "the coordinates of its rounds are stored"
+    if _stored(folder, "votes") or _stored(folder, "scores"):
+        return "the votes of all teachers are stored"
+    count, of = settings.teachers.count, ""
+    if count != "auto":
+        of = f" of {count:,}"
+    if voted := _votes_stored(folder, settings):
+        return f"the votes of {voted:,}{of} teacher{'s' * (voted != 1 or bool(of))} are stored"
+    if _votes_of_teachers(folder):
+        return "votes of teachers are stored"
+    if trained := _teachers_stored(folder, settings):
+        # The last part may be smaller; how many teachers the recipe takes is not known here.
+        whose = "the votes of " * any(folder.private.glob(f"{COUNTED}-*.stage"))
+        return f"{whose}{'' if of else 'up to '}{trained:,}{of} teachers are stored"
+    return "the rows that were drawn are stored" if any(folder.private.glob("drawn-pool-*.stage")) else None
 
 
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:

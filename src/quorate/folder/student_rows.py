@@ -21,9 +21,7 @@ from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
 from quorate.report.student_file import TableColumn, Written
-from quorate.run.drawn_rows import (
-    draw_rows,
-)
+from quorate.run.drawn_rows import draw_rows
 from quorate.types import Secret
 
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from quorate.accounting.figures import several
-from quorate.errors import InvalidParameter
+from quorate.data.target_range import TargetRange
+from quorate.errors import InvalidParameter, named
 from quorate.folder.section import settings_of_section
 from quorate.folder.settings import SECTIONS
+from quorate.report.notation import visible
 
 HEAD = """\
 # What this run is asked to do. Every line is a public fact; paths are relative to this file.
@@ -31,8 +33,9 @@ class Answers:
     """What is known of a run that is begun; None, or nothing, where it is to be filled in.
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
-    order. `target`, `range`: the column of a number to predict, in place of both, and the least and largest value.
-    `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
+    order. `class_shares`: how common they are, where public labels say that one is rare. `target`, `range`: the column
+    of a number to predict, in place of them, and the least and largest value. `drop`: columns to leave out.
+    `likely_unit`: a column that may be the unit, for a line to uncomment.
     `schema`: columns that are to be declared, where there are no public rows.
     `separator` to `missing`: how tables are written.
     """
@@ -44,6 +47,7 @@ class Answers:
     unit: str | None = None
     unit_name: str | None = None
     classes: tuple[Any, ...] = ()
+    class_shares: dict[str, float] | None = None
     target: str | None = None
     range: tuple[float, float] | None = None
     drop: tuple[str, ...] = ()
@@ -77,13 +81,7 @@ class Answers:
 
 
 def template() -> str:
-    """Return the text of a new file of which nothing is known.
-
-    Examples
-    --------
-    >>> print(template().partition("[student]")[2].splitlines()[1])
-    model = "auto"  ...  # as for teachers; or "auto", where noisy votes are released a vote share linear in...
-    """
+    """Return the text of a new file of which nothing is known."""
     return filled(Answers(private=_example("private"), public=_example("public"), label=_example("label"),
                           classes=tuple(_example("classes"))))  # fmt: skip
 
@@ -126,9 +124,9 @@ def schema_of(names: Sequence[str]) -> list[str]:
     >>> schema_of(["age"])[-1]
     'age = "?"                      # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
     """
-    keys = [name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name) for name in names]
     questions = (
-        f'{key} = "?"'.ljust(_COMMENT - 1) + ' # bounds [0, 120], a list ["F", "M"], "number" or "drop"' for key in keys
+        f'{_key(name)} = "?"'.ljust(_COMMENT - 1) + ' # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
+        for name in names
     )
     return [
         "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
@@ -165,14 +163,20 @@ def written(value: Any) -> str:
     --------
     >>> written(("no", "yes")), written(True), written(1e-06), written('a "b"')
     ('["no", "yes"]', 'true', '1e-6', '"a \\"b\\""')
+    >>> written({"no": 0.89, ">50K": 0.11})
+    '{ no = 0.89, ">50K" = 0.11 }'
     """
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {written(part)}' for key, part in value.items())} }}"
+        return f"{{ {', '.join(f'{_key(key)} = {written(part)}' for key, part in value.items())} }}"
     if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False)
     return repr(value).replace("e-0", "e-")  # as everything that quorate prints has it
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name)
 
 
 def place_of(name: str) -> str:
@@ -228,3 +232,29 @@ def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
     if all(name in ("true", "false") for name in names):
         return tuple(name == "true" for name in names)
     return tuple(names)
+
+
+def range_of(typed: str) -> tuple[float, float]:
+    """Read the least and the largest value that a number can have, as they are typed.
+
+    Raises InvalidParameter if they are not two ascending numbers.
+
+    Examples
+    --------
+    >>> range_of("0, 5000"), range_of("-0.5,1.5")
+    ((0, 5000), (-0.5, 1.5))
+    """
+    got = f"got {visible(typed)}" if typed.strip() else "got nothing"
+    try:
+        low, high = map(float, typed.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (low < high and math.isfinite(high - low)):
+        raise InvalidParameter(
+            f"{named('range')} must be the least and the largest value with a comma between, such as 0,5000; {got}"
+        )
+    try:
+        low, high = TargetRange.of((low, high)).ends
+    except InvalidParameter:
+        raise InvalidParameter(f"the ends of {named('range')} are too close together for their size: {got}") from None
+    return (int(low), int(high)) if low.is_integer() and high.is_integer() else (low, high)

@@ -31,8 +31,14 @@ if TYPE_CHECKING:
         ex_post_epsilon,
         release_data_dependent_total,
     )
-    from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
-    from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
+    from quorate.labelling.evaluation import (
+        ErrorEstimate,
+        NoisyScore,
+        estimate_error,
+        noisy_evaluation,
+        read_error,
+        read_score,
+    )
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
     from quorate.labelling.private_sets import PrivateLimit, private_limit, private_slack

@@ -28,7 +28,7 @@ from quorate.ledger import Block, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import check_covered
-from quorate.release.target import LABEL
+from quorate.release.charge import LABEL
 from quorate.types import FloatArray, IntArray, Secret, derive
 
 

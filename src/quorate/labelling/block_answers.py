@@ -27,7 +27,7 @@ from quorate.mechanisms import (
 )
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, Stages, release
-from quorate.release.target import LABEL, ONLINE_ANSWER, STAGE
+from quorate.release.charge import LABEL, ONLINE_ANSWER, STAGE
 from quorate.types import FloatArray, IntArray
 
 T = TypeVar("T")

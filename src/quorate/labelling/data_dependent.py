@@ -51,7 +51,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, StreamMechanism, data_dependent_terms
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release
-from quorate.release.target import EVALUATION
+from quorate.release.charge import EVALUATION
 from quorate.types import IntArray, Secret
 
 MILESTONES = 8

@@ -33,7 +33,7 @@ from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import NEVER_ASKED, DrawnBlock, check_covered
-from quorate.release.target import ONLINE_ANSWER, STAGE
+from quorate.release.charge import ONLINE_ANSWER, STAGE
 from quorate.types import IntArray, Secret
 
 _ATTEMPTS = 8  # to draw a block while other servers draw from the same reservation

@@ -18,7 +18,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import check_covered
-from quorate.release.target import LABEL
+from quorate.release.charge import LABEL
 from quorate.types import FloatArray, IntArray, Secret
 
 BLOCK = 64  # queries a block: what a crash costs at most, against two durable writes a block

@@ -23,7 +23,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.types import FloatArray, IntArray, Secret
 
 PLACES: Final = 200  #: of the grid on which a limit lies

@@ -17,7 +17,7 @@ from quorate.ledger import Receipt, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.release import Stages, check_covered
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 from quorate.types import IntArray, Secret
 
 QUERY = "stable query"

@@ -34,7 +34,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.types import IntArray, Secret
 
 

@@ -29,13 +29,7 @@ from quorate.learn.request import (
     proven_error,
     refuse_to_replace,
 )
-from quorate.learners import (
-    Binning,
-    ExponentialLearner,
-    GenericLearner,
-    NoisyThreshold,
-    PrivateLearner,
-)
+from quorate.learners import Binning, ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.binning import value_of
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
@@ -44,8 +38,8 @@ from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
 from quorate.ledger import Budget
 from quorate.release import session
+from quorate.release.charge import floor_epsilon
 from quorate.release.keys import fingerprint_key, write_atomically
-from quorate.release.target import floor_epsilon
 from quorate.report import sentences
 from quorate.report.html import Markup, document, element, section
 from quorate.report.stylesheet import STYLE

@@ -39,7 +39,7 @@ from quorate.learners.sanitizers.medians import Medians
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
-from quorate.release.target import floor_budget, floor_epsilon
+from quorate.release.charge import floor_budget, floor_epsilon
 from quorate.stored_names import stored_as
 
 #: In how many gaps of a net on a line two concepts of these classes may differ.

@@ -45,9 +45,8 @@ from quorate.learners.sample import (
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.release import draw, guarantee_of, ledger_location, session
-from quorate.release.charge import check_affordable
+from quorate.release.charge import check_affordable, floor_budget, floor_epsilon, noise_and_key
 from quorate.release.keys import fingerprint_key
-from quorate.release.target import floor_budget, floor_epsilon, noise_and_key
 from quorate.types import Secret
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]

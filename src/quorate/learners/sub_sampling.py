@@ -31,14 +31,7 @@ from quorate.learners.amplification import (
 )
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import without_ledger
-from quorate.learners.private_learner import (
-    UNLABELLED,
-    CodedLabels,
-    Plan,
-    PrivateLearner,
-    RowsNeeded,
-    coded_labels,
-)
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource

@@ -250,8 +250,6 @@ def largest_rho(epsilon: float, delta: float) -> int:
     One unit (10⁻¹⁸) of δ is kept back for the distance of the integer samplers from their laws; it covers
     :math:`2^{130} / (1 + e^\varepsilon)` draws.
 
-    References
-    ----------
     Canonne, Kamath and Steinke (2020), arXiv:2004.00010, Corollary 13, with the order chosen continuously.
     """
     kept = _kept_delta(delta)

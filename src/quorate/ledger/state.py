@@ -33,11 +33,6 @@ class Epoch:
     """Which history a database is in: a standby that takes a primary's place begins the next one.
 
     `cluster`: which database, with all its standbys and copies. `timeline`: number of its history.
-
-    Examples
-    --------
-    >>> Epoch(cluster="7713", timeline=1).ended_by(Epoch(cluster="7713", timeline=2))
-    True
     """
 
     cluster: str

@@ -30,10 +30,18 @@ Here belongs one answer from secret counts, and its price; in which order it is 
 """
 
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise
-from quorate.mechanisms.answers import DECLINED, Answers, BinnedScores, Classes, NoisyHalfLeads, NoisyVotes, Values
-from quorate.mechanisms.choice import CandidateChoice, Exponential, PermuteAndFlip, PrivatePrediction
+from quorate.mechanisms.answers import (
+    DECLINED,
+    Answers,
+    BinnedScores,
+    Classes,
+    NoisyHalfLeads,
+    NoisyVotes,
+    Values,
+    distance_to_instability,
+)
+from quorate.mechanisms.choice import CandidateChoice, Exponential, PermuteAndFlip, PrivatePrediction, PrivateQuantile
 from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax, InteractiveNoisyMax
-from quorate.mechanisms.counts import distance_to_instability
 from quorate.mechanisms.fields import (
     FROM_TASK,
     NOISE,
@@ -62,7 +70,6 @@ from quorate.mechanisms.own import (
     own_statement,
     owners_code,
 )
-from quorate.mechanisms.quantile import PrivateQuantile
 from quorate.mechanisms.soft_label import SoftLabel
 from quorate.mechanisms.sparse_vector import DistanceToInstability, SparseVectorState, StableSparseVector
 

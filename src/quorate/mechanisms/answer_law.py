@@ -26,7 +26,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from quorate.deferred import special
-from quorate.mechanisms.counts import distance_to_instability, half_lead
+from quorate.mechanisms.answers import distance_to_instability, half_lead
 from quorate.types import FloatArray, IntArray
 
 #: What a test compares with its threshold. A distance d takes a lead of 2d + 1 votes.

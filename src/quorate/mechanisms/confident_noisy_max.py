@@ -16,8 +16,7 @@ from quorate.accounting import Composed, DiscreteGaussian
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise, passes
-from quorate.mechanisms.answers import DECLINED
-from quorate.mechanisms.counts import in_blocks, many_queries, one_query
+from quorate.mechanisms.answers import DECLINED, in_blocks, many_queries, one_query
 from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, example, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,

@@ -13,7 +13,7 @@ from quorate.accounting import DiscreteGaussian, calibrate_sigma
 from quorate.accounting.data_dependent import gnmax_rdp, smooth_sensitivity, threshold_rdp
 from quorate.deferred import special
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, half_lead
+from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, half_lead
 from quorate.mechanisms.fields import Schedule, example
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, IntArray, Secret

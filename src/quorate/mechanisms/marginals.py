@@ -19,7 +19,7 @@ from quorate.accounting.calibration import rounded_up_sigma
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY
+from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as

@@ -17,8 +17,14 @@ import numpy as np
 from quorate.accounting import DiscreteGaussian, DiscreteLaplace, GridGaussian, Repeated, calibrate_sigma
 from quorate.arguments import count, one_of, real
 from quorate.mechanisms.answer_law import AnswerNoise
-from quorate.mechanisms.answers import NoisyHalfLeads, NoisyVotes
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, half_lead, in_blocks, many_queries
+from quorate.mechanisms.answers import (
+    VOTE_L2_SENSITIVITY,
+    NoisyHalfLeads,
+    NoisyVotes,
+    half_lead,
+    in_blocks,
+    many_queries,
+)
 from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,

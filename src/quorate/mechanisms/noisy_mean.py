@@ -20,7 +20,7 @@ from quorate.accounting import GridGaussian, calibrate_sigma
 from quorate.accounting.events import LEAST_GRID_SIGMA
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, in_blocks, many_queries
+from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE, Schedule, least
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, unlisted
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -214,34 +214,13 @@ class NoisyMeans(NoisyMean):
 class TargetCounts(QueryMechanism):
     r"""Release how many units' targets lie in each cell of a part of a range, with Gaussian noise.
 
-    Parameters
-    ----------
-    sigma : float
-        The σ of the noise on each count, in units. At least 2⁻¹⁰.
-    cells : int
-        q ≥ 2, cells of the part.
+    `sigma`: the σ of the noise on each count, in units. At least 2⁻¹⁰. `cells`: q ≥ 2, cells of the part. Raises
+    InvalidParameter if a field is out of range; on release, if the counts are not int64, q a query.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64, q a query.
-
-    Notes
-    -----
     Privacy: a unit is in one cell, or in none. Added or removed it moves one count by 1; replaced, two counts by 1,
     so that the vector moves by √2 at most. That is the price for each of the three changes. The part that a second
     count looks at follows from the first one's noisy counts. Counts are written in 2²⁰ steps of a unit and priced as
     the continuous Gaussian noise that theirs is next to (:class:`~quorate.accounting.GridGaussian`).
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = TargetCounts(sigma=0.25, cells=3)
-    >>> mechanism.event.numbers, round(mechanism.event.l2_sensitivity / mechanism.event.sigma, 3)
-    (3, 5.657)
-    >>> noisy = mechanism.release(np.array([70, 30, 0]), SeededNoise(0))
-    >>> np.round(mechanism.shares(noisy, n_units=100), 1).tolist()
-    [0.7, 0.3, 0.0]
     """
 
     takes: ClassVar[Takes] = "sums"

@@ -19,7 +19,7 @@ from quorate.accounting.calibration import EPSILON_STEP
 from quorate.arguments import count, one_of, real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, in_blocks, many_queries
+from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace

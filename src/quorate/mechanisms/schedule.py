@@ -57,11 +57,8 @@ def open_fields(mechanism: Mechanism) -> dict[str, Any]:
 def check_mechanism(mechanism: Mechanism, *, n_classes: int) -> None:
     """Refuse a mechanism that is not made for votes on so many classes.
 
-    Raises
-    ------
-    InvalidParameter
-        If it was made for two classes and there are more, or the other way round; or if its noise is made for scores
-        that one teacher moves by less than a vote.
+    Raises InvalidParameter if it was made for two classes and there are more, or the other way round; or if its noise
+    is made for scores that one teacher moves by less than a vote.
     """
     if getattr(mechanism, "sensitivity", 1.0) < 1.0:
         raise InvalidParameter(
@@ -77,10 +74,7 @@ def check_mechanism(mechanism: Mechanism, *, n_classes: int) -> None:
 def check_schedule(mechanism: Mechanism, *, n_teachers: int, answers: int) -> None:
     """Refuse a mechanism that was made for fewer queries, or for another number of teachers.
 
-    Raises
-    ------
-    InvalidParameter
-        If it holds such a number, and it does not fit.
+    Raises InvalidParameter if it holds such a number, and it does not fit.
     """
     if isinstance(mechanism, StreamMechanism) and mechanism.n_queries < answers:
         raise InvalidParameter(

@@ -17,8 +17,7 @@ from quorate.accounting import ApproxDP, Composed
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, MechanismClosed
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, passes
-from quorate.mechanisms.answers import DECLINED
-from quorate.mechanisms.counts import distance_to_instability, in_blocks, many_queries, one_query
+from quorate.mechanisms.answers import DECLINED, distance_to_instability, in_blocks, many_queries, one_query
 from quorate.mechanisms.fields import FROM_TASK, PRICE, Schedule, least
 from quorate.mechanisms.mechanism import CUTOFF, QueryMechanism, StreamMechanism, register
 from quorate.mechanisms.stage_noise import PASSING_PROBABILITY, StageNoise, btt18, lzcw21, tight

@@ -16,7 +16,7 @@ Formal guarantees
 -----------------
 - Every draw is within total variation :data:`TOTAL_VARIATION` of the stated distribution, and draws are
   independent, when the source's words are uniform and independent (proofs: :mod:`quorate.noise.table`,
-  :mod:`quorate.noise.discrete_gaussian`, :mod:`quorate.noise.geometric`).
+  :mod:`quorate.noise.discrete_gaussian`, :mod:`quorate.noise.discrete_laplace`).
 - Nothing is computed in floating point that decides a draw: a float is consulted only where its error
   bound shows that it cannot matter.
 - How many words a draw takes depends on the noise alone. A draw is never rejected and made anew, but for discrete
@@ -27,8 +27,7 @@ What :data:`TOTAL_VARIATION` means for δ, and which prices include it, is said 
 """
 
 from quorate.noise.discrete_gaussian import discrete_gaussian
-from quorate.noise.discrete_laplace import discrete_laplace
-from quorate.noise.geometric import geometric
+from quorate.noise.discrete_laplace import discrete_laplace, geometric
 from quorate.noise.source import NoiseSource, OSNoise, SeededNoise
 from quorate.noise.table import TOTAL_VARIATION
 

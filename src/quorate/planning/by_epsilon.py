@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import worlds_told_apart
-from quorate.planning.plan_row import PlanRow
-from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 

@@ -11,7 +11,7 @@ normal quantile, is added in between, in proportion to log r, and the last of it
 said of :math:`\tfrac12(1 + s)`, where :math:`s = (a - 1/C)/(1 - 1/C)` is the skill beyond a guess.
 
 What such a teacher is worth to a student is played, on rules that are as hard for it
-(:mod:`quorate.planning.rehearsal.as_hard`).
+(:mod:`quorate.planning.rehearsal.made_up`).
 """
 
 from __future__ import annotations

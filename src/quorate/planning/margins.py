@@ -1,4 +1,4 @@
-r"""How often a released label is the class with most votes, and how often it is the truth, as functions of the margin.
+"""How often a released label is the class with most votes, and how often it is the truth, as functions of the margin.
 
 Both are sums over the mechanism's own noise on the integers, and cost nothing: they look at no vote that anybody cast.
 
@@ -6,16 +6,27 @@ The *plurality* is told for votes as they fell: the leading class is ahead of ea
 votes, the margin in units of K, which is the hardest vote of that lead where there are more than two classes. The
 *truth* is told for what is expected of a teacher: each votes for the truth with a probability that is ahead of that of
 any other class by the margin, and is independent of the others, so that the votes for it are binomial.
+
+*From how many queries on a sparse vector answers better than Gaussian noise does*: its price does not grow with them. A
+sparse vector pays for the queries that it declines, and the stable ones are free; Gaussian noise grows like the root of
+their number. So there is a number of queries from which on a query of a given margin is more often answered rightly by
+the sparse vector, unless its threshold is out of reach for so few teachers. With many teachers both answer but for a
+probability that no float near 1 shows; so the logarithms of failing are compared, and a difference is one that matters
+only where Gaussian noise fails on one query in 1,000.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import expm1, inf, log, log1p
+from typing import Any, Literal
 
 import numpy as np
 
 from quorate.deferred import stats
-from quorate.mechanisms import Mechanism
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import Mechanism, NoisyCounts, StableSparseVector, distance_to_instability
+from quorate.mechanisms.schedule import mechanism_for
 from quorate.types import FloatArray, IntArray
 
 MARGINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -96,3 +107,94 @@ def _binomial(n_teachers: int, margin: float, n_classes: int) -> tuple[IntArray,
         nodes = np.arange(low, high + 1)
     weights = stats.binom.pmf(nodes, n_teachers, p)
     return nodes, np.asarray(weights / weights.sum())
+
+
+MOST_QUERIES = 10**7  # beyond which nobody asks
+CUTOFF = 10
+MATTERS = 1e-3  # where a query is answered wrongly less often, nobody will notice which mechanism answered
+AGREEMENTS = (1.0, 0.9, 0.7)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Crossing:
+    """Where a sparse vector is the better one.
+
+    `margin`: lead of the votes, in units of K. `n_teachers`, `cutoff`: k and T. `n_queries`: the least m from which on
+    it is, by a difference that matters; None where there is none. `answered`: probability that the sparse vector
+    answers such a query. `difference`: whether it matters which of the two answers; "does not matter" where even
+    :data:`MOST_QUERIES` queries of Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector
+    never answers more often.
+    """
+
+    margin: float
+    n_teachers: int
+    cutoff: int
+    n_queries: int | None
+    answered: float
+    difference: Literal["matters", "does not matter", "none"]
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "margin": self.margin, "n_teachers": self.n_teachers, "cutoff": self.cutoff, "n_queries": self.n_queries,
+            "answered": round(self.answered, 6), "difference": self.difference,
+        }  # fmt: skip
+
+
+def sparse_vector_from(
+    *, n_teachers: int, n_classes: int, epsilon: float, delta: float, margin: float = 1.0, cutoff: int = CUTOFF
+) -> Crossing:
+    """Return from how many queries on a sparse vector answers a query of this margin rightly more often.
+
+    `n_teachers`, `n_classes`: k and C. `epsilon`, `delta`: the budget of either. `margin`: lead of the votes in units
+    of K. `cutoff`: how many queries the sparse vector may decline.
+    """
+    budget: dict[str, Any] = {"n_classes": n_classes, "n_teachers": n_teachers, "epsilon": epsilon, "delta": delta}
+    try:
+        sparse = mechanism_for(StableSparseVector, {"cutoff": cutoff}, answers=cutoff, **budget)
+        assert isinstance(sparse, StableSparseVector)  # noqa: S101 - it is what was asked for
+        declined = _log_declined(sparse, n_teachers, n_classes, margin)
+    except InvalidParameter:  # the budget leaves no room for so many stages
+        declined = 0.0
+
+    def fails(n_queries: int) -> float:
+        gaussian = mechanism_for(NoisyCounts, {}, answers=n_queries, **budget)
+        assert isinstance(gaussian, NoisyCounts)  # noqa: S101 - it is what was asked for
+        return _log_wrong(gaussian, n_teachers, n_classes, margin)
+
+    def better(n_queries: int) -> bool:
+        wrong = fails(n_queries)
+        return wrong > declined and wrong >= log(MATTERS)
+
+    answered = -expm1(declined)
+    facts: dict[str, Any] = {"margin": margin, "n_teachers": n_teachers, "cutoff": cutoff, "answered": answered}
+    if declined >= log1p(-1 / n_classes):  # no more often than a guess
+        return Crossing(n_queries=None, difference="none", **facts)
+    if not better(MOST_QUERIES):
+        alike = max(fails(MOST_QUERIES), declined) < log(MATTERS)
+        return Crossing(n_queries=None, difference="does not matter" if alike else "none", **facts)
+    low, high = cutoff - 1, MOST_QUERIES  # fewer queries than may be declined take no sparse vector
+    while high - low > max(1, low // 500):
+        middle = round((low * high) ** 0.5) if low > 0 else (low + high) // 2
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if better(middle) else (middle, high)
+    return Crossing(n_queries=high, difference="matters", **facts)
+
+
+def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, margin: float) -> float:
+    """Return the logarithm of the probability that a query of this margin is declined."""
+    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+    return sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
+
+
+def _log_wrong(gaussian: NoisyCounts, n_teachers: int, n_classes: int, margin: float) -> float:
+    """Return the logarithm of the probability that another class than the leading one is answered.
+
+    It is summed over the other classes, and never one less a probability. What is below what the law lists counts as
+    nothing.
+    """
+    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+    law = gaussian.answer_law(counts)
+    assert law is not None  # noqa: S101 - it states its law
+    wrong = float(np.sum(law[0, : n_classes - 1]))  # the leading class is the last one; then comes "no answer"
+    return log(wrong) if wrong > 0 else -inf

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from quorate.accounting import trade_off, trade_off_of
-from quorate.planning.crossing import MATTERS, Crossing
+from quorate.planning.margins import MATTERS, Crossing
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.text import (

@@ -12,9 +12,8 @@ from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.accounting.figures import several
 from quorate.ambient import own_switches
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
-from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
-from quorate.planning.plan_row import PlanRow
-from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.planning.margins import AGREEMENTS, Crossing, sparse_vector_from
+from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
 from quorate.run.chosen_method import ChosenMethod, choose_method
 from quorate.run.public_facts import PublicFacts

@@ -8,7 +8,7 @@ from typing import Any
 from quorate.arguments import count, nearest
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism
-from quorate.planning.vote_rows import KINDS, Grid
+from quorate.planning.plan_row import KINDS, Grid
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import DEFAULT_TEACHER, TEACHER_MODELS
 

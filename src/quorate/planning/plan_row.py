@@ -1,14 +1,34 @@
-"""One row of a plan: a way to spend the budget, and what it would bring."""
+"""The rows of a plan, each a way to spend the budget and what it would bring: by votes, and by the direct method."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from quorate.accounting import Event
-from quorate.mechanisms import Mechanism
-from quorate.planning.margins import AnswerProbabilities
+from quorate.accounting import Event, epsilon
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.neighbouring import OTHER, Neighbouring
+from quorate.direct.budgets import Outline
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    Mechanism,
+    NoisyCounts,
+    PermuteAndFlip,
+    StableSparseVector,
+    StreamMechanism,
+)
+from quorate.mechanisms.schedule import mechanism_for
+from quorate.planning.margins import AnswerProbabilities, answer_probabilities
+from quorate.run.cautions import reach, rounds_caution
 from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.recipe import QUERY_CAP, WIDTH_CAP, recipe
 
 Way: TypeAlias = Literal["votes", "direct", "few labels"]
 
@@ -89,3 +109,240 @@ class PlanRow:
             "why": self.why,
             "mind": self.mind or None,
         }
+
+
+FACTORS = (0.5, 1.0, 2.0)  # of the recipe's number of teachers
+TYPICAL = 0.2  # a margin at which an answer is worth something: teachers of few rows agree no further
+MAJORITY = 0.6  # of the teachers, for a test of the largest count
+DECLINED_SHARE, MOST_DECLINED = 0.02, 20  # of the queries, that a stream may decline: its cut-off
+
+#: The mechanisms of the default grid, and what a user would have to give, from K and m.
+KINDS: Mapping[type[Mechanism], Callable[[int, int], dict[str, Any]]] = {
+    NoisyCounts: lambda k, m: {},
+    GaussianNoisyMax: lambda k, m: {},
+    LaplaceNoisyMax: lambda k, m: {},
+    PermuteAndFlip: lambda k, m: {},
+    ConfidentNoisyMax: lambda k, m: {"threshold": MAJORITY * k},
+    DistanceToInstability: lambda k, m: {},
+    StableSparseVector: lambda k, m: {"cutoff": max(1, min(MOST_DECLINED, round(DECLINED_SHARE * m)))},
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grid:
+    """What is compared where teachers vote; None leaves a choice to the defaults.
+
+    `mechanisms`: by default :data:`KINDS`. `n_teachers`: by default half the recipe's number, that number, and twice as
+    many. `queries`: by default the recipe's number, and all points where classes are released. `models`: names of
+    teachers' models that are compared with the one that was given, or the default; by noisy votes alone, where those
+    are compared, so that there are few rows to rehearse.
+    """
+
+    mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
+    n_teachers: Sequence[int] | None = None
+    queries: Sequence[int] | None = None
+    models: Sequence[str] = ()
+
+
+def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ...]:
+    """Return a row for each mechanism, number of teachers and number of queries.
+
+    Raises InvalidParameter if a number is out of range, or the number of units is needed and not known.
+    """
+    grid, calibrated = grid or Grid(), _Calibrated(facts)
+
+    def rows_of(facts: PublicFacts) -> tuple[PlanRow, ...]:
+        return tuple(
+            _row(facts, calibrated, kind, n_teachers, n_queries)
+            for kind in (KINDS if grid.mechanisms is None else grid.mechanisms)
+            for n_teachers in grid.n_teachers or numbers_of_teachers(facts, kind)
+            for n_queries in grid.queries or _numbers_of_queries(facts, kind)
+        )
+
+    rows, of_others = rows_of(facts), rows_of(replace(facts, tiny=False)) if grid.models else ()
+    compared = [row for row in of_others if row.name == NoisyCounts.__name__] or of_others
+    return (*rows, *(replace(row, model=model) for model in grid.models for row in compared))
+
+
+def numbers_of_teachers(facts: PublicFacts, kind: type[Mechanism] | Mechanism | None = NoisyCounts) -> tuple[int, ...]:
+    """Return the recipe's number of teachers, half and twice as many; never more than there are units.
+
+    `kind`: the mechanism, or its class: values may come from teachers of another size than classes.
+    """
+    values = kind is not None and kind.releases_values
+    facts = replace(facts, tiny=facts.tiny and values)
+    middle = recipe(facts, n_queries=1, mechanism=NoisyCounts(sigma=1.0, form=_form(facts))).n_teachers
+    most = facts.n_records or middle
+    return tuple(sorted({min(most, max(1, round(factor * middle))) for factor in FACTORS}))
+
+
+def _form(facts: PublicFacts) -> Any:
+    return "binary" if facts.n_classes == 2 else "histogram"
+
+
+def _numbers_of_queries(facts: PublicFacts, kind: type[Mechanism] | Mechanism) -> tuple[int, ...]:
+    """As many as the recipe asks; and all of them where single answers are what is wanted of more noise."""
+    mechanism = kind if isinstance(kind, type) else type(kind)
+    if mechanism.releases_values or issubclass(mechanism, StableSparseVector):
+        return (min(facts.n_public, QUERY_CAP),)
+    few = recipe(facts, n_teachers=1, mechanism=GaussianNoisyMax(sigma=1.0, form=_form(facts))).n_queries
+    return (few, facts.n_public) if mechanism is GaussianNoisyMax and few < facts.n_public else (few,)
+
+
+class _Calibrated:
+    """Noise is found once for each kind and number of answers: it does not depend on K."""
+
+    def __init__(self, facts: PublicFacts) -> None:
+        self._facts = facts
+        self._made: dict[tuple[type[Mechanism], int], Mechanism] = {}
+
+    def __call__(self, kind: type[Mechanism], n_teachers: int, n_queries: int) -> Mechanism:
+        facts = self._facts
+        own = KINDS.get(kind)
+        sizes = {} if own is None else own(n_teachers, n_queries)
+        mechanism = self._made.get((kind, n_queries))
+        if mechanism is None:
+            mechanism = mechanism_for(
+                kind,
+                sizes,
+                n_classes=facts.n_classes,
+                n_teachers=n_teachers,
+                answers=n_queries + facts.online_answers,
+                epsilon=facts.epsilon,
+                delta=facts.delta,
+            )
+            self._made[kind, n_queries] = mechanism
+        return replace(mechanism, **sizes) if sizes else mechanism
+
+
+def _row(
+    facts: PublicFacts, calibrated: _Calibrated, kind: type[Mechanism] | Mechanism, n_teachers: int, n_queries: int
+) -> PlanRow:
+    rows_each = None if facts.rows is None else facts.rows / n_teachers
+    name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
+    row_facts: dict[str, Any] = {"n_teachers": n_teachers, "n_queries": n_queries, "rows_each": rows_each}
+    try:
+        mechanism = calibrated(kind, n_teachers, n_queries) if isinstance(kind, type) else kind
+    except InvalidParameter as refusal:  # no amount of noise fits, or the budget leaves no room
+        return PlanRow(way="votes", name=name, **row_facts, cannot=str(refusal))
+    task = {"n_teachers": n_teachers, "n_classes": facts.n_classes}
+    best = mechanism.answerable(**task)
+    out = reach(mechanism, **task, n_queries=n_queries)
+    passed = None if mechanism.test is None else mechanism.passes(mechanism.test.largest(n_teachers))
+    told_of = answer_probabilities(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
+    return PlanRow(
+        way="votes",
+        name=name,
+        mechanism=mechanism,
+        **row_facts,
+        noise=noise_in_words(mechanism),
+        answered=1.0 if mechanism.test is None else passed if passed is not None else best.probability,
+        probabilities=told_of,
+        share_noise=share_noise(facts, mechanism, told_of, n_teachers=n_teachers, n_queries=n_queries),
+        cannot=_cannot(mechanism, n_teachers) if out.applies else "",
+    )
+
+
+def _cannot(mechanism: Mechanism, n_teachers: int) -> str:
+    """Say in a clause why nothing can be answered; the whole sentence is that of a refusal."""
+    test = mechanism.test
+    if test is not None and test.largest(n_teachers) < test.threshold:
+        teachers = f"{several(n_teachers, 'teacher')} who all agree"
+        if test.statistic == "largest count":
+            return (
+                f"it takes {test.threshold:,.0f} votes for one class, and {teachers} give {test.largest(n_teachers):,}"
+            )
+        return (
+            f"it answers only {test.threshold:,.0f} votes away from a tie, and {teachers} are "
+            f"{test.largest(n_teachers):,} away"
+        )
+    if test is not None:
+        return f"where all of {several(n_teachers, 'teacher')} agree, their class comes out less often than not"
+    return f"all answers together do not tell a unanimous vote of {n_teachers:,} from a tie"
+
+
+def share_noise(
+    facts: PublicFacts,
+    mechanism: Mechanism,
+    probabilities: AnswerProbabilities | None,
+    *,
+    n_teachers: int,
+    n_queries: int,
+) -> float | None:
+    r"""Return how well a student of w weights knows a vote share from all answers; None where no law is stated.
+
+    Noisy votes know it to :math:`\sigma/K` each, and all together to :math:`\sqrt{w/\ell}` of that. A class that comes
+    out with probability p where it leads by a margin of :data:`TYPICAL`, and each of the others with q, is as good as
+    a share with noise :math:`\tfrac m2 \sqrt{p + q - (p - q)^2}/(p - q)`.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+    >>> task = {"n_teachers": 178, "n_queries": 1_000}
+    >>> round(share_noise(facts, NoisyCounts(sigma=117.97, form="binary"), None, **task), 2)
+    0.22
+    >>> classes = GaussianNoisyMax(sigma=117.97, form="binary")  # a class says less than the votes behind it
+    >>> told = answer_probabilities(classes, n_teachers=178, n_classes=2)
+    >>> round(share_noise(facts, classes, told, **task), 2)
+    0.28
+    """
+    together = math.sqrt(min(max(facts.width, 1), WIDTH_CAP, n_queries) / n_queries)
+    noise = mechanism.answer_noise
+    if mechanism.releases_values and noise is not None:
+        return noise.scale / n_teachers * together
+    if probabilities is None or isinstance(mechanism, StreamMechanism):  # which is closed by what it declines
+        return None
+    at = probabilities.margins.index(TYPICAL)
+    p = probabilities.plurality[at]
+    q = (probabilities.answered[at] - p) / (facts.n_classes - 1)
+    if not p > q:
+        return None
+    return TYPICAL / 2 * math.sqrt(max(p + q - (p - q) ** 2, 0.0)) / (p - q) * together
+
+
+def noise_in_words(mechanism: Mechanism) -> str:
+    """Say how much noise there is.
+
+    Examples
+    --------
+    >>> noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)), noise_in_words(PermuteAndFlip(epsilon=0.01))
+    ('b = 166.7 votes', 'ε = 0.01 an answer')
+    """
+    noise = mechanism.answer_noise
+    if noise is not None and noise.distribution == "gaussian":
+        return f"σ = {at_least(noise.scale)} votes"
+    if noise is not None and noise.distribution == "laplace":
+        return f"b = {at_least(noise.scale)} votes"
+    if mechanism.test is not None:
+        return f"none in an answer; the test stands at {mechanism.test.threshold:,.0f} votes"
+    epsilon = getattr(mechanism, "epsilon", None)
+    return "" if epsilon is None else f"ε = {at_least(epsilon)} an answer"
+
+
+NAME = "gradient rounds"
+
+
+def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
+    """Return the row of a direct run that public rows have fixed.
+
+    `facts`: of the task. `outline`: its settings and noise.
+    """
+    settings = outline.settings
+    chosen = Neighbouring.of(facts.relation, facts.unit)
+    other = Neighbouring.of(OTHER[facts.relation], facts.unit)
+    beside = epsilon(outline.event_for(OTHER[facts.relation]), facts.delta)
+    return PlanRow(
+        way="direct",
+        name=NAME,
+        noise=f"{at_least(outline.noise)} on each of {outline.numbers:,} numbers, in {settings.rounds} rounds",
+        event=outline.event,
+        why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
+        f"{settings.clip:.3g} at most",
+        priced=f"ε = {at_most(facts.epsilon)} for {chosen.changing}; {at_most(beside, 3)} for {other.changing}",
+        mind=rounds_caution(outline.largest_share, facts.n_records or 1, facts.unit).words,
+    )
+
+
+def direct_row_unknown(why: str) -> PlanRow:
+    """Return a row that says why nothing is known of the direct method."""
+    return PlanRow(way="direct", name=NAME, cannot=f"not compared: {why}")

@@ -10,10 +10,9 @@ import numpy as np
 from quorate.data import PrivateRecords, encode_labels, match_columns, refuse_private_rows
 from quorate.errors import InvalidParameter, keyword
 from quorate.labelling import Released
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.report import ExpectedScore
 from quorate.report.utility import ChosenScore
 from quorate.run.expected import BASES, Expected

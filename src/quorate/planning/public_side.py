@@ -19,8 +19,8 @@ from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.config import feature_map_of
 from quorate.ensemble import as_teacher, with_classes
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
-from quorate.planning.rehearsal import as_hard
 from quorate.planning.rehearsal.made_up import (
+    AS_HARD,
     MOST_RULED,
     MOST_SYNTHETIC,
     RULES,
@@ -236,7 +236,7 @@ def rehearsals_as_hard(
     classes = tuple(classes or range(facts.n_classes))
     if side is None or how == "synthetic":
         side = _synthetic(facts, classes, models)
-    rules = [replace(rule, commonest=commonest) for rule in as_hard.RULES]
+    rules = [replace(rule, commonest=commonest) for rule in AS_HARD]
     return _by_rules(facts, side, classes, models, rules, basis)
 
 

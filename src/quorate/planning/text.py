@@ -7,8 +7,7 @@ from textwrap import wrap
 from quorate.accounting.figures import at_most, plural, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.planning.by_epsilon import AtEpsilon
-from quorate.planning.crossing import MATTERS, MOST_QUERIES
-from quorate.planning.margins import AnswerProbabilities
+from quorate.planning.margins import MATTERS, MOST_QUERIES, AnswerProbabilities
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report.notation import TERMINAL, percent, shortened, under_label

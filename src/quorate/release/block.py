@@ -21,7 +21,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.noise import NoiseSource
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 from quorate.types import IntArray, Secret
 
 T = TypeVar("T")

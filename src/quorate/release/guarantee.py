@@ -10,7 +10,7 @@ from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER, OtherRelation
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger
 from quorate.ledger.scope import relation_that_holds
-from quorate.release.target import SEEDED_CLIENT
+from quorate.release.charge import SEEDED_CLIENT
 
 if TYPE_CHECKING:
     from quorate.accounting import Event

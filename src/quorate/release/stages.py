@@ -28,7 +28,7 @@ from quorate.mechanisms import DECLINED
 from quorate.mechanisms.sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
 from quorate.release.block import DrawnBlock, draw
-from quorate.release.target import STAGE
+from quorate.release.charge import STAGE
 
 #: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
 NEVER_ASKED: Final = -2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
-from quorate.release.target import MARGINAL_LEVEL
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice

@@ -39,8 +39,6 @@ def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
 
     Returns: both in [0, 1]; ``share`` lies between them.
 
-    References
-    ----------
     Wilson (1927), Journal of the American Statistical Association 22, 209-212.
     """
     z = 1.959963984540054  # the normal quantile at 0.975

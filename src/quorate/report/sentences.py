@@ -12,7 +12,7 @@ from typing import Literal
 from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
-from quorate.release.target import MARGINAL_LEVEL
+from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.sets import PrivateSets

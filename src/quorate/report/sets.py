@@ -17,16 +17,11 @@ class PredictionIntervals(Plain):
 
     It ends as far from the prediction as the limit, to either side.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows that the limits were read off.
-    scores : tuple of float
-        Limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c it is
-        that at the least rank of ``c * (n_rows + 1)`` or more.
-    coverage, slack, failure : float
-        What the report tells: but with probability `failure`, intervals of `coverage` hold the truth in a share of at
-        least `coverage` − `slack` of rows that are drawn as these were.
+    `n_rows`: rows that the limits were read off.
+    `scores`: limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c
+        it is that at the least rank of ``c * (n_rows + 1)`` or more.
+    `coverage`, `slack`, `failure`: what the report tells: but with probability `failure`, intervals of
+        `coverage` hold the truth in a share of at least `coverage` − `slack` of rows that are drawn as these were.
     """
 
     n_rows: int
@@ -73,17 +68,11 @@ class PredictionSets(PredictionIntervals):
 class PrivateSets(Plain):
     """The limit of prediction sets that was chosen on private units which nothing learned from.
 
-    Parameters
-    ----------
-    limit : float
-        A class is in the set of a row where one less its probability is at most that.
-    coverage, slack, failure : float
-        But with probability `failure`, the share of units whose row has its class in the set is at least
-        `coverage` − `slack`.
-    share : float
-        Of the units, which was held out.
-    epsilon : float
-        At which the limit was chosen. It is part of the run's charge, and not beside it.
+    `limit`: a class is in the set of a row where one less its probability is at most that.
+    `coverage`, `slack`, `failure`: but with probability `failure`, the share of units whose row has its class in
+        the set is at least `coverage` − `slack`.
+    `share`: of the units, which was held out.
+    `epsilon`: at which the limit was chosen. It is part of the run's charge, and not beside it.
     """
 
     limit: float

@@ -198,15 +198,7 @@ def _of_the_rarer(facts: Facts, score: Score, say: Say, language: Language) -> I
 
 
 def rarer(score: Score) -> tuple[OperatingPoint | None, int]:
-    """Return what a model of two classes does with the class that is looked for, and that class; None if not known.
-
-    Examples
-    --------
-    >>> score = Score(n_rows=100, accuracy=0.9, recall=[1.0, 0.5], class_rows=[80, 20])
-    >>> point, positive = rarer(score)
-    >>> point.recall, point.precision, point.false_alarms, positive
-    (0.5, 1.0, 0.0, 1)
-    """
+    """Return what a model of two classes does with the class that is looked for, and that class; None if not known."""
     if len(score.class_rows) != 2 or None in score.recall:
         return None, 0
     if score.ranking is not None:

@@ -213,16 +213,8 @@ class Residuals(Plain):
 class NumberScore(Plain):
     """How near predicted numbers are, on public rows.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows it was measured on, at least 1.
-    mean_absolute_error : float
-        In the unit of the target, >= 0.
-    r_squared : float or None
-        At most 1; None where all rows have the same number.
-    residuals : tuple of Residuals
-        In the order of what is predicted.
+    `n_rows`: rows it was measured on, at least 1. `mean_absolute_error`: in the unit of the target, >= 0. `r_squared`:
+    at most 1; None where all rows have the same number. `residuals`: in the order of what is predicted.
 
     Examples
     --------

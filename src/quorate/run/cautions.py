@@ -12,8 +12,7 @@ from quorate.accounting.figures import at_least, several
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
-from quorate.run.expected import Expected
-from quorate.run.hopeless import hopeless
+from quorate.run.expected import Expected, hopeless
 from quorate.run.public_facts import PublicFacts
 
 # What programs decide by.
@@ -37,16 +36,7 @@ SURE = 0.95  # how often a single answer should be right where all teachers agre
 
 
 def unanimous_right(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> float | None:
-    """Probability that a unanimous vote is released as what it is; None where a mechanism states no such law.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts, PermuteAndFlip
-    >>> round(unanimous_right(NoisyCounts(sigma=121.0, form="binary"), n_teachers=178, n_classes=2), 2)
-    0.77
-    >>> round(unanimous_right(PermuteAndFlip(epsilon=0.1), n_teachers=12, n_classes=2), 2)
-    0.73
-    """
+    """Probability that a unanimous vote is released as what it is; None where a mechanism states no such law."""
     if mechanism.answer_noise is not None:
         return mechanism.answer_noise.right(n_teachers, n_classes)
     if isinstance(mechanism, StreamMechanism) or mechanism.test is not None:
@@ -82,14 +72,7 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
 
 
 def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Finding:
-    """Look whether anything can be answered: :func:`~quorate.run.hopeless.hopeless`, with the noise that is left.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> reach(GaussianNoisyMax(sigma=5_000.0, form="binary"), n_teachers=50, n_classes=2, n_queries=400).applies
-    True
-    """
+    """Look whether anything can be answered: :func:`~quorate.run.expected.hopeless`, with the noise that is left."""
     task = {"n_teachers": n_teachers, "n_classes": n_classes}
     right = unanimous_right(mechanism, **task)
     left = None if right is None else noise_left(mechanism, right, **task, n_queries=n_queries)
@@ -99,19 +82,8 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
     """Look for everything that may be wrong with a set-up.
 
-    Parameters
-    ----------
-    facts : PublicFacts
-        Public facts of the task.
-    mechanism : mechanism
-        What answers.
-    n_teachers, n_queries : int
-        K and ℓ.
-
-    Returns
-    -------
-    tuple of Finding
-        Those that apply and those that do not, in a fixed order.
+    `facts`: public facts of the task. `mechanism`: what answers. `n_teachers`, `n_queries`: K and ℓ. Returns: those
+    that apply and those that do not, in a fixed order.
     """
     promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
@@ -154,12 +126,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
 def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Finding:
     """Say that teachers of so few rows are constants, where that was looked for and is so.
 
-    Parameters
-    ----------
-    constant : bool or None
-        Whether it is so; None where it was not looked for.
-    n_rows_each : int or None
-        Rows of a shard, on average.
+    `constant`: whether it is so; None where it was not looked for. `n_rows_each`: rows of a shard, on average.
 
     Examples
     --------
@@ -184,14 +151,8 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
 def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Finding:
     """Say that prompts show a small part of their shards, so that more teachers would know as much each.
 
-    Parameters
-    ----------
-    shown : int or None
-        Rows of its shard that each prompt shows; None where teachers learn from all of them.
-    n_rows_each : int or None
-        Rows of a shard, on average.
-    n_teachers, answers : int
-        K, and how many rows each of them is asked about.
+    `shown`: rows of its shard that each prompt shows; None where teachers learn from all of them. `n_rows_each`: rows
+    of a shard, on average. `n_teachers`, `answers`: K, and how many rows each of them is asked about.
 
     Examples
     --------
@@ -217,20 +178,8 @@ def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers
 def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
     """Say that a rehearsal on public rows did no better than always saying their commonest class.
 
-    Parameters
-    ----------
-    expected : Expected or None
-        What a rehearsal says; None where none could be played.
-    commonest : float
-        Share of the commonest class among the public rows.
-
-    Examples
-    --------
-    >>> poor = Expected(accuracy=0.52, low=0.47, high=0.57, basis="labelled public rows")
-    >>> rehearsal_caution(poor, 0.54).code, rehearsal_caution(poor, 0.5).applies
-    ('rehearsed-at-the-commonest-class', False)
-    >>> rehearsal_caution(None, 0.54).outcome
-    <Outcome.NOT_RUN: 'not run'>
+    `expected`: what a rehearsal says; None where none could be played. `commonest`: share of the commonest class among
+    the public rows.
     """
     if expected is None:
         return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
@@ -247,14 +196,8 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
 def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
     """Say that noise leaves next to nothing of the rows for the rounds of the direct method to learn from.
 
-    Parameters
-    ----------
-    share : float or None
-        What is left of the direction in which public rows differ most, λ/(λ + κ); None where no pool tells directions.
-    n_units : int
-        n₀.
-    unit : str
-        The word for one of them.
+    `share`: what is left of the direction in which public rows differ most, λ/(λ + κ); None where no pool tells
+    directions. `n_units`: n₀. `unit`: the word for one of them.
 
     Examples
     --------

@@ -21,13 +21,7 @@ from quorate.types import FloatArray
 
 
 def lists_of(values: Any) -> Iterator[list[Any]]:
-    """Take values as lists, some at once where they can be cut.
-
-    Examples
-    --------
-    >>> list(lists_of(np.array([1, 2])))
-    [[1, 2]]
-    """
+    """Take values as lists, some at once where they can be cut."""
     values = without_unit(as_column(values))
     if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
         yield as_list(values)

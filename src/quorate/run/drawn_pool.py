@@ -29,7 +29,7 @@ from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
-from quorate.release.target import COORDINATES, MARGINAL_LEVEL
+from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
 from quorate.types import BoolArray, IntArray, Secret
@@ -56,13 +56,7 @@ def refuse_both() -> NoReturn:
 
 
 def partitions_of(schema: Schema) -> tuple[Partition, ...]:
-    """Return how each column that is read is cut.
-
-    Examples
-    --------
-    >>> partitions_of(Schema({"age": (0, 120), "sex": ["F", "M"], "note": "drop"}))
-    (Partition(cells=16385, depth=14), Partition(cells=3, depth=0))
-    """
+    """Return how each column that is read is cut."""
     return tuple(
         Partition.tree(held.depth) if isinstance(held, NumberColumn) else Partition(held.missing + 1)
         for held in schema.columns.values()

@@ -1,17 +1,19 @@
-"""What is said about every run, whichever method it has: where it comes from, and what it was charged."""
+"""What is said about every run: where it comes from, what it was charged, what the best attacker can do."""
 
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
-from quorate.accounting import Event
-from quorate.accounting import epsilon as price
+from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
+from quorate.accounting import delta as delta_of
+from quorate.accounting import epsilon as epsilon_of
+from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.ledger import Ledger
 from quorate.release.guarantee import left_of, spent_of
-from quorate.report import ExPost, Part, Provenance, Spending, Utility
+from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
 from quorate.students import AutoStudent, Student
 
@@ -76,7 +78,7 @@ def spending_of(
         parts=parts,
         ex_post=ex_post,
         raises=raises_of(ledger),
-        run_epsilon=price(event, delta),
+        run_epsilon=epsilon_of(event, delta),
         run_delta=delta,
     )
 
@@ -97,3 +99,24 @@ def name_of(model: Any) -> str:
 def _is_frozen(step: Any) -> bool:
     """Whether a step only keeps another one from being fitted again."""
     return type(step).__name__ == "FrozenEstimator"
+
+
+#: ε at which the price is asked for its curve, in parts of the ε of the run.
+PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
+
+
+def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
+    """Return the trade-off curve of everything that an event releases.
+
+    `event`: what is charged. `epsilon`, `delta`: of the run; ε sets the points at which the price is asked. `beside`:
+    the guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
+    say, the pairs of worlds are not told: they would be taken for what all of it leaves. Privacy: a function of the
+    event, which is fixed before a private row is looked at.
+    """
+    trade_off = trade_off_of([(part * epsilon, delta_of(event, part * epsilon)) for part in PARTS])
+    curve = AttackCurve(false_alarms=trade_off.false_alarms, misses=trade_off.misses)
+    if beside is not None and (beside.epsilon > epsilon or beside.delta > delta):
+        return curve
+    return replace(
+        curve, told_apart=worlds_told_apart_by(delta_of(event, 0.0)), allowed=worlds_told_apart(epsilon, delta)
+    )

@@ -34,7 +34,7 @@ from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, large
 from quorate.mechanisms import PrivateQuantile
 from quorate.noise import NoiseSource
 from quorate.release import release_once
-from quorate.release.target import TUNING
+from quorate.release.charge import TUNING
 from quorate.report import Part
 from quorate.report.notation import percent
 from quorate.report.sets import PrivateIntervals, PrivateSets

@@ -45,21 +45,8 @@ _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
     """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
 
-    Parameters
-    ----------
-    pool : Rows
-        The public rows, which the public encoder turns into numbers.
-    name : str
-        What they are called.
-    kinds : ColumnKinds, optional
-        What each column is read as; None where each text column is one of categories.
-
-    Examples
-    --------
-    >>> import polars
-    >>> pool = polars.DataFrame({"seen": ["2024-03-01", "2024-03-02"] * 15, "note": [f"case {i}" for i in range(30)]})
-    >>> [each.code for each in pool_cautions(pool, "public.csv") if each.applies]
-    ['columns-of-dates', 'columns-of-distinct-texts']
+    `pool`: the public rows, which the public encoder turns into numbers. `name`: what they are called. `kinds`: what
+    each column is read as; None where each text column is one of categories.
     """
     if not is_frame(pool):
         return tuple(caution_of([], name) for caution_of in (_dates, _distinct, _commas, _marks, _mostly, _unread))
@@ -93,19 +80,8 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
 def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Finding:
     """Look for columns that may say whose row it is, where the guarantee is for one row.
 
-    Parameters
-    ----------
-    pool : Rows
-        The public rows.
-    left_out : sequence of str
-        Columns that are no features, and that the public rows do not have.
-
-    Examples
-    --------
-    >>> import polars
-    >>> unit_caution(polars.DataFrame({"age": [39, 50]}), left_out=["patient_id"]).words.split(":")[0]
-    "is column 'patient_id' [data] unit (groups= in Python)? One person may have several rows, and the guarantee is for one row"
-    """  # noqa: E501
+    `pool`: the public rows. `left_out`: columns that are no features, and that the public rows do not have.
+    """
     names = list(likely_units(pool, left_out))
     words = (
         f"is {in_words(names)} [data] unit (groups= in Python)? One person may have several rows, and the guarantee is "
@@ -165,7 +141,7 @@ class OtherEntries:
     @property
     def words(self) -> str:
         """What the column holds, public entries quoted."""
-        quoted = ", ".join(repr(each) for each in self.some)
+        quoted = ", ".join(repr(entry) for entry in self.some)
         said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
         return f"column {self.column!r}, {100 * self.numbers:.0f} % numbers: {quoted}{said}"
 
@@ -254,14 +230,8 @@ def _some(counts: Counter[str], chosen: Iterable[str]) -> tuple[str, ...]:
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
     """Look whether there are too few different public rows for what learns from them.
 
-    Parameters
-    ----------
-    n_public : int
-        Different public rows.
-    n_classes : int
-        0 where a number is predicted.
-    learns : str
-        What follows from them: a clause.
+    `n_public`: different public rows. `n_classes`: 0 where a number is predicted. `learns`: what follows from them: a
+    clause.
 
     Examples
     --------

@@ -1,59 +1,36 @@
-"""What is public about a task before it begins: all that a recipe or a caution may look at."""
+"""What is public about a task before it begins, all that a recipe or a caution may look at; the word for its unit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from quorate.accounting.neighbouring import Relation
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Relation
 from quorate.arguments import count, one_of, real
+from quorate.errors import InvalidParameter
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicFacts:
     """What the recipe may know.
 
-    Parameters
-    ----------
-    n_records : int or None
-        Number of private units: records, or people where rows are grouped. Declared, or treated as public; None
-        where it is neither, and then the number of teachers has to be given.
-    n_public : int
-        Number of distinct public points, m.
-    n_classes : int
-        Number of declared classes, C.
-    width : int
-        Number of columns after encoding.
-    epsilon, delta : float
-        What the whole release may cost.
-    online_answers : int
-        Answers kept back for later questions.
-    n_rows : int or None
-        Number of private rows, where a unit may have several. Declared, or treated as public; None where it is
+    `n_records`: number of private units: records, or people where rows are grouped. Declared, or treated as public;
+        None where it is neither, and then the number of teachers has to be given.
+    `n_public`: number of distinct public points, m.
+    `n_classes`: number of declared classes, C.
+    `width`: number of columns after encoding.
+    `epsilon`, `delta`: what the whole release may cost.
+    `online_answers`: answers kept back for later questions.
+    `n_rows`: number of private rows, where a unit may have several. Declared, or treated as public; None where it is
         neither, and then each unit counts as one row.
-    unit : str
-        The word for one private unit.
-    neighbours : {"auto", "add-or-remove", "replace"}
-        For which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan.
-    why_neighbours : str
-        The reason, as part of a sentence, where it is none of these two.
-    tiny : bool
-        Whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
-    most_tiny : int
-        Rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
-    rare : float or None
-        Share of the rarer of two classes, where it is declared.
-
-    Raises
-    ------
-    InvalidParameter
-        If a fact is out of range.
-
-    Examples
-    --------
-    >>> PublicFacts(n_records=None, n_public=500, n_classes=1, width=8, epsilon=1.0, delta=1e-5)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: n_classes must be a whole number >= 2, got 1
+    `unit`: the word for one private unit.
+    `neighbours`: for which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a
+        plan.
+    `why_neighbours`: the reason, as part of a sentence, where it is none of these two.
+    `tiny`: whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
+    `most_tiny`: rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
+    `rare`: share of the rarer of two classes, where it is declared.
+    Raises InvalidParameter if a fact is out of range.
     """
 
     n_records: int | None
@@ -91,3 +68,31 @@ class PublicFacts:
         one_of("neighbours", self.neighbours, ("auto", "add-or-remove", "replace"))
         real("epsilon", self.epsilon, above=0)
         real("delta", self.delta, above=0, below=1)
+
+
+def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> str:
+    """Return the word for whose data is protected, and refuse one that the rows cannot keep.
+
+    Examples
+    --------
+    >>> unit_of(None, grouped=True), unit_of(None, grouped=False), unit_of("household", grouped=True)
+    ('person', 'record', 'household')
+    >>> unit_of(None, grouped=False, labels_only=True), unit_of("patient", grouped=True, labels_only=True)
+    ('label', "patient's labels")
+    """
+    if wish is not None and (not isinstance(wish, str) or not wish.strip()):
+        raise InvalidParameter(parameter="unit", got=wish, expected='a word such as "person" or "record"')
+    if labels_only:
+        return LABELS_OF.format(unit_of(wish, grouped=True)) if grouped else ONE_LABEL
+    if wish is None:
+        return "person" if grouped else "record"
+    if wish != "record" and not grouped:
+        raise InvalidParameter(
+            f'{wish}s may cross shards: unit is "{wish}" but no groups were given. Without them the guarantee would '
+            'hold per record only. Pass groups=, or say unit="record"'
+        )
+    if wish == "record" and grouped:
+        raise InvalidParameter(
+            'groups were given, but unit is "record"; leave out groups=, or give the word for whose rows they are'
+        )
+    return wish

@@ -60,11 +60,6 @@ class Threads:
         """Yield ``work(part)`` of each part, in their order; few parts are held at a time.
 
         NumPy's error state, and which warnings are heard, are those of the caller.
-
-        Examples
-        --------
-        >>> list(Threads(2).map(abs, [-1, 2, -3]))
-        [1, 2, 3]
         """
         waiting: deque[Future[_Result]] = deque()
         left = iter(parts)

@@ -76,6 +76,7 @@ class Schema:
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
     declared: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     called: str = "the public pool"
+    _asked: list[Any] = field(default_factory=list, init=False, repr=False)  # numbers of the pool, once asked for
 
     @classmethod
     def of(
@@ -192,7 +193,17 @@ class Schema:
         return rows if self.encoder is None else self.kinds(rows)
 
     def numbers(self, rows: Rows) -> Any:
-        """Return rows of the pool's kind as numbers: float64, dense or CSR."""
+        """Return rows of the pool's kind as numbers: float64, dense or CSR.
+
+        A transformer of the owner's own is asked for a row at a time, so that what it says of the pool is kept.
+        """
+        if rows is not self.pool or not isinstance(self.encoder, FittedTransformer):
+            return self._encoded(rows)
+        if not self._asked:
+            self._asked.append(self._encoded(rows))
+        return self._asked[0].copy()
+
+    def _encoded(self, rows: Rows) -> Any:
         encoded: Any = rows if self.encoder is None else self.encoder.transform(self.kinds(rows))
         if kind(encoded) == "sparse":
             return encoded.astype(np.float64, copy=False).tocsr()

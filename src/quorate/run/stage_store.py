@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
+from quorate.release.keys import write_atomically
 from quorate.types import Secret
 
 CHUNK = 64  # teachers a stage: what a killed run trains again at most
@@ -102,3 +103,36 @@ def stage_key(key: Secret[bytes], stage: str, cache_inputs: Mapping[str, Any]) -
     """
     text = json.dumps([stage, cache_inputs], sort_keys=True, ensure_ascii=False, allow_nan=False)
     return blake2b(text.encode(), key=key.reveal(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderStages:
+    """Results in the private side of a run's folder: one file a stage, its key in front of its content."""
+
+    folder: Path
+    keeps: bool = True
+
+    @property
+    def private(self) -> Path:
+        """The folder itself."""
+        return self.folder
+
+    def load(self, stage: str, key: str) -> bytes | None:
+        """Return the content saved under `key`; a file cut short or made from other things counts as absent."""
+        try:
+            file = self._path(stage).read_bytes()
+        except FileNotFoundError:
+            return None
+        header, _, content = file.partition(b"\n")
+        digest = blake2b(content, digest_size=16).hexdigest()
+        return content if header.decode("ascii", "replace") == f"{key} {digest}" else None
+
+    def save(self, stage: str, key: str, content: bytes) -> None:
+        """Write the stage's file whole or not at all, readable by its owner alone."""
+        path = self._path(stage)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        digest = blake2b(content, digest_size=16).hexdigest()
+        write_atomically(path, f"{key} {digest}\n".encode() + content, mode=0o600)
+
+    def _path(self, stage: str) -> Path:
+        return self.folder / f"{stage}.stage"

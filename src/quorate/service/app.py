@@ -18,7 +18,6 @@ from starlette.responses import Response
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError
 from quorate.service import openapi
-from quorate.service.answers import Answers, Point
 from quorate.service.dashboard import History, Page
 from quorate.service.features import Features
 from quorate.service.keys import Key, KeyFile, Scope
@@ -26,7 +25,7 @@ from quorate.service.problems import Problem
 from quorate.service.records import METRICS_TYPE, Records
 from quorate.service.requests import RateLimit, RequestKeys, key_of, known_keys, question_of, read_body
 from quorate.service.settings import ServiceSettings
-from quorate.service.turns import AnsweringThreads
+from quorate.service.turns import AnsweringThreads, Answers, Point
 
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 PAGE_HEADERS = {

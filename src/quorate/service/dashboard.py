@@ -19,8 +19,8 @@ from quorate.ledger.budget import BudgetUnits, spent_totals
 from quorate.ledger.entries import BudgetRaised, Drawn, Entry, Opened, Reserved, Stored
 from quorate.report.html import Markup, document, element, gauge, join, pairs, section, table
 from quorate.report.stylesheet import STYLE
-from quorate.service.answers import Standing
 from quorate.service.records import Records
+from quorate.service.turns import Standing
 
 MOMENTS: Final = 512  # of a line; where there are more, every other one is left out
 TAIL: Final = 8  # entries

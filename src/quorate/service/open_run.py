@@ -25,18 +25,17 @@ from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.online import open_run, publish_answers
-from quorate.folder.opened_student import student_from
-from quorate.folder.published import STUDENT, read_facts, read_published
+from quorate.folder.published import STUDENT, read_facts, read_published, student_from
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger
 from quorate.release.guarantee import spent_of
 from quorate.release.keys import write_atomically
-from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.dashboard import History
 from quorate.service.features import Features
 from quorate.service.settings import ServiceSettings
+from quorate.service.turns import Standing
 from quorate.service.votes import EnsembleAnswers, ModelAnswers
 from quorate.types import Watch
 from quorate.voting.ask import reader_of as question_reader

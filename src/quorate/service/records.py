@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from select import select
 from typing import Any, Final
 
-from quorate.service.answers import Point, Standing
+from quorate.service.turns import Point, Standing
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -20,11 +20,11 @@ from starlette.requests import Request
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger.store import is_shortage
-from quorate.service.answers import LabelRequest
 from quorate.service.features import Features
 from quorate.service.keys import Key, KeyFile, Scope
 from quorate.service.problems import Problem
 from quorate.service.settings import ServiceSettings
+from quorate.service.turns import LabelRequest
 
 DEEPEST: Final = 4  # {"rows": [{"age": 1}]} is three deep
 

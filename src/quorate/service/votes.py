@@ -29,9 +29,9 @@ from quorate.labelling import ClientAnswer, ClientRequest, OnlineAnswers
 from quorate.ledger import Ledger, Quota
 from quorate.mechanisms import DECLINED
 from quorate.release.guarantee import spent_of
-from quorate.service.answers import Answered, LabelRequest, Point, Reply, Standing
 from quorate.service.features import Features
 from quorate.service.problems import Problem
+from quorate.service.turns import Answered, LabelRequest, Point, Reply, Standing
 
 _NO_STUDENT = "the student cannot take one of these rows; what was charged for the others is stored and free to ask"
 ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
@@ -89,7 +89,7 @@ class EnsembleAnswers:
         return self._ledger.in_place
 
     def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
-        """Answer a block; see :class:`~quorate.service.answers.Answers`."""
+        """Answer a block; see :class:`~quorate.service.turns.Answers`."""
         table = self._features.table([row for request in block for row in request.rows])
         digests = self._digests(table)
         ends = list(accumulate(len(request.rows) for request in block))
@@ -314,6 +314,6 @@ class ModelAnswers:
         return True
 
     def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
-        """Answer a block; see :class:`~quorate.service.answers.Answers`."""
+        """Answer a block; see :class:`~quorate.service.turns.Answers`."""
         labels = iter(self.model(self.features.table([row for request in block for row in request.rows])))
         return [Answered(tuple(Point(next(labels), "answered", "model") for _ in request.rows)) for request in block]

@@ -40,13 +40,6 @@ def check_decision_threshold(
     knows it. Returns of costs the number from which on, where probabilities are right, calling a row the rarer class
     costs least. Raises InvalidParameter if it is none of these; there are not two classes; or "share" is asked for and
     no share is declared.
-
-    Examples
-    --------
-    >>> check_decision_threshold(0.1, ["no", "yes"], None), check_decision_threshold("balanced", ["no", "yes"], None)
-    (0.1, 'balanced')
-    >>> check_decision_threshold({"false_negative": 9, "false_positive": 1}, ["no", "yes"], None)
-    0.1
     """
     if isinstance(given, Mapping):
         rule: DecisionThreshold = _of_costs(given, name)

@@ -88,14 +88,6 @@ def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1, of: K
     `n_rows`: those that the limit is read off. `coverage`: in (0, 1). `of_each`: one in how many calibration rows that
     is, for the message. `of`: what is promised. Raises InvalidParameter if they are too few, with the number that would
     do.
-
-    Examples
-    --------
-    >>> promised(300).slack, promised(3_000).slack
-    (0.029461, 0.008428)
-    >>> promised(20, 0.99)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: coverage=0.99 needs 99 rows that calibrate sets, and there are 20; ...
     """
     rank = _rank(n_rows, coverage, of_each, of)
     lowest = float(special.betaincinv(rank, n_rows + 1 - rank, FAILURE))
@@ -170,28 +162,9 @@ class Calibration:
 def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> tuple[Any, Calibration]:
     """Return a model at its temperature, and what was read off labelled public rows.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted, and let through by :func:`~quorate.students.temperature.require_calibration`.
-    X : (n_rows, n_features)
-        Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
-    truth : IntArray
-        ``(n_rows,)`` codes of the classes.
-    classes : sequence
-        The declared classes.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(6_000, 1))
-    >>> truth = (rng.random(6_000) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
-    >>> model, calibration = calibrated(LogisticRegression().fit(X[:1_000], truth[:1_000]), X[1_000:3_000],
-    ...                                 truth[1_000:3_000], [0, 1])
-    >>> sets = sets_of(model.predict_proba(X[3_000:]), calibration.limits.limit(0.9))
-    >>> sets.shape, bool(abs(sets[np.arange(3_000), truth[3_000:]].mean() - 0.9) < 0.03)
-    ((3000, 2), True)
+    `model`: fitted, and let through by :func:`~quorate.students.temperature.require_calibration`. `X`: public rows as
+    the model takes them, drawn as those that it will be asked about, and none that it learned from. `truth`:
+    ``(n_rows,)`` codes of the classes. `classes`: the declared classes.
     """
     from quorate.data import take  # a command that looks at a run reads no table
 
@@ -220,13 +193,7 @@ def halves(n_rows: int) -> tuple[IntArray, IntArray]:
 
 @cache
 def kept_ranks(n_rows: int) -> IntArray:
-    """Return the ranks, from 1, of the scores that are kept: all, or a thousand of them with the last.
-
-    Examples
-    --------
-    >>> kept_ranks(3), kept_ranks(2_500)[:3]
-    (array([1, 2, 3]), array([3, 5, 8]))
-    """
+    """Return the ranks, from 1, of the scores that are kept: all, or a thousand of them with the last."""
     steps = min(n_rows, KEPT)
     return np.array([-(-step * n_rows // steps) for step in range(1, steps + 1)])
 

@@ -40,24 +40,9 @@ def check_class_shares(
 ) -> tuple[float | None, ...] | None:
     """Return the declared share of each class in the order of `classes`; None for one of which nothing is declared.
 
-    Parameters
-    ----------
-    given : mapping of a class to its share in (0, 1), or None
-        A public statement. Of the last class that is left out, the share follows.
-    classes : sequence
-        The declared classes.
-    name : str
-        As its user knows it.
-
-    Raises
-    ------
-    InvalidParameter
-        If a class is not declared, a share is not in (0, 1), or they do not add up to 1.
-
-    Examples
-    --------
-    >>> check_class_shares({"ja": 0.04}, ["ja", "nein"])
-    (0.04, 0.96)
+    `given`: a public statement. Of the last class that is left out, the share follows. `classes`: the declared classes.
+    `name`: as its user knows it. Raises InvalidParameter if a class is not declared, a share is not in (0, 1), or they
+    do not add up to 1.
     """
     if given is None:
         return None
@@ -84,11 +69,6 @@ def default_scoring(shares: Sequence[float | None] | None) -> str:
 
     `shares`: declared, or of labelled public rows; None where nothing tells. Where a class has no row, nothing can be
     said of finding it, and accuracy stays.
-
-    Examples
-    --------
-    >>> default_scoring([0.96, 0.04]), default_scoring([0.7, 0.27, 0.03]), default_scoring(None)
-    ('roc_auc', 'balanced_accuracy', 'accuracy')
     """
     known = [share for share in shares or () if share is not None]
     if not known or min(known) <= 0:
@@ -96,6 +76,22 @@ def default_scoring(shares: Sequence[float | None] | None) -> str:
     if len(shares or ()) == 2:
         return "roc_auc" if min(known) < RARE_OF_TWO else "accuracy"
     return "balanced_accuracy" if min(known) < RARE_OF_MORE else "accuracy"
+
+
+def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
+    """Return how common two classes are, as their owner would state it: the rarer to one figure.
+
+    None where neither is rare enough for ROC-AUC to be their score.
+
+    Examples
+    --------
+    >>> shares_of_rare([960, 38]), shares_of_rare([70, 30]), shares_of_rare([70, 0])
+    ((0.96, 0.04), None, None)
+    """
+    if default_scoring([count / max(sum(counts), 1) for count in counts]) != "roc_auc":
+        return None
+    rare = float(f"{min(counts) / sum(counts):.1g}")
+    return tuple(rare if count == min(counts) else round(1 - rare, 9) for count in counts)
 
 
 def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:

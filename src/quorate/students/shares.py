@@ -174,8 +174,6 @@ def onto_simplex(rows: FloatArray) -> FloatArray:
     The projection is :math:`\max(y_c - t, 0)` with the one t for which it sums to one. So what a row lacks of one is
     shared equally.
 
-    References
-    ----------
     Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
     """
     descending = -np.sort(-rows, axis=1)

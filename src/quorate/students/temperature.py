@@ -78,27 +78,9 @@ def require_rows(n_rows: int, *, name: str) -> None:
 def fit_temperature(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> Temperature:
     """Return the temperature under which labels of public rows are most likely, within [1/20, 20].
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted, and such that :func:`takes_temperature`.
-    X : (n_rows, n_features)
-        Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
-    truth : IntArray
-        ``(n_rows,)`` codes of the classes.
-    classes : sequence
-        The declared classes.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(4_000, 1))
-    >>> truth = (rng.random(4_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-    >>> model = LogisticRegression().fit(X, truth)
-    >>> model.coef_ = np.array([[3.0]])  # three times too sure
-    >>> round(fit_temperature(model, X, truth, [0, 1]).value, 1)
-    3.0
+    `model`: fitted, and such that :func:`takes_temperature`. `X`: public rows as the model takes them, drawn as those
+    that it will be asked about, and none that it learned from. `truth`: ``(n_rows,)`` codes of the classes. `classes`:
+    the declared classes.
     """
     _, step = last_step(model)
     if len(np.atleast_1d(step.classes_)) < 2:  # it says one class whatever it is asked
@@ -115,15 +97,7 @@ def fit_temperature(model: Any, X: Any, truth: IntArray, classes: Sequence[Any])
 
 
 def at_temperature(model: Any, temperature: float) -> Any:
-    """Return a copy of a fitted model whose scores are divided by a temperature; the model itself stays as it is.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    >>> bool(np.allclose(at_temperature(model, 2.0).decision_function([[1.0]]), model.decision_function([[1.0]]) / 2))
-    True
-    """
+    """Return a copy of a fitted model whose scores are divided by a temperature; the model itself stays as it is."""
     if not hasattr(model, "steps"):
         return _divided(model, temperature)
     pipeline, (name, last) = copy(model), model.steps[-1]

@@ -37,17 +37,11 @@ _STATUS = {DECLINED: "declined", NEVER_ASKED: "never asked"}
 class Asked:
     """What became of the rows of one question.
 
-    Attributes
-    ----------
-    answers : list
-        A class for each row, or None where there is no answer.
-    status : list of str
-        For each row "answered"; "declined", where the teachers were asked and the mechanism gave no class; or "never
-        asked", where the mechanism had closed before the row's turn came.
-    left : int
-        How many new rows may still be asked.
-    new : int
-        How many of these rows were new, each of which used one answer.
+    `answers`: a class for each row, or None where there is no answer.
+    `status`: for each row "answered"; "declined", where the teachers were asked and the mechanism gave no class; or
+        "never asked", where the mechanism had closed before the row's turn came.
+    `left`: how many new rows may still be asked.
+    `new`: how many of these rows were new, each of which used one answer.
     """
 
     answers: list[Any]

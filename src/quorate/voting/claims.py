@@ -1,8 +1,23 @@
-"""What is asked about every run, and how it is answered: by a function that looks, or by saying that none did."""
+"""What a check asks of every run, and how it is answered; and what it says beside: that may not be what was meant.
+
+Some of what it says beside depends on the private table, as a refusal may. That goes to the owner's terminal and to the
+internal edition of the report, and nowhere else: into no JSON, no log, no warning and nothing that is public. None of
+it holds a count or a value.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
+from quorate.data.rows import Rows, n_rows
+from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
     ClassifierTeacher,
@@ -13,12 +28,21 @@ from quorate.ensemble import (
     not_looked_into,
 )
 from quorate.ensemble.linear.tiny import TinyTeacher
-from quorate.errors import PreconditionFailed
-from quorate.findings import Finding, Outcome
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, PrivacyWarning, keyword, named
+from quorate.findings import Finding, Outcome, frames_of_ours, note
+from quorate.labelling.active import Strategy
 from quorate.ledger import Ledger
+from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
+from quorate.run.cautions import shown_rows_caution
 from quorate.run.checks import audit_not_run, chain, classes, noise, seed
+from quorate.run.pool_cautions import few_rows_caution
+from quorate.run.public_facts import PublicFacts
+from quorate.run.remarks import TOLERATED, notes_on_cells, notes_on_scales, remarks
 from quorate.types import IntArray, Secret
+from quorate.voting.inputs import Views
+from quorate.voting.prompted import requests
+from quorate.voting.recipe import Recipe
 from quorate.voting.task import Task
 
 SHARDS = "shards"
@@ -76,20 +100,16 @@ def shards_not_looked_at(task: Task) -> Finding:
 
 def preprocessing(task: Task) -> Finding:
     """Look whether a part of the models came fitted."""
-    question = "Did quorate fit nothing on the pooled private rows?"
+    answer = partial(Finding, code="preprocessing", words="Did quorate fit nothing on the pooled private rows?")
     if task.preprocessing == "public":
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
             "statement.",
             remedy="Give every step unfitted, inside teacher=.",
         )
     if isinstance(task.trainer, ChatTeacher):
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
             "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
@@ -97,18 +117,14 @@ def preprocessing(task: Task) -> Finding:
         )
     if isinstance(task.teacher, TinyTeacher):
         check_unfitted(task.student.learner)
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.PASSED,
             evidence="Teachers and student are quorate's own, and no step of them comes fitted. Each teacher is solved "
             "from its own shard; the coordinates that rows are seen in are fitted on public rows.",
             ran=name_of(check_unfitted),
         )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
             "elsewhere quorate cannot see.",
@@ -117,17 +133,13 @@ def preprocessing(task: Task) -> Finding:
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)
     if (held := not_looked_into(task.teacher, task.student.learner)) is not None:
-        return Finding(
-            code="preprocessing",
-            words=question,
+        return answer(
             outcome=Outcome.NOT_COVERED,
             evidence="No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
             f"object of the class {held}, which is copied as it is. What it learned elsewhere quorate cannot see.",
             remedy="See that it learned from no private row, or have the model make it, from texts and numbers.",
         )
-    return Finding(
-        code="preprocessing",
-        words=question,
+    return answer(
         outcome=Outcome.PASSED,
         evidence="No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; "
         "an encoder, where there is one, is fitted on public rows.",
@@ -164,3 +176,156 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
         chain(ledger),
         audit_not_run(),
     )
+
+
+def refuse_rows_as_units(task: Task) -> None:
+    """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
+
+    Raises DataRefused to the owner of the private table, before anything is charged.
+    """
+    keys = task.inputs.private.reveal().unit_keys
+    if not task.n_was_read and task.n_records == len(keys) != count_units(keys):
+        raise DataRefused(
+            f"{named('n_records', task.n_records)} is the number of rows, and with {keyword('groups')} it "
+            f"declares that of {plural(task.unit)}, which is smaller; give that one, and "
+            f"{named('n_rows', task.n_records)} if it may be published. Nothing was charged"
+        )
+
+
+def note_on_mechanism(task: Task) -> Iterator[Finding]:
+    """Yield that a mechanism is the owner's own, where it is."""
+    statement = own_statement(task.recipe.mechanism)
+    if statement is not None:
+        yield note("mechanism-of-the-owners-own", statement)
+
+
+def private_notes(
+    task: Task,
+    *,
+    private: str = "X",
+    public: str = "the public rows",
+    n_records: str = "n_records",
+    n_rows: str = "n_rows",
+    ids: Callable[[], Iterable[Finding]] = tuple,
+) -> Secret[tuple[Finding, ...]]:
+    """Return what there is to say about the private table where teachers vote.
+
+    `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
+    declares the number of units, and of rows. `ids`: makes what there is to say of ids that stand in public tables too,
+    where those have a column of them. Privacy: outside the guarantee. For the owner's terminal and the internal edition
+    of the report alone.
+    """
+    inputs, called = task.inputs, {"private": private, "public": public}
+    if task.draws_pool:  # rows that are drawn are compared with nothing
+        return Secret(remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)))
+    kinds = inputs.kinds if task.views.teacher.encoder is not None else replace(inputs.kinds, words={})
+    return Secret(
+        (
+            *remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)),
+            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, kinds, **called)),
+            *promise_notes(task, **called, ids=ids).reveal(),
+        )
+    )
+
+
+def promise_notes(
+    task: Task,
+    *,
+    private: str = "X",
+    public: str = "the public rows",
+    ids: Callable[[], Iterable[Finding]] = tuple,
+) -> Secret[tuple[Finding, ...]]:
+    """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
+    inputs = task.inputs
+    if task.draws_pool:
+        return Secret(remarks(ids))
+    scales = remarks(
+        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public),
+        ids,
+    )
+    return Secret(scales)
+
+
+def warn_of_promise(task: Task) -> None:
+    """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
+
+    Warns PrivacyWarning at the line that called quorate.
+    """
+    for finding in promise_notes(task).reveal():
+        warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
+
+
+def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Finding]:
+    keys = task.inputs.private.reveal().unit_keys
+    declared = None if task.rows_were_read else task.n_rows
+    if declared is not None and abs(declared - len(keys)) > TOLERATED * len(keys):
+        yield note(
+            "declared-rows-are-off",
+            f"{n_rows} = {declared:,} is more than 10 % off the number of rows in the private table; the "
+            "teachers and the noise were chosen for the declared one",
+        )
+    declared, units = None if task.n_was_read else task.n_records, count_units(keys)
+    if declared is not None and abs(declared - units) > TOLERATED * units:
+        yield note(
+            "declared-number-is-off",
+            f"{n_records} = {declared:,} is more than 10 % off the number of {plural(task.unit)} in the "
+            "private table; the teachers and the noise were chosen for the declared one",
+        )
+
+
+def with_requests_told(teacher: Any, recipe: Recipe, facts: PublicFacts) -> Recipe:
+    """Say how often an endpoint will be asked, and how much of a shard it is shown, where teachers are prompts."""
+    if not isinstance(teacher, ChatTeacher):
+        return recipe
+    answers = recipe.n_queries + recipe.online_answers
+    n_rows = None if facts.rows is None else round(facts.rows / recipe.n_teachers)
+    n_shots = teacher.shots if teacher.choose == "random" else None  # the nearest of all rows are chosen for a question
+    caution = shown_rows_caution(n_shots, n_rows_each=n_rows, n_teachers=recipe.n_teachers, answers=answers)
+    sentence = requests(teacher, recipe.n_teachers, answers)
+    return replace(recipe, why=(*recipe.why, sentence), considered=(*recipe.considered, caution))
+
+
+def with_directions_told(recipe: Recipe, views: Views) -> Recipe:
+    """Say so where teachers see a wide table in the leading directions of the pool."""
+    directions = views.teacher.directions
+    if directions is None:
+        return recipe
+    who = "teachers and student see" if views.student.directions is directions else "teachers see"
+    what = "patches of the public images" if directions.of_patches else "the public pool"
+    coordinates = f"the {directions.n_directions} leading directions of {what}"
+    if isinstance(directions, UnitCoordinates) and recipe.pool is not None:  # before they are drawn, and afterwards
+        coordinates = "coordinates that the drawn rows define, linear ones and those of two kernels,"
+    elif isinstance(directions, UnitCoordinates):
+        coordinates = (
+            f"{directions.n_directions} coordinates that {what} defines, linear ones and those of two kernels,"
+        )
+    coordinates = f"{who} {coordinates} in place of {views.width:,} columns"
+    return replace(recipe, why=(*recipe.why, coordinates))
+
+
+def with_strategy_told(strategy: Strategy, recipe: Recipe, *, width: int) -> Recipe:
+    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
+    if recipe.mechanism.takes == "votes and predictions":
+        raise InvalidParameter(
+            f"{type(recipe.mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
+        )
+    name = type(strategy).__name__
+    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
+    if not strategy.learns:
+        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
+    return replace(recipe, why=(*recipe.why, why), considered=(*recipe.considered, *strategy.cautions(width=width)))
+
+
+def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -> Recipe:
+    """Say how many public rows repeat others, and whether there are too few of them."""
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
+    recipe = replace(recipe, considered=(*recipe.considered, few))
+    repeats = n_rows(public) - facts.n_public
+    if not repeats:
+        return recipe
+    sentence = (
+        f"{repeats:,} of {several(n_rows(public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
+        f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
+    )
+    return replace(recipe, why=(*recipe.why, sentence))

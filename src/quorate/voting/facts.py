@@ -27,20 +27,10 @@ from quorate.mechanisms.fields import falls_with
 from quorate.mechanisms.schedule import form_of, open_fields, scale_of
 from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
-from quorate.report import (
-    AnswerCounts,
-    Choice,
-    ExPost,
-    Facts,
-    Fitted,
-    Part,
-    Setup,
-    Spending,
-)
+from quorate.report import AnswerCounts, Choice, ExPost, Facts, Fitted, Part, Setup, Spending
 from quorate.report.spending import raises_of
-from quorate.run.attacker import attack_curve
 from quorate.run.checks import chain
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.students.declared import last_step
 from quorate.voting.claims import about
 from quorate.voting.flow import RunResult, answering_purposes, answers_left, schedule

@@ -37,7 +37,7 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
-from quorate.release.target import COORDINATES, MARGINAL_LEVEL, is_closed
+from quorate.release.charge import COORDINATES, MARGINAL_LEVEL, is_closed
 from quorate.run.drawn_pool import (
     RULES,
     STATEMENTS,
@@ -47,21 +47,16 @@ from quorate.run.drawn_pool import (
     state_coordinates,
     stated_coordinates,
 )
-from quorate.run.drawn_rows import (
-    draw_distinct,
-    parquet_of,
-    pool_from,
-)
+from quorate.run.drawn_rows import draw_distinct, parquet_of, pool_from
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 from quorate.voting import claims as checks
-from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, votes_by_call
+from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, trained, votes_by_call
 from quorate.voting.prompted import are_prompts, votes_by_prompt
 from quorate.voting.scope import scope_of
 from quorate.voting.sets import learning, limit_of
 from quorate.voting.task import Task
-from quorate.voting.trained import trained
 
 OTHER_POOL = (
     "the ledger holds these very answers on rows that were drawn with other bits, as another machine or version of a "

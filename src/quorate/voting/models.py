@@ -106,13 +106,7 @@ def regressor_of(name: str, *, folder: Path) -> Any:
 
 
 def teacher_named(given: Any) -> Any:
-    """Return the teacher that a name stands for, None for "auto"; anything else as it is.
-
-    Examples
-    --------
-    >>> teacher_named("logistic")
-    LogisticRegression(C=100.0, max_iter=1000)
-    """
+    """Return the teacher that a name stands for, None for "auto"; anything else as it is."""
     if given == DEFAULT_TEACHER:
         return None
     return built_in(given, "teacher") if isinstance(given, str) else given

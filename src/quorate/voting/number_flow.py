@@ -26,11 +26,11 @@ from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge, DrawnBlock, guarantee_of, release
-from quorate.release.target import LABEL, TARGET_COUNT
+from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.run.located import COUNTING, narrowed_part
 from quorate.run.published_model import behind_features, number_model
 from quorate.run.usable_rows import UsableRows
-from quorate.students.evidence import fit_linear_numbers
+from quorate.students.values import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch
 from quorate.voting.numbers import PARTITION, NumberTask
 

@@ -18,10 +18,9 @@ from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Schedule
 from quorate.release import Charge
-from quorate.release.target import LABEL, TARGET_COUNT
+from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
 from quorate.report.facts import name_of as function_name
-from quorate.run.attacker import attack_curve
 from quorate.run.check_result import unit_line
 from quorate.run.checks import (
     audit_not_run,
@@ -34,7 +33,7 @@ from quorate.run.checks import (
     target_range,
     unusable_rows,
 )
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore

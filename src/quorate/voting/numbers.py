@@ -45,16 +45,15 @@ from quorate.mechanisms import NoisyMean, Schedule
 from quorate.mechanisms.noisy_mean import GRID, TargetCounts
 from quorate.noise import NoiseSource
 from quorate.release import Charge
+from quorate.release.charge import LABEL, TARGET_COUNT, client_of
 from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
-from quorate.release.target import LABEL, TARGET_COUNT, client_of
 from quorate.run.facts import name_of
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.located import COUNTING
-from quorate.run.public_facts import PublicFacts
+from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
-from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive

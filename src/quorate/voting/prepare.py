@@ -18,31 +18,24 @@ from quorate.data import check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
-from quorate.ensemble import (
-    ChatTeacher,
-    Partition,
-    Teacher,
-    as_teacher,
-    check_unfitted,
-    with_classes,
-)
+from quorate.ensemble import ChatTeacher, Partition, Teacher, as_teacher, check_unfitted, with_classes
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
+from quorate.release.charge import floor_budget
 from quorate.release.session import LedgerTerms
-from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
-from quorate.run.hopeless import refuse_hopeless
+from quorate.run.expected import refuse_hopeless
 from quorate.run.pool_cautions import coarse_marginals_caution, pool_cautions, unit_caution
-from quorate.run.public_facts import PublicFacts
+from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.resources import allowed_memory, processes
-from quorate.run.unit import unit_of
 from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret, Watch
+from quorate.voting.claims import with_directions_told, with_public_rows_counted, with_requests_told, with_strategy_told
 from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
@@ -56,12 +49,6 @@ from quorate.voting.dry_run import (
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
-from quorate.voting.recipe_notes import (
-    with_directions_told,
-    with_public_rows_counted,
-    with_requests_told,
-    with_strategy_told,
-)
 from quorate.voting.sets import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of

@@ -62,10 +62,7 @@ from quorate.findings import Finding
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
 from quorate.run.cautions import considered
-from quorate.run.drawn_pool import (
-    PoolPlan,
-    plan_pool,
-)
+from quorate.run.drawn_pool import PoolPlan, plan_pool
 from quorate.run.public_facts import PublicFacts
 
 ROWS_FACTOR = 0.25
@@ -82,28 +79,13 @@ MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing
 class Recipe:
     """What a run does.
 
-    Attributes
-    ----------
-    n_teachers : int
-        K.
-    n_queries : int
-        ℓ, the public points to label.
-    online_answers : int
-        Answers kept back, at the same noise and inside the same cap.
-    mechanism : mechanism
-        What crosses the boundary, with its noise.
-    why : tuple of str
-        One sentence for each choice that the recipe made.
-    considered : tuple of Finding
-        What was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
-    pool : PoolPlan or None
-        Where there are no public rows: the noisy counts from which a pool is drawn, in the same charge.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=5_000, n_public=500, n_classes=2, width=8, epsilon=1.0, delta=1e-5)
-    >>> recipe(facts, n_teachers=50, n_queries=100).event
-    Repeated(event=DiscreteGaussian(sigma=37.3063186, l2_sensitivity=1.0), times=100)
+    `n_teachers`: K.
+    `n_queries`: ℓ, the public points to label.
+    `online_answers`: answers kept back, at the same noise and inside the same cap.
+    `mechanism`: what crosses the boundary, with its noise.
+    `why`: one sentence for each choice that the recipe made.
+    `considered`: what was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
+    `pool`: where there are no public rows: the noisy counts from which a pool is drawn, in the same charge.
     """
 
     n_teachers: int
@@ -149,38 +131,15 @@ def recipe(
 ) -> Recipe:
     """Fill in whatever the user left open.
 
-    Parameters
-    ----------
-    facts : PublicFacts
-        Public facts of the task.
-    n_teachers, n_queries : int, optional
-        The user's own choices; None leaves a choice to the recipe.
-    mechanism : mechanism, type or str, optional
-        A mechanism; or the class of one, or its name, whose noise is then filled in.
-    fields : mapping, optional
-        Fields of the mechanism whose class is given.
-    declared : Schema, optional
-        What columns hold where there are no public rows: ``facts.n_public`` different ones are to be drawn from noisy
-        counts, which are paid within the same ε and δ.
-    share : float, optional
-        Of μ² for these counts, in (0, 1).
+    `facts`: public facts of the task. `n_teachers`, `n_queries`: the user's own choices; None leaves a choice to the
+    recipe. `mechanism`: a mechanism; or the class of one, or its name, whose noise is then filled in. `fields`: fields
+    of the mechanism whose class is given. `declared`: what columns hold where there are no public rows:
+    ``facts.n_public`` different ones are to be drawn from noisy counts, which are paid within the same ε and δ.
+    `share`: of μ² for these counts, in (0, 1). Raises InvalidParameter if more teachers are asked for than there are
+    private units, or more queries than public points; if neither number of units nor of teachers is known; or a field
+    of the mechanism is wrong.
 
-    Raises
-    ------
-    InvalidParameter
-        If more teachers are asked for than there are private units, or more queries than public points; if neither
-        number of units nor of teachers is known; or a field of the mechanism is wrong.
-
-    Notes
-    -----
     Privacy: independent of the private data, given `facts`.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
-    >>> made = recipe(facts)
-    >>> made.n_teachers, made.n_queries, made.mechanism
-    (441, 8140, NoisyCounts(sigma=336.584856, form='binary'))
     """
     why = []
     if mechanism is None:
@@ -300,15 +259,6 @@ def rows_per_teacher(facts: PublicFacts) -> float:
     r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four.
 
     Ten classes take smaller shards than two: more teachers, so that noise is small against shares that are small.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
-    >>> round(rows_per_teacher(facts))
-    74
-    >>> from dataclasses import replace
-    >>> round(rows_per_teacher(replace(facts, n_classes=10)))
-    43
     """
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
@@ -316,17 +266,7 @@ def rows_per_teacher(facts: PublicFacts) -> float:
 
 
 def tiny_rows(facts: PublicFacts) -> float:
-    """Return how many rows a tiny teacher gets, at least two.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
-    >>> round(tiny_rows(facts))
-    42
-    >>> from dataclasses import replace
-    >>> tiny_rows(replace(facts, n_records=6_000, n_classes=10))
-    2
-    """
+    """Return how many rows a tiny teacher gets, at least two."""
     rows = facts.rows or _known(facts)
     x = mu_of_gaussian(facts.epsilon, facts.delta) * rows
     per_class, fewest = TINY[facts.n_classes == 2]

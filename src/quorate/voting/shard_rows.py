@@ -116,8 +116,8 @@ def rows_of_student(task: Task, rows: IntArray) -> Any:
     """
     student = task.views.student
     view = replace(student, fixed=True, marks=absent_marks(student.kinds(task.inputs.public)))
-    [seen] = _each_group(task.inputs.private.reveal().X, task, [rows], view)
-    return seen
+    [rows_seen] = _each_group(task.inputs.private.reveal().X, task, [rows], view)
+    return rows_seen
 
 
 def _each_group(X: Any, task: Task, group_rows: list[IntArray], view: View | None = None) -> Iterator[Any]:

@@ -15,6 +15,7 @@ TABLES = {"three columns": rng.normal(size=(700, 3)), "eight columns": rng.norma
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_they_are_near_those_of_floats_where_many_directions_count(name):
     pool, rows = TABLES[name][:500], TABLES[name][500:]

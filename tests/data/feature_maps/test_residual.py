@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_limits
 
-from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap, residual
+from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap, composed
+from quorate.data.feature_maps.composed import MOST_FREEDOM, regression_on
 from quorate.data.feature_maps.coordinates import public_features
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.feature_maps.product_kernel import ALL_INTERVALS, FEWEST, INTERVALS, columns_of
-from quorate.data.feature_maps.residual import MOST_FREEDOM, regression_on
 from quorate.deferred import skops
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.errors import InvalidParameter
@@ -136,7 +136,7 @@ def test_a_matrix_without_its_zeros_makes_the_same_features(
     fitted: ResidualMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features, matrix = public_features(fitted, POOL), np.asarray(fitted.mixing)
-    monkeypatch.setattr(residual, "WRITTEN_OUT", 0)
+    monkeypatch.setattr(composed, "WRITTEN_OUT", 0)
     assert np.array_equal(fitted.mixing.toarray(), matrix)
     np.testing.assert_allclose(public_features(fitted, POOL), features, atol=1e-12)
 

@@ -20,7 +20,7 @@ from quorate.data.schema_encoder import declared_columns
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import CoreSet
 from quorate.labelling.active.strategy import History
-from quorate.planning.rehearsal.as_hard import Line
+from quorate.planning.rehearsal.made_up import Line
 
 VALUES = [0.1, -0.1, 3.5, 1e-300]
 LARGE = [1e300, 1e308]  # whose squares are infinite; nobody has a word so often

@@ -38,7 +38,7 @@ from quorate.folder.sites.signed_votes import (
 from quorate.folder.votes_file import VotesFile
 from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
-from quorate.mechanisms.counts import half_lead
+from quorate.mechanisms.answers import half_lead
 from quorate.noise.source import MAX_SCALE
 from quorate.types import Secret
 

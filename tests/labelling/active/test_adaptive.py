@@ -445,6 +445,7 @@ def promises_broken(deaths, strategy, sessions, resume=go, seed=5):
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(9)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_run_killed_again_and_again_draws_nothing_twice_and_changes_no_answer(strategy, seed, sessions):
@@ -494,6 +495,7 @@ def test_that_test_catches_a_loop_that_resumes_wrongly(resume, sessions):
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 def test_a_run_killed_between_blocks_goes_on_as_if_it_had_not_been(strategy, sessions, sessions_in_memory):
     """With seeded noise: the same rows, the same answers, in the same order."""

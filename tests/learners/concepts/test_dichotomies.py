@@ -38,6 +38,7 @@ def test_exactly_the_realisable_labellings_are_enumerated_once_each(world, data)
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())

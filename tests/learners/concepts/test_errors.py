@@ -34,6 +34,7 @@ def labelled(data, world, max_size=9):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())
@@ -42,6 +43,7 @@ def test_mistakes_are_counted_as_one_by_one(world, data):
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())
@@ -50,6 +52,7 @@ def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())
@@ -64,6 +67,7 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product im
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(11)
 @worlds
 @few
 @given(data=st.data())

@@ -76,6 +76,7 @@ def test_that_search_catches_a_third_of_the_sensitivity():
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(("concept_class", "size", "n"), TINY)
 def test_draws_have_the_slow_law(concept_class, size, n):
     domain = np.array(domain_of(concept_class))

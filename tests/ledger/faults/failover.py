@@ -121,7 +121,7 @@ class Pair:
             time.sleep(0.01)
         return number
 
-    def fail_over(self, name: str, *, cut: bool) -> tuple[int, int]:
+    def fail_over(self, name: str, *, cut: bool, patience: float) -> tuple[int, int]:
         """Kill the primary, promote the standby, attach the next one, and try the old primary when it comes back.
 
         Return how many waits were cancelled, and how often the old primary gave an answer.
@@ -133,7 +133,7 @@ class Pair:
         self.standby.promote()
         old, self.primary, self.standby, self.spare = self.primary, self.standby, self.spare, self.primary
         self.attach(self.standby)
-        before, until = len(self.told.answers), time.monotonic() + 20
+        before, until = len(self.told.answers), time.monotonic() + patience
         while len(self.told.answers) < before + 4 * CLIENTS and time.monotonic() < until:
             time.sleep(0.02)  # until they have found the new primary
         self.stuck += len(self.told.answers) == before
@@ -152,8 +152,13 @@ class Pair:
         return cancelled, taken
 
 
-def breaches_of(root: Path, times: int, *, demanded: bool = True, seed: int = 1) -> tuple[int, int, str]:
-    """Fail over so many times; return what was broken, how often no client went on, and what happened, in figures."""
+def breaches_of(
+    root: Path, times: int, *, demanded: bool = True, seed: int = 1, patience: float = 20.0
+) -> tuple[int, int, str]:
+    """Fail over so many times; return what was broken, how often no client went on, and what happened, in figures.
+
+    `patience`: seconds that clients are given to find the new primary.
+    """
     chance, cancelled, taken = random.Random(seed), 0, 0
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setattr(postgres, "_ANSWERS_WITHIN", 3.0)  # as in use, with shorter waits
@@ -161,7 +166,7 @@ def breaches_of(root: Path, times: int, *, demanded: bool = True, seed: int = 1)
         servers = Pair(stack, root, demanded=demanded)
         for number in range(times):
             time.sleep(chance.uniform(0.1, 0.6))
-            waits, answers = servers.fail_over(str(number), cut=number % 2 == 0)
+            waits, answers = servers.fail_over(str(number), cut=number % 2 == 0, patience=patience)
             cancelled, taken = cancelled + waits, taken + answers
         servers.end()
         counted = (
@@ -176,10 +181,11 @@ def drill(root: Path, times: int) -> Line:
     broken, stuck, counted = breaches_of(root / "honest", times)
     assert not stuck, "no client went on with the new primary"
     caught = 0
-    for name, kind, demanded in (("_note", PostgresStore, True), ("_refuse_replaced_primary", NotedHead, False)):
+    forgetful = ("_note", PostgresStore, True, 2.0)  # what it answered is lost already: its clients are not waited for
+    for name, kind, demanded, patience in (forgetful, ("_refuse_replaced_primary", NotedHead, False, 20.0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(kind, name, lambda *_: None)
-            breaks, *_ = breaches_of(root / name, 1, demanded=demanded)
+            breaks, *_ = breaches_of(root / name, 1, demanded=demanded, patience=patience)
         assert breaks, f"the check would not have noticed a ledger without {name}"
         caught += breaks
     return Line(FAULT, times, counted, broken, "takes a warning for a success; takes the old primary", caught)

@@ -15,12 +15,10 @@ from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, NoisyCounts
 from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.public_side import Models, public_side, rehearsals_as_hard
-from quorate.planning.rehearsal import as_hard
-from quorate.planning.rehearsal.as_hard import RULES, AsHard, Line, lucky
-from quorate.planning.rehearsal.made_up import MeanOf, Rule, ruled_labels
-from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.planning.rehearsal import made_up
+from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, Line, MeanOf, Rule, lucky, ruled_labels
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
@@ -136,7 +134,7 @@ def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes: int, share: float) -> None:
     points = np.random.default_rng(0).normal(size=(300, 6))
-    for number, rule in enumerate(RULES):
+    for number, rule in enumerate(AS_HARD):
         known = Rule(agreement=rule.agreement, clusters=rule.clusters, commonest=max(share, 1 / n_classes))
         _, codes = ruled_labels(points, n_classes, 2_000, known, number)
         assert np.bincount(codes).max() / 2_000 == pytest.approx(
@@ -212,7 +210,7 @@ def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest
     made = Task(0.02)
     steep = [(20, 0.6), (40, 0.62), (1_000, 0.9)]
     of_many = expected(made, learning_curve=steep)[1].accuracy
-    monkeypatch.setattr(as_hard, "MANY", 40)
+    monkeypatch.setattr(made_up, "MANY", 40)
     of_few = expected(made, learning_curve=steep)[1].accuracy
     assert abs(of_many - 0.92) < 0.05 < of_many - of_few
 

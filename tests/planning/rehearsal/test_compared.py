@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.rehearsal.compared import kept, without_luck
 from quorate.planning.rehearsal.estimate import Played
+from quorate.planning.rehearsal.rehearsal import kept, without_luck
 from quorate.run.expected import Expected
 
 

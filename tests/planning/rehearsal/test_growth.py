@@ -10,8 +10,7 @@ import pytest
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_side import Models, labelled_material, public_side
-from quorate.planning.rehearsal.estimate import Played, estimate
-from quorate.planning.rehearsal.growth import accuracy_of, growth, sensitivity_of
+from quorate.planning.rehearsal.estimate import Played, accuracy_of, estimate, growth, sensitivity_of
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.run.public_facts import PublicFacts
 

@@ -19,7 +19,7 @@ from quorate.ensemble import hash_shards
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.mechanisms import NoisyCounts
 from quorate.noise import SeededNoise
-from quorate.planning.plan_row import PlanRow
+from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.planned import NOTHING_BY_RULES
 from quorate.planning.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of
 from quorate.planning.rehearsal import votes as rehearsed_votes
@@ -29,7 +29,6 @@ from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.rounds import _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
-from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.students import VoteShareStudent

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.feature_maps.directions import DIRECTIONS, is_wide
 from quorate.data.feature_maps.exact import squared_lengths
-from quorate.data.feature_maps.residual import longest_features
 from quorate.data.feature_maps.scale import deviations, has_spread, means
 from quorate.data.rows import Rows, kind, take
 from quorate.stored_names import stored_as

@@ -36,22 +36,9 @@ DITHER = 0.5  # of the constants, in typical sizes of a score
 class TinyTeacher:
     """Train a linear classifier of all declared classes on a few rows ``(n_rows, n_directions)`` of length one.
 
-    Parameters
-    ----------
-    penalty : float
-        λ > 0 of the regression, for two classes.
-    n_classes : int
-        C >= 2.
+    `penalty`: λ > 0 of the regression, for two classes. `n_classes`: C >= 2.
 
-    Notes
-    -----
     Privacy: what comes back depends on the shard, the seed and the parameters alone. An empty shard abstains.
-
-    Examples
-    --------
-    >>> voter = TinyTeacher(penalty=0.1, n_classes=2).train(np.eye(2), np.array([1, 0]), 0)
-    >>> voter.vote(np.array([[0.8, 0.6], [0.6, 0.8]]))
-    array([1, 0])
     """
 
     penalty: float

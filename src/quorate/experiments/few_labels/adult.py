@@ -25,14 +25,7 @@ from quorate.experiments.few_labels.draws import Size, drawn
 from quorate.experiments.measurement import Measured, Scored, scored, summed, watched
 from quorate.experiments.noisy_gradient_descent import public_coordinates
 from quorate.experiments.sources import Split
-from quorate.learners import (
-    UNLABELLED,
-    Binning,
-    ExponentialLearner,
-    GenericLearner,
-    PrivateLearner,
-    telling_columns,
-)
+from quorate.learners import UNLABELLED, Binning, ExponentialLearner, GenericLearner, PrivateLearner, telling_columns
 from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.sanitizers import MWEM, Boxes, Tree

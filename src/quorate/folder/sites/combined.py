@@ -23,8 +23,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import Evaluation, publish_run
 from quorate.folder.published import published_files, refuse_filled, write_copies
 from quorate.folder.settings import no_file
-from quorate.folder.sites.facts import SitesFacts
-from quorate.folder.sites.queries import Queries, read_queries
+from quorate.folder.sites.facts import Queries, SitesFacts, read_queries
 from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_sites_settings
 from quorate.folder.sites.signed_votes import SignedVotes, Statement, same_classes, verified
 from quorate.folder.student_rows import student_file
@@ -36,8 +35,8 @@ from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVot
 from quorate.mechanisms.schedule import mechanism_for
 from quorate.noise import NoiseSource
 from quorate.planning.public_side import PublicSide, public_side
+from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key, write_atomically
-from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Fitted, Score
 from quorate.run.facts import name_of
 from quorate.run.scores import score

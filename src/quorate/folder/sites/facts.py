@@ -1,17 +1,19 @@
-"""The facts of a release of sites: what its report says. All of it is released, public, or stated by the sites."""
+"""The public rows that sites vote on, and what their report says: released, public, or stated by the sites."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from quorate.accounting import Event, Guarantee
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.arguments import for_shell
+from quorate.data import public_digest, read_data
+from quorate.data.rows import Rows, n_rows
 from quorate.findings import Finding, Outcome
-from quorate.folder.sites.queries import Queries
 from quorate.folder.sites.signed_votes import verified
 from quorate.folder.votes_file import VotesFile
 from quorate.ledger import Ledger
@@ -20,9 +22,35 @@ from quorate.mechanisms.schedule import scale_of
 from quorate.noise import NoiseSource
 from quorate.report import AnswerCounts, Facts, Fitted, Part, Score, Setup, Spending, Utility
 from quorate.report.facts import name_of
-from quorate.run.attacker import attack_curve
 from quorate.run.checks import audit_not_run, chain, exact_noise, seed
-from quorate.run.facts import RunMetadata, provenance_of, spending_of
+from quorate.run.facts import RunMetadata, attack_curve, provenance_of, spending_of
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Public rows, in their order.
+
+    `rows`: features alone. `digest`: by which sites and aggregator know that they mean the same rows.
+    """
+
+    rows: Rows = field(repr=False)
+    digest: str
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return n_rows(self.rows)
+
+
+def read_queries(path: Path, *, label: str | None = None) -> Queries:
+    """Read public rows.
+
+    `path`: a table, in any format that is read. `label`: a column that is no feature, left out where it is there.
+    Raises DataRefused if it cannot be read, or no feature or row is left.
+    """
+    rows = read_data(path, drop=[] if label is None else [label]).X
+    return Queries(rows, public_digest(rows))
+
 
 TRUST_MODEL: Final = (
     "Each site is trusted with its own private rows, and to have given each unit to one teacher. Whoever adds up is "

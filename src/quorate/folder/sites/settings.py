@@ -25,7 +25,7 @@ from quorate.folder.section import (
 )
 from quorate.folder.sections import STUDENT_MODELS
 from quorate.folder.sites.signed_votes import MOST_SITES, public_key, word
-from quorate.release.target import floor_budget
+from quorate.release.charge import floor_budget
 
 _EPSILON, _DELTA = partial(real, above=0), partial(real, above=0, below=1)
 _NO_DEFAULT = "There is no default: it is your decision. Example: epsilon = 1.0"

@@ -40,8 +40,8 @@ from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_grou
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release.charge import STAGE, floor_budget, floor_epsilon, noise_and_key
 from quorate.release.keys import fingerprint_key
-from quorate.release.target import STAGE, floor_budget, floor_epsilon, noise_and_key
 from quorate.stored_names import stored_as
 from quorate.types import Secret
 

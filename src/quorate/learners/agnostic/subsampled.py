@@ -9,12 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.agnostic.bound import (
-    Growth,
-    LearnerError,
-    learner_error,
-    priced,
-)
+from quorate.learners.agnostic.bound import Growth, LearnerError, learner_error, priced
 from quorate.learners.agnostic.learner import AnyLabels
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
 from quorate.learners.base.exponential import check_labelled, growth_of

@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.concepts.protocol import (
-    DICHOTOMY_LIMIT,
-    ConceptClass,
-    Concepts,
-    Labels,
-    Points,
-    refuse_beyond,
-)
+from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, ConceptClass, Concepts, Labels, Points, refuse_beyond
 from quorate.types import IntArray
 
 MAX_TOTAL = 1 << 59  # of weights, and of |T||W|: no sum or score below leaves int64

@@ -18,8 +18,7 @@ from quorate.learners.sanitizers.boxes import Boxes, BoxPlan
 from quorate.learners.sanitizers.medians import MedianPlan, Medians
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts
-from quorate.learners.sanitizers.protocol import Sanitizer
-from quorate.learners.sanitizers.queries import XorQueries
+from quorate.learners.sanitizers.protocol import Sanitizer, XorQueries
 from quorate.learners.sanitizers.tree import Tree, interval_error, prefix_error
 
 __all__ = [

@@ -15,13 +15,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.protocol import least_rows
-from quorate.learners.sanitizers.queries import (
-    PublicDomain,
-    XorQueries,
-    public_domain,
-    refuse_outside,
-)
+from quorate.learners.sanitizers.protocol import PublicDomain, XorQueries, least_rows, public_domain, refuse_outside
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE

@@ -13,12 +13,14 @@ from quorate.arguments import count, real
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
-from quorate.learners.sanitizers.protocol import least_rows, least_scale, share
-from quorate.learners.sanitizers.queries import (
+from quorate.learners.sanitizers.protocol import (
     PublicDomain,
     XorQueries,
+    least_rows,
+    least_scale,
     public_domain,
     refuse_outside,
+    share,
 )
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource, discrete_laplace

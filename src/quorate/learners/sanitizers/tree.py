@@ -15,8 +15,7 @@ from quorate.arguments import count, real
 from quorate.errors import DataRefused
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
-from quorate.learners.sanitizers.protocol import least_rows
-from quorate.learners.sanitizers.queries import bits_and_intervals
+from quorate.learners.sanitizers.protocol import bits_and_intervals, least_rows
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray

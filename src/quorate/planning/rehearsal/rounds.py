@@ -16,7 +16,7 @@ from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import MAX_SCALE
-from quorate.release.target import noise_and_key
+from quorate.release.charge import noise_and_key
 from quorate.types import FloatArray, IntArray
 
 MOST_UNITS = 40  # of several rows each

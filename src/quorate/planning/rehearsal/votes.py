@@ -25,7 +25,7 @@ from quorate.ensemble.training import rows_alone
 from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.planning.rehearsal.material import Material
-from quorate.release.target import noise_and_key
+from quorate.release.charge import noise_and_key
 from quorate.run.public_facts import PublicFacts
 from quorate.students import Student, StudentData
 from quorate.students.scores import BY_PROBABILITIES, ScoredRows, probabilities_of
