@@ -15,7 +15,6 @@ import agnostic_laws as laws
 import exact
 import numpy as np
 import pytest
-from quorate.release.target import STAGE
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
@@ -29,6 +28,7 @@ from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
+from quorate.release.charge import STAGE
 
 pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from quorate.release.target import TARGET_COUNT
 from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -26,6 +25,7 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Ledge
 from quorate.mechanisms import NoisyMean
 from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import SeededNoise
+from quorate.release.charge import TARGET_COUNT
 from quorate.report import render_html, render_text
 from quorate.types import Secret
 from quorate.voting import number_flow, number_release
