@@ -11,7 +11,7 @@ import polars as pl
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
-from quorate.data.digests import once, order_of, pack, tally
+from quorate.data.digests import order_of, pack
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity
 from quorate.data.identity import as_column
@@ -79,7 +79,6 @@ def test_digests() -> None:
         b"0123456789abcdef",
         True,
     )
-    assert once(tally([b"b" * 16, b"a" * 16, b"b" * 16])).counts.tolist() == [1, 1]
     assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
 
 

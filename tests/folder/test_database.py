@@ -141,7 +141,7 @@ def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same
     assert isinstance(parted.X, PartedFrame)
     assert [block.height for block in parted.X.blocks(10)] == [1, 1, 1]
     assert pl.concat(list(parted.X.blocks(10))).equals(whole.X)
-    assert (parted.y.to_list(), parted.unit.to_list()) == (whole.y, whole.unit)
+    assert (list(parted.y), parted.unit.to_list()) == (whole.y, whole.unit)
     assert list(spooled.iterdir()) == []
     nobody = read_cells(asked("select * from visits where id > 9"), label="ill", n_features=5, memory=0)
     assert (len(nobody.X), nobody.X.shape[1]) == (0, 5)

@@ -16,6 +16,7 @@ from quorate.data.target_range import STEPS
 from quorate.direct import flow as direct_flow
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import PrivateQuantile
+from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import TUNING
 from quorate.run.held_out import ENDS, HeldOut, plan_sets
 from quorate.types import Secret
@@ -84,7 +85,9 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> 
     assert isinstance(task, NumberTask)
     assert task.counts is not None
     assert task.held is not None
-    length = task.n_queries * (2 / task.mechanism.sigma) ** 2 + 2 * 2 / task.counts.sigma**2
+    assert isinstance(task.mechanism, NoisyMeans)
+    moved = 2 * task.mechanism.length  # on each query, if a teacher's vector is as long as it may be
+    length = task.n_queries * (moved / task.mechanism.sigma) ** 2 + 2 * 2 / task.counts.sigma**2
     mu = float(np.sqrt(length))
     for eps in (0.5, 1.5, 1.99):
         learning = norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu)

@@ -74,7 +74,7 @@ class SpooledDigests:
     def append(self, digests: PackedDigests) -> None:
         """Put the digests of further rows aside."""
         places = np.arange(len(self), len(self) + len(digests), dtype=_PLACE)
-        self._rows.append(np.concatenate([digests.array, places.view(np.uint8).reshape(len(digests), -1)], axis=1))
+        self._rows.append(np.concatenate([digests.array, places.view(np.uint8).reshape(-1, _PLACE.itemsize)], axis=1))
 
     def blocks(self) -> Iterator[NDArray[np.uint8]]:
         """Yield the digests in their order, some at once, ``(n, 16)``."""
