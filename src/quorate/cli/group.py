@@ -60,7 +60,7 @@ EXIT_CODES = """\b
 Exit codes
   0  ok                             4  the files, the folder or the machine do not fit
   2  usage: an argument or value    5  the ledger's integrity is broken
-  3  the budget refused             6  interrupted; the same command goes on
+  3  the budget refused             6  interrupted; the message says how to go on
 
 The words are explained in docs/glossary.md."""
 

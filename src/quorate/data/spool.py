@@ -80,7 +80,10 @@ class Spool:
         while len(view):
             done = os.preadv(self._file, [view], at)
             if not done:
-                raise PreconditionFailed("what was made of private rows was cut off; start again")
+                raise PreconditionFailed(
+                    "a temporary file of the private rows is shorter than what was written to it; type the same "
+                    "command again"
+                )
             view, at = view[done:], at + done
         return array
 
@@ -99,7 +102,7 @@ class Spool:
         where = "the folder for temporary files (TMPDIR)" if self._folder is None else str(self._folder)
         return PreconditionFailed(
             f"{where}: what is made of the private rows cannot be kept there ({os.strerror(error.errno or 0)}); "
-            "make room on that disk"
+            "make room on that disk, and type the same command again"
         )
 
 

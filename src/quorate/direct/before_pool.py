@@ -89,7 +89,7 @@ def before_pool(
     rare: float | None = None,
     locate: int = RULE,
 ) -> BeforePool:
-    """Fix what a run pays for, by public facts alone; the arguments are those of :func:`quorate.direct.plan_direct`.
+    """Fix what a run pays for, by public facts alone; arguments are those of :func:`quorate.direct.plan.plan_direct`.
 
     `share`: s in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise that can be
     drawn.

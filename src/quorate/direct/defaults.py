@@ -24,7 +24,7 @@ is whitened by itself, and d below is the sum of both effective dimensions:
 | clip B = c × √(the squared median lengths of both blocks) | c = .8 × that above | c = .32 |
 | rounds T | .5/r rounded, within [8, 32] | .5/r rounded, within [12, 32] |
 | rounds that are averaged, the last | 1/2 | 3/10 |
-| weights shrunk afterwards (:mod:`.shrinkage`) | yes | no |
+| weights shrunk afterwards (:func:`.rounds.shrunk`) | yes | no |
 
 Where a number is predicted the settings are those of two classes at half of μ, with a fifth of the clip, 40 rounds
 and no shrinkage: residuals are a small part of the range of most targets, so that a tight clip costs little signal and

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from quorate.ambient import one_thread
+from quorate.data.cell_text import csv_text
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.ensemble import ChatTeacher
@@ -15,8 +16,9 @@ from quorate.findings import Finding
 from quorate.folder import notes
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import Evaluation, PreparedRun
-from quorate.folder.published import POOL, PROMPT, labels_csv
+from quorate.folder.published import POOL, PROMPT
 from quorate.folder.settings import keys_of
+from quorate.mechanisms import Values
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
 from quorate.report import Facts, Score
@@ -35,8 +37,7 @@ from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS
 from quorate.voting.task import Task
 
-if TYPE_CHECKING:
-    pass
+SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +190,31 @@ def _with_earlier_defaults(config: RunConfig) -> tuple[RunConfig, RunConfig]:
 
 def _by_shard(config: RunConfig) -> RunConfig:
     return replace(config, classes_by_shard=True, try_models=False)  # its models were tried when it was begun
+
+
+def labels_csv(task: Task, result: RunResult) -> str:
+    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
+
+    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.cell_text`).
+    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
+    """
+    released = result.released
+    read = released.mechanism.answers
+    columns = read.columns([str(label) for label in task.inputs.classes]) if isinstance(read, Values) else []
+    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
+    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
+    names = ["row", "label", "status", *columns]
+    if task.noise.seeded:
+        names.append("guarantee")
+    lines = []
+    for row, code, status, values in zip(
+        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
+    ):
+        answered = code >= 0
+        line = [row, task.inputs.classes[code] if answered else "", status]
+        if columns:
+            line += values if answered else [""] * len(columns)
+        if task.noise.seeded:
+            line.append(f"none: {SEEDED_MARK}")
+        lines.append(line)
+    return csv_text(names, lines)

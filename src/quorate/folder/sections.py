@@ -388,10 +388,11 @@ class RunSettings:
     )
     memory: float | None = setting(  # gigabytes
         partial(real, above=0),
-        "gigabytes that private rows may take. A CSV, TSV or Parquet file that would take more [is read in parts]"
+        "gigabytes of memory that private rows may take; by the direct method half is for cells and half for "
+        "coordinates. A CSV, TSV or Parquet file that would take more [is read in parts]"
         "(../limitations.md#where-it-runs); the run is the same, bit for bit",
         default=None,
-        default_words='a quarter of the machine\'s; 0.54 with `by = "direct"`',
+        default_words='a quarter of the machine\'s memory; 0.54 with `by = "direct"`',
         example=4.0,
     )
     scheduler: str | None = setting(

@@ -119,8 +119,8 @@ OTHER_DATA = (
 
 FOLDS = (
     "Compare models on public rows with labels, or for a price, and call fit once "
-    "(docs/how-to/evaluate-privately.md): in cross_val_score, GridSearchCV and the like each of many fits would be "
-    "charged in full for the same people. To try code, unsafe_noise_seed= fits without a guarantee"
+    "(docs/how-to/evaluate-privately.md): cross_val_score, GridSearchCV and the like would charge the same people in "
+    "full for every fit. To try code, pass unsafe_noise_seed=, which gives no guarantee"
 )
 _FITS_ON_PARTS = ("sklearn.model_selection.", "sklearn.calibration.")
 

@@ -283,14 +283,14 @@ def calibrates_twice_caution(
     >>> pool = numpy.random.default_rng(0).normal(size=(60, 2))
     >>> calibrates_twice_caution(pool[20:] + 1, {"the pool": pool}, "calibration").applies
     False
-    >>> calibrates_twice_caution(pool[20:], {"the pool": pool}, "calibration").words[:44]
-    'rows of the pool are among those of calibrat'
+    >>> calibrates_twice_caution(pool[20:], {"the pool": pool}, "calibration").words[:45]
+    'some rows of calibration are also in the pool'
     """
     twice = [of for of, held in others.items() if held is not None and PrivateRecords(held, kinds).are_in(rows)]
     words = (
-        f"rows of {' and '.join(twice)} are among those of {name}: a model does better on rows that it was made with, "
-        "and a score on rows that calibrated it is none of new ones, so that coverage, temperature and score are not "
-        "what they say. Give rows that are in neither"
+        f"some rows of {name} are also in {' and '.join(twice)}. A model does better on rows that it was fitted to, so "
+        "coverage and temperature would come out too optimistic, and a score on calibration rows is not one on new "
+        "rows. Give calibration rows that are used for nothing else"
     )
     return caution(CALIBRATES_TWICE, Severity.WARNING, words if twice else None)
 

@@ -146,7 +146,7 @@ class UsableRows:
 
     @classmethod
     def of(cls, table: PrivateTable, codes: IntArray, unit_keys: Sequence[bytes], *, grouped: bool) -> UsableRows:
-        """Take what :func:`codes_of` and :func:`slots_of` returned beside a table."""
+        """Take what :func:`labels_and_slots` returned, beside a table."""
         if not grouped:
             return cls(table, codes, None, len(codes))
         keys = as_unit_keys(unit_keys)

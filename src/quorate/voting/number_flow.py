@@ -331,7 +331,9 @@ def released_words(task: NumberTask) -> str:
         )
     limit = "" if task.held is None else f"; and {task.held.plan.told}"
     means = task.mechanism
-    shrunk = f", shrunk to a length of {means.length:g}," if isinstance(means, NoisyMeans) else ""
+    shrunk = ""
+    if isinstance(means, NoisyMeans):
+        shrunk = f", each teacher's shrunk to at most {means.length:g} of their greatest length,"
     return (
         f"{before}noisy means of the numbers of {several(task.n_teachers, 'teacher')}{shrunk} on "
         f"{several(task.n_queries, 'public row')}, discrete Gaussian noise of {at_least(task.mechanism.sigma)} votes "

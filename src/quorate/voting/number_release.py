@@ -30,7 +30,7 @@ class NumberRelease:
         `at_once`: whether all of a teacher's numbers are one vector of bounded length, as in every new fit.
         """
         kind: type[NoisyMean] = NoisyMeans if at_once else NoisyMean
-        values: dict[str, Any] = {"queries": budget.answers} if at_once else {}
+        values: dict[str, Any] = {"queries": budget.answers, "length": LENGTH} if at_once else {}
         mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
         counts = TargetCounts.within(mu, COUNTING, MOST_CELLS)
         cells = cells_for(MOST_CELLS, n_units, counts.sigma)

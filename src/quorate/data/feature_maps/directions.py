@@ -43,9 +43,9 @@ OFTEN = 256  # words that most rows hold are multiplied as a dense matrix
 class PoolDirections:
     r"""The leading 64 singular directions of a wide pool, in one common unit: a typical public row has length one.
 
-    Rows are scaled to length one first, dense ones in the units of the pool (:class:`~.linear.LinearMap`). A teacher
-    of a few dozen rows cannot tell thousands of weights apart; which combinations of columns rows differ in, the
-    unlabelled pool shows for free.
+    Rows are scaled to length one first, dense ones in the units of the pool
+    (:class:`~quorate.data.feature_maps.composed.LinearMap`). A teacher of a few dozen rows cannot tell thousands of
+    weights apart; which combinations of columns rows differ in, the unlabelled pool shows for free.
 
     Attributes
     ----------

@@ -282,7 +282,9 @@ class AgnosticPrediction(BaseEstimator):
         real("beta", self.beta, above=0, below=1)
         count("n_queries", self.n_queries, at_least=1)
         if self.cutoff is not None and count("cutoff", self.cutoff, at_least=1) > self.n_queries:
-            raise InvalidParameter(f"cutoff must be at most n_queries={self.n_queries}, got {self.cutoff}")
+            raise InvalidParameter(
+                f"cutoff must be at most n_queries={self.n_queries}, got {self.cutoff}; lower it, or raise n_queries"
+            )
         one_of("selection", self.selection, MECHANISMS)
         one_of("rows", self.rows, ("any", "theorem"))
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
@@ -291,7 +293,7 @@ class AgnosticPrediction(BaseEstimator):
         if not real("delta", self.delta, at_least=0, below=1):
             if self.cutoff is not None:
                 raise InvalidParameter(
-                    "cutoff needs a delta above 0, got 0.0; give one far below 1 / n_rows, or leave it out"
+                    "cutoff needs a delta above 0, got 0.0; give a delta far below 1 / n_rows, or leave cutoff out"
                 )
             return floor_epsilon(self.epsilon), 0.0
         return floor_budget(self.epsilon, self.delta)

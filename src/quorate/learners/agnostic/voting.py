@@ -275,8 +275,8 @@ class Hypotheses:
         assert isinstance(self.mechanism, StableSparseVector)  # noqa: S101 - as the caller has it
         cutoff = self.mechanism.cutoff
         raise BudgetExhausted(
-            f"all cutoff={cutoff:,} points that may be declined are used up; a point that was asked before stays free, "
-            "or fit again with a larger cutoff",
+            f"all cutoff={cutoff:,} points that may be declined are used up; ask points that were asked before, "
+            "which are free, or fit again with a larger cutoff",
             spent=cutoff,
             requested=1,
             limit=cutoff,
