@@ -380,7 +380,10 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     root = make_run()
     code, _, said = cli("run", root)
     assert code == 6
-    assert f"nothing is stored yet, so the same command begins anew: quorate run {root}\n" in said
+    assert (
+        f"nothing of its teachers or coordinates is stored yet; type the same command again: quorate run {root}\n"
+        in said
+    )
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     code, _, said = cli("run", root)

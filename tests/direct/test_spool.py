@@ -239,3 +239,11 @@ def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, m
     assert made.read(0, (10,), np.int64).tolist() == first.tolist()
     assert made.read(at, (7,), np.float64).tolist() == second.tolist()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("last", [126, 127, 128])
+def test_a_class_is_read_back_as_it_was_whatever_its_type(last: int) -> None:
+    units = spool.DenseUnits.of(2, 2, None, spool.Threads(), None, None)
+    codes = np.array([-1, last]).astype(np.int8 if last <= 127 else np.int32)
+    units.put(np.ones((2, 2)), codes, np.array([0, 1]))
+    assert units._codes(0, 2).tolist() == [-1, last]

@@ -304,26 +304,24 @@ class TestGoingOn:
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 
-    def test_after_a_kill_the_answers_that_are_owed_are_drawn_and_no_other(
+    def test_what_was_drawn_when_the_process_was_killed_is_not_drawn_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """All of a teacher's numbers are one vector, so one block: half of it could be of teachers trained anew."""
         path, drawn = tmp_path / "ledger.db", []
         real = NoisyMean.release_many
 
         def dying(self: NoisyMean, counts: Any, noise: Any) -> Any:
             drawn.append(len(counts))
-            if len(drawn) == 2:
-                raise KeyboardInterrupt
-            return real(self, counts, noise)
+            real(self, counts, noise)
+            raise KeyboardInterrupt
 
         monkeypatch.setattr(NoisyMean, "release_many", dying)
-        monkeypatch.setattr(number_flow, "block_size", lambda *_, **__: 50)
         with pytest.raises(KeyboardInterrupt):
             fitted(ledger=path)
-        model = estimator(ledger=path).resume(X, Y, public=PUBLIC)
-        assert drawn == [50, 50, 20]  # the block in which it ended is lost, and not drawn again
-        facts = model.facts()
-        assert (facts.answers.answered, facts.answers.interrupted) == (70, 50)
+        with pytest.raises(PreconditionFailed, match="what it cost is lost"):
+            estimator(ledger=path).resume(X, Y, public=PUBLIC)
+        assert drawn == [120]
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 

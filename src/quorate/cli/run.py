@@ -123,7 +123,7 @@ def _stored_and_next(look: Callable[[], str | None], again: str) -> str:
     """Say what a stop has stored, as `look` finds it, and what to type."""
     stored = look()
     if stored is None:
-        return f"nothing is stored yet, so the same command begins anew: {again}"
+        return f"nothing of its teachers or coordinates is stored yet; type the same command again: {again}"
     return f"{stored}, and the same command goes on from there: {again}"
 
 

@@ -79,7 +79,7 @@ class DenseUnits:
             lengths = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)[order]
         else:
             rows[~sound, 0] = WIDE
-        rows, classes, ranked = rows[order], (codes + 1).astype(np.int32)[order], places[order]
+        rows, classes, ranked = rows[order], (codes.astype(np.int32) + 1)[order], places[order]
         ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
         first = 0
         for end in ends.tolist():

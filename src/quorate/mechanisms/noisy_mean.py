@@ -162,6 +162,10 @@ class NoisyMeans(NoisyMean):
         NoisyMean.__post_init__(self)
         object.__setattr__(self, "queries", count("queries", self.queries, at_least=1))
         object.__setattr__(self, "length", real("length", self.length, at_least=1 / self.grid, at_most=1))
+        if self.queries * self.grid**2 >= 2**63:
+            raise InvalidParameter(
+                f"queries={self.queries:,} numbers of grid={self.grid:,} are too many; lower queries"
+            )
 
     @property
     def longest(self) -> int:
@@ -190,6 +194,8 @@ class NoisyMeans(NoisyMean):
     def steps(self, places: IntArray) -> IntArray:
         """Return what teachers add, by what they predict on all queries, the last axis: each vector by itself."""
         vectors = NoisyMean.steps(self, places)
+        if vectors.shape[-1] > self.queries:
+            raise InvalidParameter(f"a teacher has {self.queries:,} numbers, of which {vectors.shape[-1]:,} were given")
         flat = vectors.reshape(-1, vectors.shape[-1])
         short: IntArray = np.array([self._short(vector) for vector in flat], dtype=np.int64)
         return np.asarray(short.reshape(vectors.shape))

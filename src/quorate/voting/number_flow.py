@@ -236,10 +236,13 @@ def noisy_means(
     """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored.
 
     Block by block: marked as drawn → durable → its noise → stored. What was drawn and not stored is never drawn again.
+    Where a teacher's numbers are one vector, all of them are one block: a teacher that is trained anew after a kill may
+    predict other numbers, and two halves of two short vectors can be a longer one.
     """
     mechanism, n_queries = task.mechanism, task.n_queries
     done = sum(block.count for block in reservation.blocks(LABEL))
-    size = block_size(n_queries, task.noise, informed=False)
+    at_once = isinstance(mechanism, NoisyMeans)
+    size = n_queries if at_once else block_size(n_queries, task.noise, informed=False)
     while done < n_queries:
         see("labels", done, n_queries)
         assert sums is not None  # noqa: S101 - where answers are left, there are sums

@@ -17,6 +17,7 @@ from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Schedule
+from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
@@ -237,7 +238,9 @@ def _choices(task: NumberTask) -> tuple[Choice, ...]:
     rows = []
     for value in sorted({*SHOWN_EPSILONS, task.epsilon}):
         budget = Schedule(answers=task.n_queries, epsilon=value, delta=task.delta)
-        means = task.mechanism if value == task.epsilon else NumberRelease.calibrated(budget, task.n_units).means
+        at_once = isinstance(task.mechanism, NoisyMeans)
+        priced = NumberRelease.calibrated(budget, task.n_units, at_once=at_once)
+        means = task.mechanism if value == task.epsilon else priced.means
         sigma = means.sigma
         rows.append(Choice(epsilon=value, sigma=sigma, n_answers=task.n_queries, chosen=value == task.epsilon))
     return tuple(rows)
