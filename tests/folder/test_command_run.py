@@ -256,7 +256,12 @@ def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
     (root / "private").mkdir()
     (root / "private" / "called-00000.stage").write_bytes(b"x")
-    assert "· votes\n" in cli("status", root)[1]
+    for part in range(0, 448, 64):
+        (root / "private" / f"teachers-{part:05d}.stage").write_bytes(b"x")
+    said = cli("status", root)[1]
+    assert "· votes\n" in said
+    assert "· teachers\n" in said
+    assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 0
 
 
 @pytest.mark.default_cases(2)

@@ -325,7 +325,7 @@ def put_aside(
         held.append(block)
         size, height = size + int(block.estimated_size()), height + block.height
         if spool is None and size > most:
-            spool = Spool(0, None if place is None else place())
+            spool = Spool(0, None if place is None else place(), most=most)
         while spool is not None and held:
             content = BytesIO()
             held.pop(0).write_ipc(content, compression="lz4")

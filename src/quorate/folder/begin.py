@@ -32,7 +32,7 @@ from quorate.data.rows import Rows
 from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.folder.data_settings import read_unit_name, unit_word, word_of_column
+from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
 from quorate.folder.table_source import DIALECT
 from quorate.folder.template import Answers, classes_of, range_of, suggested_delta, written
 from quorate.report.notation import visible
@@ -238,8 +238,7 @@ class Begun:
         words = [str(name) if isinstance(name, bool) else canonical_text(name) or "" for name in classes]
         for labels in self._public_labels.values():
             if shares := shares_of_rare([labels[word] for word in words]):
-                keys = [str(name).lower() if isinstance(name, bool) else str(name) for name in classes]
-                return dict(zip(keys, shares, strict=True))
+                return dict(zip(map(key_of_class, classes), shares, strict=True))
         return None
 
     @property

@@ -400,12 +400,17 @@ def without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSett
     return replace(data, drop=(*data.drop, *dropped))
 
 
+def key_of_class(name: Label) -> str:
+    """Return how a class is named as a key of ``quorate.toml``."""
+    return str(name).lower() if isinstance(name, bool) else str(name)
+
+
 def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
     """Read the declared shares of classes, whose names are texts in the file, whatever the classes are."""
     typed = data.get("class_shares")
     if typed is None:
         return None
-    known = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
+    known = {key_of_class(name): name for name in classes}
     named = {known.get(name, name): share for name, share in typed.items()} if isinstance(typed, dict) else typed
     return check_class_shares(named, classes, name="[data] class_shares")
 

@@ -48,11 +48,9 @@ NOTHING_TO_ASK = (
 )
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
 _PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
-_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = (
-    4.5e8,
-    1,
-    200,
-)  # bytes in memory: libraries and blocks; classes; ids and places
+# Bytes in memory: of libraries and blocks; of a row's class; of a person's row, with ids and places.
+_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = 4.5e8, 1, 200
+_OF_HASHES = (24, 8, 8)  # bytes of a row in each store of hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,8 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
     most = most_held(run.settings.run.bytes_allowed)
-    disk = stored if stored > most else 0
+    hashes = [size * int(rows) for size in _OF_HASHES if size * rows > most // 16]
+    disk = (stored if stored > most else 0) + sum(hashes)
     held = bytes_held(data.private)
     memory = _AT_LEAST + (_OF_A_PERSONS_ROW if task.grouped else _OF_A_ROW) * rows + min(stored, most) + held
     place = run.folder.private if run.folder.private.is_dir() else run.folder.root

@@ -234,6 +234,8 @@ def stored_so_far(root: Path) -> str | None:
         # The last part may be smaller; how many teachers the recipe takes is not known here.
         whose = "the votes of " * any(folder.private.glob(f"{COUNTED}-*.stage"))
         return f"{whose}{'' if of else 'up to '}{trained:,}{of} teachers are stored"
+    if _parts_of_teachers(folder):
+        return "some teachers, or their votes, are stored"
     return "the rows that were drawn are stored" if any(folder.private.glob("drawn-pool-*.stage")) else None
 
 
@@ -307,8 +309,14 @@ def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict
 
 
 def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
-    stored = CHUNK * sum(1 for kind in ("teachers", COUNTED) for _ in folder.private.glob(f"{kind}-*.stage"))
-    return _at_most_declared(stored, settings)
+    """Count the teachers of all parts that are stored; none where each unit may have one."""
+    if _may_count_units(settings):
+        return 0
+    return _at_most_declared(CHUNK * len(_parts_of_teachers(folder)), settings)
+
+
+def _parts_of_teachers(folder: RunFolder) -> list[Path]:
+    return [path for kind in ("teachers", COUNTED) for path in folder.private.glob(f"{kind}-*.stage")]
 
 
 def _votes_of_teachers(folder: RunFolder) -> list[Path]:
@@ -316,15 +324,19 @@ def _votes_of_teachers(folder: RunFolder) -> list[Path]:
 
 
 def _votes_stored(folder: RunFolder, settings: Settings) -> int:
-    """Count the stages of single teachers' votes; nothing where each unit may have one: that would count units."""
-    partition, count, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
-    # A number that cannot be that of the units.
-    other = count != "auto" and declared is not None and count != declared
-    if partition == "unit" or (partition == "auto" and settings.data.unit and not other):
+    """Count the stages of single teachers' votes; none where each unit may have one."""
+    if _may_count_units(settings):
         return 0
     sizes = [path.stat().st_size for path in _votes_of_teachers(folder)]
     # A prompt that was broken off amid its questions has a smaller file than those before it.
     return _at_most_declared(sizes.count(max(sizes, default=0)), settings)
+
+
+def _may_count_units(settings: Settings) -> bool:
+    """Tell whether each unit may have a teacher, so that a number of teachers would be that of the units, a secret."""
+    partition, count, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
+    other = count != "auto" and declared is not None and count != declared  # it cannot be that of the units
+    return partition == "unit" or (partition == "auto" and settings.data.unit is not None and not other)
 
 
 def _at_most_declared(stored: int, settings: Settings) -> int:

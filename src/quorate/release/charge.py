@@ -26,7 +26,6 @@ from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledg
 from quorate.types import Secret
 
 if TYPE_CHECKING:
-    from quorate.ledger import Reservation
     from quorate.noise import NoiseSource
 
 

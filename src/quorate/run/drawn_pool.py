@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -33,9 +33,6 @@ from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
 from quorate.types import BoolArray, IntArray, Secret
-
-if TYPE_CHECKING:
-    pass
 
 ENOUGH_PUBLIC: Final = 100  #: public rows that are worth more than rows that are drawn
 N_ROWS: Final = 1_200  #: drawn for the direct method, beside those with a listed value that no other has

@@ -113,9 +113,9 @@ class FolderStages:
     keeps: bool = True
 
     @property
-    def private(self) -> Path:
-        """The folder itself; the run's while there is none yet."""
-        return self.folder if self.folder.is_dir() else self.folder.parent
+    def private(self) -> Path | None:
+        """The folder itself; None where there is none yet, and nothing is to be written beside it."""
+        return self.folder if self.folder.is_dir() else None
 
     def load(self, stage: str, key: str) -> bytes | None:
         """Return the content saved under `key`; a file cut short or made from other things counts as absent."""
