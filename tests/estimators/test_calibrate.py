@@ -182,7 +182,9 @@ def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by: str)
         y = X[:, 0]
         how: dict[str, Any] = {"target_range": (-5, 5), "epsilon": 1.0, "delta": 1e-5, "n_records": 800, "method": by}
         model = PrivateRegressor(**how).fit(X[PRIVATE], y[PRIVATE], public=PublicPool(X[POOL]))
-    with pytest.warns(QuorateWarning, match=r"calibration-rows-used-twice: rows of the public pool are among those of"):
+    with pytest.warns(
+        QuorateWarning, match=r"calibration-rows-used-twice: some rows of calibrate\(X, y\) are also in the public pool"
+    ):
         model.calibrate(X[900:1_100], y[900:1_100])
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuorateWarning)

@@ -118,7 +118,7 @@ def test_rows_that_are_used_for_something_else_are_cautioned_of(make_run: MakeRu
     pool = pl.read_csv(root / "public.csv")
     pl.concat([pool, rows.tail(60).select(pool.columns)], how="vertical_relaxed").write_csv(root / "public.csv")
     [said] = [caution.words for caution in check(read_run(root)).cautions if caution.code == code]
-    assert said.startswith("rows of [data] public and [data] evaluation are among those of [data] calibration: ")
+    assert said.startswith("some rows of [data] calibration are also in [data] public and [data] evaluation. ")
 
 
 @pytest.mark.heavy
