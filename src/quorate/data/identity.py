@@ -53,6 +53,12 @@ def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
     return column
 
 
+def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
+    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
+    if found != n_rows:
+        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
+
+
 def as_list(values: Any) -> list[Any]:
     """Take a 1-D array, series or sequence as a list of Python values.
 
