@@ -79,16 +79,7 @@ def refuse_infinite(X: Rows, name: str = "X") -> None:
 
 
 def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
-    """Refuse numbers beyond the largest that a kind of model holds.
-
-    Raises DataRefused naming the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: a number in column 0 is larger than DecisionTreeClassifier holds; expected at most 3e+38 in size
-    """  # noqa: E501  a doctest's message is one line
+    """Refuse numbers beyond the largest that a kind of model holds; columns are named, not rows, nor how many."""
 
     def beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
         larger: NDArray[np.bool_] = np.abs(values) > largest

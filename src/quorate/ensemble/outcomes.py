@@ -201,10 +201,8 @@ def _refuse_other_tables(model: Any, X: Any, y_codes: IntArray, unit_keys: Seque
 
 
 def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
-    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to exactly G.
-
-    Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
-    no step is further than 1/G from its share.
+    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to G; none is further than 1/G from its
+    share. The steps left over go to the largest remainders, to the first where they tie.
     """
     total = int(parts.sum())
     floors, remainders = np.divmod(parts * grid, total)

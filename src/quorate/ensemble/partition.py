@@ -246,15 +246,7 @@ def shared_shards(partition: str) -> None:
 
 
 def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) -> dict[int, IntArray]:
-    """Return, for each teacher in `numbers`, the positions of its rows in the order of the table.
-
-    The order inside a shard is that of the table, so that one changed unit cannot reorder another teacher's rows.
-
-    Examples
-    --------
-    >>> rows_of_shards(np.array([1, 0, 1]), 2, range(2))
-    {0: array([1]), 1: array([0, 2])}
-    """
+    """Return the places of each teacher's rows, in the table's order: no unit can reorder another one's rows."""
     order = np.argsort(shards, kind="stable")
     edges = np.searchsorted(shards[order], np.arange(n_teachers + 1))
     return {number: order[edges[number] : edges[number + 1]] for number in numbers}
@@ -283,15 +275,7 @@ def _hash_units(
 
 
 def _modulo(words: WordArray, n_teachers: int) -> IntArray:
-    """Return whole numbers of four words each, the highest first, modulo K.
-
-    Examples
-    --------
-    >>> _modulo(np.array([[0, 0, 1, 2], [2**64 - 1] * 4], dtype=np.uint64), 1000).tolist()
-    [618, 935]
-    >>> (2**64 + 2) % 1000, (2**256 - 1) % 1000
-    (618, 935)
-    """
+    """Return whole numbers of four words each, the highest first, modulo K."""
     if n_teachers >= 2**31:  # the products below would not fit
         numbers = [int.from_bytes(row.astype(">u8").tobytes(), "big") % n_teachers for row in words]
         return np.array(numbers, dtype=np.int64)

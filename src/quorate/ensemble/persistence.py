@@ -72,10 +72,7 @@ def is_linear_file(data: bytes) -> bool:
 
 
 def load_linear(data: bytes) -> tuple[Voter, ...]:
-    """Read what :func:`dump_linear` wrote.
-
-    Raises Exception of many kinds, if it was anything else.
-    """
+    """Read what :func:`dump_linear` wrote; anything else raises exceptions of many kinds."""
     from sklearn.linear_model import LogisticRegression
 
     with np.load(io.BytesIO(data), allow_pickle=False) as file:

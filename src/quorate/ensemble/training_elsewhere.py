@@ -103,15 +103,8 @@ def train_elsewhere(
 
 
 def _solved_a_task(X: Any, n_teachers: int) -> int:
-    """Return how many linear teachers make a task, where the rows of some have these cells.
-
-    One of two sizes, so that the number of tasks tells no more of the rows than that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [_solved_a_task(np.zeros((rows, 50)), 64) for rows in (6_400, 25_600)]
-    [256, 64]
+    """Return how many linear teachers make a task: one of two sizes, so that the number of tasks tells little of the
+    rows.
     """
     cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
     return _MOST_SOLVED if cells * _MOST_SOLVED <= _MOST_CELLS * n_teachers else TASK

@@ -204,11 +204,5 @@ def private_limit(
 
 
 def limit_at(place: int) -> float:
-    """Return the limit that a released place stands for, from 0.
-
-    Examples
-    --------
-    >>> round(limit_at(149), 6)
-    0.75
-    """
+    """Return the limit that a released place stands for, from 0."""
     return (place + 1) / PLACES + _WITHIN

@@ -257,9 +257,8 @@ def choose_model(
 
 
 def teacher_scores(sums: Secret[IntArray], n_teachers: Sequence[int]) -> Secret[IntArray]:
-    r"""Turn each candidate's sum of errors into its score :math:`-\lfloor S_i K_{\min}/K_i \rfloor`.
-
-    `sums`: :math:`S_i`, in steps of 1/G. `n_teachers`: :math:`K_i`.
+    r"""Turn each candidate's sum of errors :math:`S_i`, in steps of 1/G, into its score :math:`-\lfloor S_i
+    K_{\min}/K_i \rfloor`.
     """
     least = min(n_teachers)
     quotients = [total * least // size for total, size in zip(sums.reveal().tolist(), n_teachers, strict=True)]

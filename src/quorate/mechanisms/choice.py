@@ -41,14 +41,7 @@ from quorate.types import FloatArray, IntArray
 
 
 def many_choices(scores: IntArray) -> IntArray:
-    """Return the scores ``(n_queries, n_candidates)``, checked; they may be negative.
-
-    Examples
-    --------
-    >>> many_choices(np.array([[0.5, 4.0]]))
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: counts must be int64 scores, got float64; round them to a grid
-    """
+    """Return the scores ``(n_queries, n_candidates)``, checked: int64; they may be negative."""
     if not isinstance(scores, np.ndarray) or scores.ndim != 2:
         raise InvalidParameter(
             "counts must be an int64 array (n_queries, n_candidates); pass one row of scores a query"

@@ -285,13 +285,7 @@ Declared = TypeVar("Declared", bound=type[Mechanism])
 
 
 def register(mechanism: Declared) -> Declared:
-    """Register a mechanism of this package; ``quorate.toml`` names it, and the contract tests run on it.
-
-    A mechanism of a user's own is not registered: it is named by its module (``"package.module:Class"``), so that every
-    guarantee can say whose it is.
-
-    Raises InvalidParameter if it is not of this package.
-    """
+    """Register a mechanism of this package, so that settings name it; refuse others, which their module names."""
     if mechanism.__module__.partition(".")[0] != "quorate":
         raise InvalidParameter(
             f"{mechanism.__name__} is no mechanism of quorate's own; give it to mechanism=, or name it in quorate.toml "

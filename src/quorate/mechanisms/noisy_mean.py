@@ -218,15 +218,10 @@ class NoisyMeans(NoisyMean):
 @unlisted
 @dataclass(frozen=True, slots=True)
 class TargetCounts(QueryMechanism):
-    r"""Release how many units' targets lie in each cell of a part of a range, with Gaussian noise.
+    """Release how many units' targets lie in each of `cells` ≥ 2 cells of a range, with noise `sigma` ≥ 2⁻¹⁰, in units.
 
-    `sigma`: the σ of the noise on each count, in units. At least 2⁻¹⁰. `cells`: q ≥ 2, cells of the part. Raises
-    InvalidParameter if a field is out of range; on release, if the counts are not int64, q a query.
-
-    Privacy: a unit is in one cell, or in none. Added or removed it moves one count by 1; replaced, two counts by 1,
-    so that the vector moves by √2 at most. That is the price for each of the three changes. The part that a second
-    count looks at follows from the first one's noisy counts. Counts are written in 2²⁰ steps of a unit and priced as
-    the continuous Gaussian noise that theirs is next to (:class:`~quorate.accounting.GridGaussian`).
+    Privacy: a unit is in one cell, or in none. Replaced, it moves two counts by 1: Δ = √2, the price for each of the
+    three changes. Written in 2²⁰ steps of a unit and priced as :class:`~quorate.accounting.GridGaussian`.
     """
 
     takes: ClassVar[Takes] = "sums"
@@ -252,10 +247,8 @@ class TargetCounts(QueryMechanism):
         return cls(sigma=VOTE_L2_SENSITIVITY * sqrt(times) / mu, cells=cells)
 
     def counts_of(self, targets: IntArray, low: int, high: int) -> IntArray:
-        """Count units by the cell of their target between two steps of a range, ``(n_cells,)``.
-
-        `targets`: one a unit, in steps; a negative one is none and counts nowhere. One beyond the part counts in the
-        cell at the nearer end.
+        """Count units by the cell of their target between two steps, ``(n_cells,)``; a negative target counts nowhere,
+        and one beyond the part in the cell at the nearer end.
         """
         steps = targets[targets >= 0].astype(np.int64)
         places = np.clip((steps - low) * self.cells // (high - low), 0, self.cells - 1)

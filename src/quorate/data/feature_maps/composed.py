@@ -393,10 +393,9 @@ def _landmarks(pool: FloatArray) -> IntArray:
 
 
 def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
-    """Return the ridge regression of kernels on linear features over the pool, ``(n_linear, n_kernel_features)``.
-
-    With few public rows for their columns it would fit these rows and say nothing of others, so the ridge is the least
-    from 10⁻³ of a mean square on with which it has a quarter of the public rows as degrees of freedom, at most.
+    """Return the ridge regression of kernels on linear features over the pool, ``(n_linear, n_kernel_features)``. With
+    few public rows it would fit these alone: the least ridge from 10⁻³ of a mean square on with at most a quarter of
+    them as degrees of freedom.
     """
     m, width = len(linear), int(linear.shape[1])
     wide = width > max(m, WRITTEN_OUT)  # then by products of rows, of which there are fewer: the same matrix

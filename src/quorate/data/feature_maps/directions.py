@@ -151,10 +151,8 @@ def is_wide(n_columns: int, n_public: int) -> bool:
 
 
 def leading_spectrum(features: Any) -> Spectrum:
-    """Return the leading eigenpairs of the second moment of public features, CSR ``(n_public, n_features)``.
-
-    The rest of its trace is told as eigenvalues of equal size: of all that have the same sum, those count most in an
-    effective dimension.
+    """Return the leading eigenpairs of the second moment of public features, CSR ``(n_public, n_features)``. The rest
+    of its trace is equal eigenvalues, which of all with one sum count most in an effective dimension.
     """
     m, width = features.shape
     both = _Both(features)
@@ -207,9 +205,8 @@ class _Both:
 
 
 def _random_signs(m: int, columns: int) -> Any:
-    """Return a random matrix CSR ``(m, columns)``: of each row one entry in each of eight parts is 1 or -1.
-
-    It serves as one of normal entries does, and a product with it takes a hundredth of the multiplications.
+    """Return a random matrix CSR ``(m, columns)`` of eight 1 or -1 a row; it serves as normal entries do, in a
+    hundredth of the multiplications.
     """
     rng = np.random.default_rng(0)
     edges = np.linspace(0, columns, SIGNS + 1).astype(np.int32)

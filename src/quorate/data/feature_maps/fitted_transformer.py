@@ -129,17 +129,7 @@ def _numbers(output: Any) -> Any:
 
 
 def refuse_unfitted(transformer: Any) -> None:
-    """Refuse what is no fitted transformer.
-
-    Raises InvalidParameter if it has no ``transform``, or was not fitted.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> refuse_unfitted(StandardScaler())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: feature_map: StandardScaler is not fitted; fit it on public rows beforehand (where scikit-learn copies estimators, wrap it in FrozenEstimator, or the copy is not fitted)
-    """  # noqa: E501  a doctest's message is one line
+    """Refuse what is no fitted transformer: it has no ``transform``, or was not fitted."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -159,9 +149,8 @@ def refuse_unfitted(transformer: Any) -> None:
 
 
 def refuse_unstorable(transformer: Any) -> None:
-    """Refuse a transformer that a published model could not hold.
-
-    Raises InvalidParameter naming its class, and the types that skops would have to be told to trust.
+    """Refuse a transformer that a published model could not hold; its class and the types that skops would have to
+    trust are named.
     """
     from quorate.deferred import skops
 

@@ -132,9 +132,8 @@ class RBFMap(_OnLandmarks):
 
 
 def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order of summation.
-
-    Entries are integers of at most 2¹⁴, so sums over fewer than 2²³ columns stay below 2⁵³.
+    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order: integers of at
+    most 2¹⁴, summed over fewer than 2²³ columns.
     """
     integers = squared_lengths(a)[:, None] + squared_lengths(b)[None, :] - 2.0 * (a @ b.T)
     return np.asarray(integers * 4.0**-ROW_BITS)
@@ -232,9 +231,8 @@ class ChiSquaredMap(_OnLandmarks):
 
 
 def shares(rows: FloatArray) -> FloatArray:
-    """Return each row as shares of its total, in integer steps of 2⁻²⁰; a row without counts stays 0.
-
-    The total is that of the row rounded to bits that let it sum exactly in any order.
+    """Return each row as shares of its total (rounded to sum exactly in any order), in integer steps of 2⁻²⁰; zeros
+    stay.
     """
     counts = np.maximum(np.ascontiguousarray(rows, dtype=np.float64), 0.0)
     fine = int(MANTISSA_BITS - 2 - log2(max(rows.shape[1], 2)))

@@ -227,9 +227,8 @@ def _cuts(values: FloatArray, most: int) -> FloatArray:
 
 
 def _of_number(values: FloatArray, cuts: FloatArray, landmarks: IntArray) -> FloatArray:
-    """Return the kernel of one number between intervals and landmarks, ``(n_intervals, n_landmarks)``.
-
-    Two intervals are two categories: an indicator that came as a number.
+    """Return one number's kernel between intervals and landmarks, ``(n_intervals, n_landmarks)``; two are two
+    categories.
     """
     codes = np.searchsorted(cuts, values, side="right")
     counts = np.bincount(codes, minlength=len(cuts) + 1)

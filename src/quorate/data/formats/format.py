@@ -93,9 +93,8 @@ class ReadsEach(Protocol):
     """A format of rows without named columns that reads each private row by itself, as the direct method needs it."""
 
     def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
-        """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing.
-
-        Raises DataRefused if the file cannot be opened, or has no such column. No row decides on it.
+        """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing, and no row
+        refuses.
         """
 
 
@@ -294,10 +293,8 @@ def _labels(series: pl.Series) -> Any:
 
 
 class Foreign:
-    """What is known of a format from outside: the format itself, who brought it, and how it is asked.
-
-    `inner`: as it was registered or declared. `package`: name and version of the package that declares it; empty where
-    it was registered in this process.
+    """What is known of a format from outside: `inner`, as it was registered or declared, and the name and version of
+    the `package` that declares it, or "".
     """
 
     def __init__(self, inner: Format, package: str) -> None:
@@ -315,10 +312,7 @@ class Foreign:
         return f"{type(self.inner).__module__}.{type(self.inner).__qualname__}"
 
     def call(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
-        """Return what it reads, of a kind; or raise a refusal that quotes nothing of what it raised.
-
-        Raises DataRefused if it raises anything, or returns something else.
-        """
+        """Return what it reads, of a kind; or refuse, quoting nothing of what it raised or returned."""
         try:
             with unwarned():
                 value = read()

@@ -36,10 +36,7 @@ _WAYS = {"force_row_wise", "force_col_wise"}
 
 
 def on_one_thread(estimator: Any) -> None:
-    """Set what keeps the parts of `estimator` on one thread; nothing else of it is changed.
-
-    `estimator`: a fresh copy that belongs to one teacher: an estimator, or a Pipeline of some.
-    """
+    """Set what keeps the parts of one teacher's own copy on one thread; nothing else of it is changed."""
     if not hasattr(estimator, "get_params"):
         return
     parameters = estimator.get_params(deep=True)

@@ -174,11 +174,8 @@ class FunctionVoter:
 
 
 def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool = False) -> IntArray:
-    """Return class codes ``(n,)`` of labels that came from outside; -1 for whatever is none of the classes.
-
-    `votes`: labels of `classes`; None, NaN or "" for no vote. `n`: how many there are to be. `classes`: the label of
-    each code; None: the codes themselves. `strict`: whether another number of votes, and what is no label, is an error:
-    on public rows alone. Raises InvalidParameter if `strict`.
+    """Return class codes ``(n,)`` of labels from outside; -1 for none of `classes` (None: codes are given), None, NaN
+    or "". `strict`: refuse another number of votes, and what is no label: on public rows alone.
     """
     listed = votes.tolist() if hasattr(votes, "tolist") else votes.to_list() if hasattr(votes, "to_list") else votes
     listed = list(listed)

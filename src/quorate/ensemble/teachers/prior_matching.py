@@ -147,10 +147,7 @@ def positive_scores(estimator: Any, X: Any) -> FloatArray:
 
 
 def matching_threshold(scores: FloatArray, base_rate: float) -> float:
-    """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores.
-
-    `scores`: ``(n_scores,)``, at least one. `base_rate`: in [0, 1].
-    """
+    """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores."""
     above = round(base_rate * len(scores))
     if above == 0:
         return float("inf")

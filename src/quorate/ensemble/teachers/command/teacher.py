@@ -230,10 +230,7 @@ class CommandTeacher:
 
     def _settle(self, failed: Exception) -> None:
         """Return where a failed call is an abstention at once: what it needed of its own time hangs on nobody else.
-
-        Raises MemoryError if it failed otherwise. A fellow may have taken what it needed (memory, disk, processes), by
-        being another one: two teachers would change where one is priced. Whoever runs the teachers repeats it with
-        nothing beside it, as for every MemoryError (:mod:`quorate.ensemble.workers.isolation`).
+        Otherwise a fellow may have taken what it needed: MemoryError, so that it is repeated with nothing beside it.
         """
         if self._strict:
             raise failed

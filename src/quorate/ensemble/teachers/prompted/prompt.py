@@ -99,13 +99,7 @@ class Prompt:
 
 
 def names_of(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names under which classes stand in a prompt.
-
-    Examples
-    --------
-    >>> names_of([0, 1]), names_of([False, True])
-    (('0', '1'), ('false', 'true'))
-    """
+    """Return the names under which classes stand in a prompt."""
     return tuple(_cell_text(label) for label in classes)
 
 

@@ -33,10 +33,7 @@ _WORD = r"(?u)\b\w+\b"
 
 
 def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
-    """Choose rows at random, one class after the other as long as each has some left, in random order.
-
-    `codes`: class codes of a shard. `shots`: how many rows at most. `seed`: the teacher's own.
-    """
+    """Choose at most `shots` rows at random, one class after the other while each has some left, in random order."""
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(codes))
     rank = np.empty(len(codes), dtype=np.int64)  # of a row among those of its class, in the shuffled order
@@ -48,10 +45,8 @@ def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
 
 
 def most_similar(texts: Sequence[str], asked: Sequence[str], shots: int) -> IntArray:
-    """Choose for each asked row the rows of a shard that share most words with it, the likest last.
-
-    `texts`, `asked`: rows of the shard, and those that are asked about. `shots`: how many rows for each. Words and
-    pairs of words are hashed, so nothing is fitted on any row; ties go to the row that stands first in the shard.
+    """Choose for each asked row the rows of a shard that share most words with it, the likest last, ties to the first.
+    Words and pairs of words are hashed, so nothing is fitted on any row.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
