@@ -19,6 +19,11 @@ from quorate.stored_names import stored_as
 class Event:
     """Base of all events: an immutable value, equal where its fields are equal.
 
+    Raises
+    ------
+    InvalidParameter
+        If a field is not of its type, not finite, or out of its range.
+
     Examples
     --------
     >>> from quorate.accounting import Gaussian

@@ -186,13 +186,7 @@ def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
 
 
 def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
-    """Name the chosen columns of a table in a message, by their names or by their positions.
-
-    Examples
-    --------
-    >>> named(np.zeros((1, 3)), np.array([True, False, True]))
-    'columns 0, 2'
-    """
+    """Name the chosen columns of a table in a message, by their names or by their positions."""
     positions = np.flatnonzero(chosen)
     names = columns(X)
     words = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))

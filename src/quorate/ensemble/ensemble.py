@@ -131,24 +131,9 @@ def as_teacher(
 def with_classes(model: Any, classes: Sequence[Any] | None, *, preprocessing: Preprocessing = "inside") -> Any:
     """Tell a model the declared classes where it asks for them: a function, and a Teacher that has ``with_classes``.
 
-    Parameters
-    ----------
-    model : estimator, function or Teacher
-        As in :func:`as_teacher`.
-    classes : sequence, optional
-        The declared classes, in their order. A public fact.
-    preprocessing : {"inside", "public"}, default "inside"
-        What holds for the fitted steps that a function holds.
-
-    Returns
-    -------
-    object
-        `model` itself where it does not ask.
-
-    Raises
-    ------
-    InvalidParameter
-        If it was made for other classes.
+    `model`: as in :func:`as_teacher`; returned itself where it does not ask. `classes`: in their order, a public fact.
+    `preprocessing`: what holds for the fitted steps that a function holds. Raises InvalidParameter if it was made for
+    other classes.
     """
     if classes is None or isclass(model):
         return model

@@ -47,6 +47,12 @@ class Mechanism(ABC):
     may_decline : bool
         Class attribute: whether a query may be left without an answer.
 
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if what is looked at is no int64 array of the width that the mechanism
+        takes, or a count is no number of votes.
+
     Notes
     -----
     A mechanism is a frozen value: its fields are public, and :mod:`~quorate.mechanisms.fields` says what each is for.

@@ -48,11 +48,6 @@ class NoisyMean(QueryMechanism):
     grid : int, default 32768
         G ≥ 1, the steps from the middle of the range to an end.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the sums are not int64, one a query.
-
     Notes
     -----
     Privacy: neighbours change one teacher. On each query its number is anywhere from −G to G steps, so the sum moves by
@@ -129,18 +124,10 @@ class NoisyMean(QueryMechanism):
 class NoisyMeans(NoisyMean):
     r"""Release the sums of all queries at once, of teachers whose numbers on all of them make a short vector.
 
-    Parameters
-    ----------
-    sigma, grid
-        As of :class:`NoisyMean`.
-    queries : int
-        ℓ ≥ 1: all of them, on which a teacher's numbers are one vector.
-    length : float, default 0.5
-        c in (0, 1]. The root mean square of a teacher's numbers, in halves of the range from its middle, is at most
-        that: a longer vector is shrunk, so that its numbers keep their proportions.
+    `sigma`, `grid`: as of :class:`NoisyMean`. `queries`: ℓ ≥ 1: all of them, on which a teacher's numbers are one
+    vector. `length`: c in (0, 1]: the root mean square of a teacher's numbers, in halves of the range from its middle,
+    is at most that: a longer vector is shrunk, so that its numbers keep their proportions.
 
-    Notes
-    -----
     Privacy: neighbours change one teacher, whose vector has ℓ numbers from −G to G and at most the length
     :math:`cG\sqrt{\ell}`. So the vector of sums moves by at most :math:`2cG\sqrt{\ell}`, c times as far as numbers that
     are only cut off may; all ℓ together are priced so, and one alone, or some, at no less. How a vector is shrunk

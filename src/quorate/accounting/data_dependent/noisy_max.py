@@ -118,14 +118,10 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
     Parameters
     ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class.
+    counts, orders, noise
+        As for :func:`gnmax_rdp`; for discrete noise the probability that another class draws level is exact.
     scale : float
         Laplace scale b of the noise on each count, in votes.
-    orders : array-like of float ``(n_orders,)``
-        Rényi orders, > 1.
-    noise : {"continuous", "discrete"}
-        As for :func:`gnmax_rdp`; for discrete noise the probability that another class draws level is exact.
 
     Returns
     -------
@@ -134,8 +130,7 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
     Notes
     -----
-    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote. The bound is on
-    :math:`D_a(M(D) \| M(D'))`, D these votes and D' any neighbour, and not on the other direction.
+    Privacy: as for :func:`gnmax_rdp`, in one direction alone.
 
     References
     ----------
@@ -308,16 +303,12 @@ def threshold_rdp(
 
     Parameters
     ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class.
+    counts, orders, noise
+        As for :func:`gnmax_rdp`.
     threshold : float
         T ≥ 0, in votes.
     sigma : float
         Noise on the largest count, in votes.
-    orders : array-like of float ``(n_orders,)``
-        Rényi orders, > 1.
-    noise : {"continuous", "discrete"}
-        As for :func:`gnmax_rdp`.
 
     Returns
     -------

@@ -32,18 +32,10 @@ _FIT_BEFORE = (
 @stored_as("quorate.data.feature_maps.fitted_transformer.FittedTransformer")
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedTransformer:
-    """Rows to numbers by a fitted transformer, each row by itself.
+    """Rows to `n_outputs` numbers, perhaps sparse, by a transformer fitted on public rows, each row by itself.
 
-    Attributes
-    ----------
-    transformer : transformer
-        Fitted on public rows, of parts that skops loads without being told to trust them.
-    n_outputs : int
-        Numbers it makes of a row.
-    sparse : bool
-        Whether it makes sparse rows.
-    batched : bool
-        Whether it is one of those that may take many rows at once.
+    `transformer`: of parts that skops loads without being told to trust them. `batched`: whether it is one of those
+    that may take many rows at once.
 
     Examples
     --------
@@ -63,10 +55,8 @@ class FittedTransformer:
     def of(cls, transformer: Any, pool: Rows) -> FittedTransformer:
         """Check a transformer on the public pool ``(n_public, n_columns)``.
 
-        Raises
-        ------
-        InvalidParameter
-            If it is not fitted, cannot be kept in the published model, or makes no numbers of the public rows.
+        InvalidParameter if it is not fitted, cannot be kept in the published model, or makes no numbers of the public
+        rows.
         """
         name = type(transformer).__name__
         refuse_unfitted(transformer)

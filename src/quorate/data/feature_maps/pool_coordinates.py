@@ -31,17 +31,12 @@ BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much 
 @stored_as("quorate.data.feature_maps.standardizer.PoolStandardizer")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolStandardizer:
-    r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column.
+    r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column; `scale` > 0.
 
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; other dense columns are put in
     units of their public standard deviation first. Sparse columns are all taken as they are. Then every column is
-    divided by the root mean squared length of what came out. A column that is constant in the pool says nothing
-    there, and keeps its unit.
-
-    Attributes
-    ----------
-    mean, scale : FloatArray
-        ``(n_features,)`` each, in the unit of the column; `scale` > 0.
+    divided by the root mean squared length of what came out. A column that is constant in the pool says nothing there,
+    and keeps its unit.
 
     Examples
     --------
@@ -173,12 +168,8 @@ class PoolCoordinates:
         return centred
 
     def steps(self, rows: Any) -> list[tuple[str, Any]]:
-        """Return :meth:`project` as fitted scikit-learn steps.
-
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool in the container that the steps are to take: what the geometry was read off, or a frame of it.
+        """Return :meth:`project` as fitted scikit-learn steps; `rows`: the pool, as what they are to take: an array or
+        a frame.
         """
         return [("numbers", as_numbers(rows)), *((type(step).__name__.lower(), step) for step in self.maps)]
 

@@ -22,16 +22,11 @@ SHARED = 16  # columns from which a common range says that they are one quantity
 @stored_as("quorate.data.feature_maps.scale.PoolScale")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolScale:
-    """Entries ``(x - mean)/scale``, cut off at ±4 and put on a grid.
+    """Entries ``(x - mean)/scale``, ``(n_columns,)`` each, `scale` > 0, cut off at ±4 and put on a grid.
 
-    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is
-    constant in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have
-    one unit, its range: in units of their own, those that hardly vary would count as much as the others.
-
-    Attributes
-    ----------
-    mean, scale : FloatArray, (n_columns,)
-        In the unit of the column; `scale` > 0.
+    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is constant
+    in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have one unit,
+    its range: in units of their own, those that hardly vary would count as much as the others.
 
     Examples
     --------

@@ -81,10 +81,7 @@ class Format(Protocol):
     ) -> Table:
         """Return what the file holds; the arguments are those of :func:`quorate.data.read_data`.
 
-        Raises
-        ------
-        DataRefused
-            If the file is damaged or a column is not there. The message names columns and quotes nothing else.
+        DataRefused if the file is damaged or a column is not there; the message names columns and quotes nothing else.
         """
 
 
@@ -126,13 +123,8 @@ class TableFormat(ABC):
         """Return the whole table so that what one row holds never changes how another is read, nor stops it.
 
         Each cell is as it is written, as text if need be; what cannot be read of a row is null. A frame whose types
-        were found from all rows is none of this, so a format that does not define this method has no private rows of
-        the direct method.
-
-        Raises
-        ------
-        DataRefused
-            By default.
+        were found from all rows is none of this: by default DataRefused, so that the direct method has no private rows
+        of it.
         """
         raise cannot_read_each_row(self, path)
 
@@ -162,14 +154,7 @@ class TableFormat(ABC):
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame | None:
         """Return the whole table as one that stays in its file; None where the format reads files as a whole alone.
 
-        Parameters
-        ----------
-        path : path
-            The file.
-        text_columns : sequence of str
-            As in :meth:`frame`.
-        workspace : Workspace
-            Where the rows may be written in another form.
+        `text_columns`: as in :meth:`frame`. `workspace`: where the rows may be written in another form.
         """
         return None
 
@@ -250,9 +235,8 @@ def cannot_read_each_row(format_: object, path: object) -> DataRefused:
 def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = (), key: str = "") -> None:
     """Refuse a column that a table does not have, naming one that is nearly called so where names are known to be some.
 
-    `public`: names of the columns of a public table. Where they do not show that the first line of this one names
-    columns, nothing of that line is quoted: of a file without names it is a row, maybe a private one. `key`: the key
-    that names the column, to begin with.
+    `public`: names of a public table's columns. Where they do not show that the first line of this one names columns,
+    nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
 
     Examples
     --------

@@ -54,16 +54,10 @@ class Teacher(Protocol):
     """
 
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
-        """Train on one shard.
+        """Train on one shard, from this teacher's own `seed`, 0..2^63-1, and no other randomness.
 
-        Parameters
-        ----------
-        X : table or matrix, (n_rows, n_features)
-            The shard's rows, of the same kind as the private table.
-        y : IntArray, (n_rows,)
-            Class codes, 0..C-1. Not every class need be present, and the shard may be empty.
-        seed : int
-            This teacher's own seed, 0..2^63-1. All of its randomness comes from here.
+        `X`: the shard's rows ``(n_rows, n_features)``, of the same kind as the private table. `y`: ``(n_rows,)`` class
+        codes, 0..C-1. Not every class need be present, and the shard may be empty.
         """
         ...
 
@@ -87,12 +81,7 @@ class AbstainingVoter:
 @stored_as("quorate.ensemble.teachers.ConstantVoter")
 @dataclass(frozen=True, slots=True)
 class ConstantVoter:
-    """The voter of a shard in which only one class occurs.
-
-    Parameters
-    ----------
-    code : int
-        The class it votes for, everywhere.
+    """The voter of a shard in which only one class occurs, for which it votes everywhere.
 
     Examples
     --------

@@ -167,20 +167,11 @@ Preprocessing: TypeAlias = Literal["inside", "public"]
 def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -> None:
     """Refuse an estimator that is fitted, in whole or in any step, and one that can be neither teacher nor student.
 
-    Parameters
-    ----------
-    estimator : object
-        Anything with ``fit`` and ``predict``: a scikit-learn classifier, a Pipeline, a search, a look-alike.
-    preprocessing : {"inside", "public"}, default "inside"
-        "inside": every step is fitted inside each teacher. "public": fitted transformers are taken as they are;
-        it is the caller's statement that they saw public data only. A fitted classifier is refused either way.
-
-    Raises
-    ------
-    InvalidParameter
-        If `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an instance,
-        or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or is
-        of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
+    `preprocessing`: "inside": every step is fitted inside each teacher. "public": fitted transformers are taken as they
+    are; it is the caller's statement that they saw public data only. A fitted classifier is refused either way. Raises
+    InvalidParameter if `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an
+    instance, or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or
+    is of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
 
     Examples
     --------

@@ -148,21 +148,10 @@ class ChatEndpoint:
         _checked(self.url, self.hosts)
 
     def complete(self, messages: Messages, *, seed: int, most_tokens: int) -> str:
-        """Return what the model says, as it came.
+        """Return what the model says to `messages`, the whole prompt, in at most `most_tokens`; Unanswered if nothing
+        came.
 
-        Parameters
-        ----------
-        messages : sequence of messages
-            The whole prompt.
-        seed : int
-            Sent along, with temperature 0.
-        most_tokens : int
-            How long the reply may be.
-
-        Raises
-        ------
-        Unanswered
-            If no reply of the protocol came.
+        `seed`: sent along, with temperature 0.
         """
         request = {
             "model": self.model,

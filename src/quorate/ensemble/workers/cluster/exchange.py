@@ -84,10 +84,8 @@ def _write(folder: Path, parts: Iterable[bytes]) -> Stored:
 
 
 def take(folder: Path, stored: Stored) -> Any:
-    """Read a value that :func:`put` wrote here or elsewhere; nothing of a file that is another one now.
-
-    Raises PreconditionFailed if the file was altered; FileNotFoundError if it is not there, and has not come after a
-    while.
+    """Read a value that :func:`put` wrote here or elsewhere; PreconditionFailed, nothing read, if the file was altered,
+    FileNotFoundError if it is not there after a while.
     """
     from cloudpickle import loads
 

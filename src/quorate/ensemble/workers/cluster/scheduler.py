@@ -202,12 +202,8 @@ class Connection:
 
 
 def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> str:
-    """Return an address of a scheduler as it is.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is none, or if others on the network could give orders there.
+    """Return an address of a scheduler as it is; InvalidParameter for none, or if others on the network could give
+    orders there.
 
     Examples
     --------
