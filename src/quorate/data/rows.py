@@ -118,12 +118,8 @@ def without_columns(X: Any, names: Sequence[str]) -> Any:
 
 
 def with_text_names(X: Any, name: str = "X") -> Any:
-    """Return a frame whose columns are called as :func:`columns` says; anything else as it is.
-
-    pandas takes any name, such as a number, or a tuple for several levels. A name is made a text once, where a frame
-    comes in: whoever looks a column up later would look in vain.
-
-    Raises DataRefused if two columns are then called the same; `name` is what the message calls the table.
+    """Return a frame whose columns are called as :func:`columns` says, once, where it comes in; anything else as it is.
+    pandas takes numbers, or tuples, as names. Refuses two columns of one name; `name`: what messages call the table.
     """
     if not _is_frame(X, "pandas"):  # in a polars frame names are texts, and no two the same
         return X
@@ -245,10 +241,7 @@ def no_rows(X: Any) -> str:
 
 
 def from_arrow(X: Any) -> Any:
-    """Return a table that is handed over by Arrow's interface, such as a table of pyarrow, as a polars frame.
-
-    Anything else comes back as it is.
-    """
+    """Return a table that is handed over by Arrow's interface as a polars frame; anything else as it is."""
     if type(X).__module__.startswith("polars.") or _is_frame(X, "pandas") or not hasattr(X, "__arrow_c_stream__"):
         return X
     if not (hasattr(X, "schema") or hasattr(X, "columns")):  # one column
@@ -361,12 +354,9 @@ def is_plain_float_matrix(X: Any) -> bool:
 def summed_cells(rows: Any) -> Any:
     """Return rows as CSR, columns in order, each cell once: the sum of its parts, one after another as they are stored.
 
-    `rows`: of any format and any type of number. Where an index is no column, its row holds what is infinite. Returns:
-    of the same type, float64 where an index was no column. Each row is a function of that row alone.
-
-    SciPy sums such parts too, but sorts the columns of every row first if those of *any* row are out of order, by a
-    sort that may swap the parts of a cell. Three floats summed in another order differ in their last bit: one person's
-    row would move another's.
+    Where an index is no column, its row holds what is infinite. Each row is a function of that row alone: SciPy's own
+    sums first sort the columns of all rows if those of *any* row are out of order, which may swap the parts of a cell,
+    and three floats in another order differ in their last bit.
     """
     if rows.format == "csr" and _is_plain(rows):
         return rows.copy()  # what follows would return no other
