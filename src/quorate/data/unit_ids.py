@@ -188,14 +188,14 @@ def _parts(series: Any) -> Iterator[list[Any]]:
         yield as_list(series[start : start + AT_ONCE])
 
 
-def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
+def likely_units(public: Rows | None, left_out: Iterable[str] = ()) -> tuple[str, ...]:
     """Name the public columns that probably say whose row it is, and columns left out that are named so.
 
     They have the name of an id of persons; or that of any id, or entries of letters and digits in one form, that
-    repeat.
+    repeat. `public`: None where there are no public rows, so that names alone tell.
     """
     names = []
-    if is_frame(public):
+    if public is not None and is_frame(public):
         for place, (name, family) in enumerate(families(public).items()):
             if family in ("text", "number") and _is_likely(name, family, public, place):
                 names.append(name)
