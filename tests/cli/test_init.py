@@ -402,6 +402,35 @@ def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_pat
     assert "date_format" in out
 
 
+def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path: Path, cli: Any) -> None:
+    private, evaluation = tmp_path / "private.csv", tmp_path / "evaluation.csv"
+    private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
+    rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"
+    evaluation.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
+    options = ("--from", private, "--evaluation", evaluation, "--label", "ill", "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options)
+    assert code == 0, err
+    assert 'date_format = "dd.mm.yyyy"' in " ".join(out.split())
+    assert "is 'Patienten_ID' whose row it is?" in " ".join(out.split())
+    text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
+    assert "quorate plan" not in text.partition("[data]")[0]
+    document = tomllib.loads(text)
+    assert {key: document["data"][key] for key in ("separator", "encoding", "decimal", "date_format", "classes")} == {
+        "separator": ";", "encoding": "cp1252", "decimal": ",", "date_format": "dd.mm.yyyy", "classes": ["ja", "nein"],
+    }  # fmt: skip
+    assert list(document["schema"]) == ["Patienten_ID", "Größe", "seen"]
+
+
+def test_beside_public_rows_of_another_format_the_first_line_tells_the_separator(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "private.csv").write_bytes(b"age;ward;ill\n\xff rubbish")
+    pl.DataFrame({"age": [5], "ward": ["a"]}).write_parquet(tmp_path / "public.parquet")
+    options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.parquet", "--label", "ill", "--yes")
+    code, _, err = cli("init", tmp_path / "run", *options)
+    assert code == 0, err
+    data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
+    assert data["separator"] == ";"
+
+
 @pytest.mark.parametrize("name", ["private.csv", "private.txt"])
 def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Path, cli: Any, name: str) -> None:
     (tmp_path / name).write_bytes(b"age\till\n\xff rubbish")

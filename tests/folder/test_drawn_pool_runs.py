@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -176,8 +177,11 @@ def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, 
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
     assert cli("run", root)[0] == 0
     assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
-    assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
+    pytest.importorskip("onnxruntime")
+    assert cli("export", root, "--format", "tre", "--model", "both", "--to", tmp_path / "out")[0] == 0
     assert (tmp_path / "out" / "pool.parquet").exists()
+    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    assert '"rows_compared": 1' in json.dumps(metadata)  # 1,200 that were drawn
     code, out, _ = cli("check-export", tmp_path / "out")
     assert code == 0, out
 
@@ -205,6 +209,27 @@ def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: A
     assert code == 2
     assert said in " ".join(err.split())
     assert not (root / "ledger.db").exists()
+
+
+def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any, cli: Any) -> None:
+    root = make_run(**LISTS_ALONE, **{"schema.seen": None, "data.evaluation": "evaluation.csv"})
+    path = root / "quorate.toml"
+    path.write_text(path.read_text().replace("[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n"))
+    for name in ("private", "evaluation"):
+        table = pl.read_csv(root / f"{name}.csv")
+        table.with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
+    code, _, err = cli("check", root)
+    assert code == 4
+    assert "cells of column 'seen', such as '23.08.2023', are not what [schema] says" in " ".join(err.split())
+    path.write_text(path.read_text().replace('evaluation = "evaluation.csv"\n', ""))
+    said = "dates of column 'seen' as ISO 8601 (2024-03-01), since no date_format is declared"
+    code, out, err = cli("check", root, "--look")
+    assert code == 0, err
+    assert said in " ".join(out.split())
+    assert "Next: mend what the look shows, then quorate run" in out
+    path.write_text(path.read_text().replace("[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n'))
+    code, out, _ = cli("check", root, "--look")
+    assert (code, said in " ".join(out.split()), "mend what" in out) == (0, False, False)
 
 
 @pytest.mark.parametrize("marginals", [0, None])

@@ -56,6 +56,14 @@ def test_a_table_that_is_read_part_by_part_is_counted_so(
     assert json.loads(cli("check", root, "--json")[1])
 
 
+@pytest.mark.parametrize(
+    ("counts", "hopeless"), [({}, False), ({"rows": 0}, True), ({"labels": (0, 5)}, True), ({"ids": 0}, True)]
+)
+def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts: dict[str, Any], hopeless: bool) -> None:
+    look = Look(**{"names": Names(), "n": 5, "labels": (3, 1), "ids": None, "rows": None, "cells": (), **counts})
+    assert any("no row can be used" in words for _, words in look.lines()) == hopeless
+
+
 def test_a_look_at_numbers_speaks_of_no_class() -> None:
     look = Look(names=Names(), n=5, labels=(3, 1), ids=None, rows=3, cells=(), of_number=True)
     assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())

@@ -145,6 +145,13 @@ def test_the_number_of_units_has_to_be_declared(folder: Path) -> None:
     assert plan_folder(folder, n_records=700).facts.n_records == 700
 
 
+def test_without_public_rows_nothing_else_is_asked_for_first(folder: Path) -> None:
+    without = TOML.replace("n_records = 5000\n", "").replace('public = "public.csv"\n', "")
+    (folder / "quorate.toml").write_text(f"{without}\n[schema]\nage = [0, 120]\n")
+    with pytest.raises(InvalidParameter, match=r"\[data\] public names none.* quorate check "):
+        plan_folder(folder)
+
+
 def test_public_rows_that_are_not_there_are_told(folder: Path) -> None:
     (folder / "public.csv").unlink()
     with pytest.raises(PreconditionFailed, match="there is no such file"):

@@ -28,7 +28,8 @@ def test_sentences() -> None:
         == "17 asked, 7 answered, 10 declined, 983 never asked"
     )
     assert bound(0.99981, 1e-5) == "ε ≤ 0.9999, δ ≤ 1e-5"
-    assert (answers_in_words(1), answers_in_words(1_200)) == (
+    assert (answers_in_words(0), answers_in_words(1), answers_in_words(1_200)) == (
+        "no answers",
         "1 answer, already charged",
         "1,200 answers, already charged",
     )

@@ -65,4 +65,8 @@ def command(run: Path, rehearse: bool | None, look: bool, as_json: bool) -> None
         )
         click.echo("\n".join((*already, "")))
     click.echo(result.text())
-    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {for_shell(run)}\n{GLOSSARY}")
+    looked = result.look.reveal()  # printed as what it showed: for the owner alone
+    first = "mend what the look shows, then " if looked is not None and looked.is_hopeless and not done else ""
+    click.echo(
+        f"\nNothing was charged. Next: {first}quorate {'status' if done else 'run'} {for_shell(run)}\n{GLOSSARY}"
+    )

@@ -75,6 +75,16 @@ def dialect_of_public(path: Path) -> ShownDialect:
     return ShownDialect(dialect=dialect, said=(*said, *said_of_numbers, *said_of_dates))
 
 
+def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
+    """Return how a private table is written, as a public one shows; else by its own first line the separator alone.
+
+    Raises DataRefused as :func:`dialect_of_first_line` and :func:`dialect_of_public`.
+    """
+    if public is None or not is_delimited(public):
+        return ShownDialect(dialect=dialect_of_first_line(private))
+    return dialect_of_public(public)
+
+
 def columns_with_line_breaks(table: pl.DataFrame) -> list[str]:
     """Return the columns of a public table in which a text holds one."""
     import polars as pl

@@ -176,12 +176,12 @@ def _parts(series: Any) -> Iterator[list[Any]]:
         yield as_list(series[start : start + AT_ONCE])
 
 
-def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
+def likely_units(public: Rows | None, left_out: Iterable[str] = ()) -> tuple[str, ...]:
     """Name the public columns that probably say whose row it is, and columns left out that are named so: by the name of
-    an id of persons, or of any id or entries of one form, that repeat.
+    an id of persons, or of any id or entries of one form, that repeat. Where `public` is None, names alone tell.
     """
     names = []
-    if is_frame(public):
+    if public is not None and is_frame(public):
         for place, (name, family) in enumerate(families(public).items()):
             if family in ("text", "number") and _is_likely(name, family, public, place):
                 names.append(name)

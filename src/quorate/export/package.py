@@ -27,6 +27,7 @@ from quorate.export.contents import (
     MANIFEST,
     METADATA,
     ONNX,
+    POOL,
     SKOPS,
     TABLE_SCRIPT,
     VERSIONS,
@@ -164,7 +165,7 @@ def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, 
     from quorate.folder.student_rows import public_rows_of
 
     student = opened(published[SKOPS])
-    return student, public_rows_of(settings_of(root), student)
+    return student, public_rows_of(settings_of(root), student, published.get(POOL))
 
 
 def _own_versions(model: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from quorate.data.cell_text import canonical_text
 from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds, GivenKinds
 from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
+from quorate.data.dialect_of_table import dialect_beside
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.formats import require_column
 from quorate.data.images import image_columns
@@ -95,12 +95,8 @@ class Begun:
         something that was given is wrong.
         """
         _refuse_database("private", private)
-        public = given.get("public")
-        dialect = (
-            dialect_of_first_line(private)
-            if public is None
-            else dialect_of_public(_table_path("public", str(public))).dialect
-        )
+        shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
+        dialect = dialect_beside(private, None if shown is None else _table_path(*shown)).dialect
         if not has_named_columns(private, dialect):
             raise InvalidParameter(
                 f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
@@ -138,15 +134,16 @@ class Begun:
         changed: dict[str, Any] = {"label" if key == "target" else key: read[key](typed)}
         if key in ("target", "range"):
             changed["number"] = True
-        if key == "public":
-            written_as = dialect_of_public(changed["public"])
+        if key == "public" or (key == "evaluation" and self.public is None):
+            written_as = dialect_beside(self.private, changed[key])
             changed |= {
                 "dialect": written_as.dialect,
                 "said_of_dialect": written_as.said,
                 "names": tuple(column_names(self.private, written_as.dialect)),
-                "public_names": tuple(column_names(changed["public"], written_as.dialect)),
             }
-            _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
+            public_names = tuple(column_names(changed[key], written_as.dialect))
+            _refuse_other_columns(self.private, changed["names"], changed[key].name, public_names)
+            changed |= {"public_names": public_names} if key == "public" else {}
         begun = replace(self, **changed)
         if begun.label is not None and begun.label == begun.unit:
             both = f"{named('target' if begun.number else 'label')} and {named('unit')}"
@@ -294,7 +291,7 @@ class Begun:
     def likely_units(self) -> tuple[str, ...]:
         """Columns that probably say whose row it is, by public rows and the names that both tables have."""
         if self.public is None:
-            return ()
+            return likely_units(None, self.to_declare)
         others = [name for name in self.names if name not in self.public_names]
         return tuple(name for name in likely_units(self._pool(self.public), others) if name != self.label)
 
@@ -317,14 +314,13 @@ class Begun:
 
     def told(self) -> list[str]:
         """Return what is to be said of the columns."""
-        lines: list[str] = []
+        lines = list(self.said_of_dialect)
         if self.public is not None:
             pool = self._pool(self.public)
             kinds = self._kinds(pool).kinds
             if len(pool) >= FEWEST_ROWS:
                 rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
                 kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
-            lines += self.said_of_dialect
             lines.append(f"{self.public.name} says what the columns hold:")
             each_kind = {
                 kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))

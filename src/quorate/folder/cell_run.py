@@ -5,21 +5,24 @@ A row that cannot be used is left out without a word, and no message of such a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.accounting.figures import several
 from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.column_kinds import ColumnKinds
+from quorate.data.columns import column
 from quorate.data.formats import Table
+from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
-from quorate.data.rows import Rows
+from quorate.data.rows import Rows, columns
 from quorate.data.target_range import finite_numbers
 from quorate.direct.task import left_out
 from quorate.errors import DataRefused, InvalidParameter
@@ -49,6 +52,10 @@ from quorate.students.prediction_sets import COVERAGE, FEWEST, Calibration, Limi
 from quorate.students.temperature import require_rows
 from quorate.types import Secret, Watch
 
+_HOW_TO_MEND = (
+    "write under [data] how tables are written (date_format, decimal, missing), mend the cells, or drop their rows"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class CellRun(PreparedRun):
@@ -66,7 +73,7 @@ class CellRun(PreparedRun):
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings.data, self.task.schema.pool)
+        return direct_notes(self.settings, self.task.schema.pool)
 
     @one_thread()
     def look(self) -> Secret[Look | None]:
@@ -179,6 +186,18 @@ def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
     return None, count("[schema] columns", declared["columns"], at_least=1)
 
 
+def _first_unusable(X: Any, rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
+    """Return in words which cells of a public table its column cannot hold; they may be quoted."""
+    names = columns(rows)
+    at = next((at for at, of_column in enumerate(fits) if not of_column.all()), None)
+    if at is None or names is None:
+        return "a cell is"
+    wrong = np.flatnonzero(~fits[at])
+    cell = as_list(column(X, (columns(X) or ()).index(names[at])))[wrong[0]]
+    be = "is" if len(wrong) == 1 else "are"
+    return f"{several(len(wrong), 'cell')} of column {names[at]!r}, such as {cell!r}, {be}"
+
+
 def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
     """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
 
@@ -196,12 +215,10 @@ def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
     drop = [*([data.unit] if data.unit else []), *data.drop]
     table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
     refuse_other_columns(data, table.X, source, task.schema.pool)
-    rows, usable = task.schema.parsed(table.X, source.name)
+    rows, fits, usable = task.schema.judged(table.X, source.name)
     if not usable.all():
-        raise DataRefused(
-            f"{name}, {source.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
-            "row"
-        )
+        where, holds = f"{name}, {source.name}", "the public pool" if data.public is not None else "[schema]"
+        raise DataRefused(f"{where}: {_first_unusable(table.X, rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
     name_of_column = f"{source.name}, column {data.label!r}"
     if task.target_range is not None:
         if key == "evaluation":

@@ -64,7 +64,7 @@ class LoadedRun(PreparedRun):
 
     def notes(self) -> Iterable[Finding]:
         """Return what there is to say about the public table and about a mechanism of the owner's own."""
-        return notes.public_notes(self.settings.data, self.task)
+        return notes.public_notes(self.settings, self.task)
 
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import date
 from math import isfinite
 from pathlib import Path
 
 from quorate.data import column_names
 from quorate.data.columns import in_words
+from quorate.data.dialect import UTF_8
 from quorate.data.dialect_of_table import columns_with_line_breaks
 from quorate.data.formats import is_delimited
 from quorate.data.notation import number_with_comma
@@ -17,6 +19,7 @@ from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings, reads_well, word_of_column
+from quorate.folder.settings import Settings
 from quorate.folder.table_source import Source, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
@@ -26,9 +29,11 @@ from quorate.voting.claims import promise_notes as notes_on_promise
 from quorate.voting.task import Task
 
 
-def public_notes(data: DataSettings, task: Task) -> Iterator[Finding]:
+def public_notes(settings: Settings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
+    data = settings.data
     yield from note_on_unit_word(data)
+    yield from note_on_written_cells(settings)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, task.inputs.public))
     yield from remarks(lambda: note_on_mechanism(task))
@@ -38,6 +43,27 @@ def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
     """Yield what a unit is called where the owner has not said it: a board reads that word in every sentence."""
     if data.unit is not None and data.unit_name is None and not reads_well(data.unit):
         yield note("unit-word-of-the-column", word_of_column(data.unit))
+
+
+def note_on_written_cells(settings: Settings) -> Iterator[Finding]:
+    """Yield how cells are read where a schema stands for public rows, so that no public table shows how to."""
+    data, declared = settings.data, settings.schema or {}
+    if data.public is not None or not is_delimited(data.private):
+        return
+    lists = {name: held for name, held in declared.items() if isinstance(held, list)}
+    dates = [name for name, held in lists.items() if any(isinstance(bound, date) for bound in held)]
+    words = [name for name, held in lists.items() if not all(str(word).isascii() for word in held)]
+    read = []
+    if dates and not data.dialect.date_format:
+        read.append(f"dates of {in_words(dates)} as ISO 8601 (2024-03-01), since no date_format is declared")
+    if words and data.dialect.encoding == UTF_8:
+        read.append(f"words of {in_words(words)} as UTF-8, since no encoding is declared")
+    if read:
+        said = (
+            f"no public table shows how {data.private.name} is written, so that [data] says it: it is read with "
+            f"{', and '.join(read)}. A cell that is written in another way says nothing"
+        )
+        yield note("cells-as-declared", said)
 
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
@@ -60,8 +86,9 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     yield from notes_on_pool(pool, name)
 
 
-def direct_notes(data: DataSettings, pool: Rows, *, voted: bool = False) -> Iterator[Finding]:
+def direct_notes(settings: Settings, pool: Rows, *, voted: bool = False) -> Iterator[Finding]:
     """Yield what there is to say about a run that looks at no private row, direct or `voted`: that its owner has to."""
+    data = settings.data
     labels = "labels" if data.range is None else "targets"
     parts = f"{labels} and cells" if data.unit is None else f"{labels}, ids and cells"
     own = "your own file" if isinstance(data.private, Path) else "what your query returns"
@@ -76,6 +103,7 @@ def direct_notes(data: DataSettings, pool: Rows, *, voted: bool = False) -> Iter
         )
         yield note("line-breaks-are-stated", words)
     yield from note_on_unit_word(data)
+    yield from note_on_written_cells(settings)
     for table in _with_ids(data):
         words = (
             f"whether {table.name} names persons of {data.private.name} in its column {data.unit!r} is NOT checked "

@@ -80,8 +80,8 @@ def plan_number(root: Path) -> NumberPlan | None:
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     if data.public is None:
         raise InvalidParameter(
-            "a plan follows from public rows, and [data] public names none; quorate check says what the run would "
-            "release and cost"
+            "a plan follows from public rows, and [data] public names none; "
+            f"quorate check {for_shell(root)} says what the run would release and cost"
         )
     if not is_there(data.public):
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")

@@ -52,7 +52,7 @@ class NumberRun(CellRun):
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings.data, self.task.schema.pool, voted=True)
+        return direct_notes(self.settings, self.task.schema.pool, voted=True)
 
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return nothing: no word of such a run depends on private rows."""

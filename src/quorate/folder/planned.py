@@ -75,6 +75,7 @@ def plan_folder(
             f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    _refuse_without_public(settings, root)  # before what else is lacking, which would then be given for nothing
     by_option = n_records is not None
     n_records = settings.data.n_records if n_records is None else n_records
     if n_records is None:
@@ -288,14 +289,17 @@ def _feature_map(settings: Settings) -> FeatureMapName:
     return map_ if map_ in FEATURE_MAPS else "auto"
 
 
-def _public(settings: Settings) -> PublicPool:
-    data = settings.data
-    if data.public is None:
+def _refuse_without_public(settings: Settings, root: Path) -> None:
+    if settings.data.public is None:
         raise InvalidParameter(
             "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
-            "can be foretold. quorate check says what the run would release and cost; quorate.plan in Python takes the "
-            "number of public rows"
+            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
         )
+
+
+def _public(settings: Settings) -> PublicPool:
+    data = settings.data
+    assert data.public is not None  # noqa: S101 - refused by the plan
     if not is_there(data.public):
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
     return pool_of(data, read_pool(data))

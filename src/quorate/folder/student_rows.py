@@ -21,7 +21,7 @@ from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
 from quorate.report.student_file import TableColumn, Written
-from quorate.run.drawn_rows import draw_rows
+from quorate.run.drawn_rows import draw_rows, pool_from
 from quorate.types import Secret
 
 
@@ -163,13 +163,19 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
     return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(read_as)))
 
 
-def public_rows_of(settings: Settings, student: Any) -> Rows:
-    """Read the public rows of a run, as its student takes them.
+def public_rows_of(settings: Settings, student: Any, drawn: bytes | None = None) -> Rows:
+    """Return the public rows of a run, or those that it drew and published, as its student takes them.
 
-    Raises PreconditionFailed if the run has none; DataRefused if they cannot be read.
+    `drawn`: their file. Raises PreconditionFailed if the run has neither; DataRefused if they cannot be read.
     """
     data = settings.data
-    if data.public is None:
-        raise PreconditionFailed("this run has no public rows, on which a converted student could be compared with it")
-    pool = pool_of(data, read_pool(data)).rows()
-    return student_kinds(settings, pool, student)(pool)
+    if data.public is not None:
+        pool = pool_of(data, read_pool(data)).rows()
+        return student_kinds(settings, pool, student)(pool)
+    if drawn is None:
+        raise PreconditionFailed(
+            "this run has no public rows, on which a converted student could be compared with it, and drew none; "
+            "export it as skops alone, which is the default"
+        )
+    pool = pool_from(drawn)
+    return reader_of(settings, student, pool).kinds(pool)

@@ -19,9 +19,10 @@ from quorate.report.notation import visible
 
 HEAD = """\
 # What this run is asked to do. Every line is a public fact; paths are relative to this file.
-# Then: quorate plan, quorate check, quorate run. The words are explained in docs/glossary.md.
+# Then: {commands}. The words are explained in docs/glossary.md.
 """
 _COMMENT, _WIDTH = 31, 120  # where comments begin, and end
+_FORMS = 'bounds [0, 120], dates [2000-01-01, 2040-01-01], list ["F", "M"], "number", "drop"'  # of a schema
 _OF_THE_OWNER = ("epsilon", "delta")  # of [budget]: to be filled in
 _MORE = {  # beside the keys of a section: those of the default mechanism
     "mechanism": ("# sigma = 40.0", "noise in votes; by default the least that the budget allows"),
@@ -93,8 +94,9 @@ def filled(answers: Answers) -> str:
         for key in (part.name for part in fields(answers))
         if (value := getattr(answers, key)) is not None and value != ()
     }
-    likely, lines = known.pop("likely_unit", None), [HEAD.rstrip()]
-    declared = known.pop("schema", ())
+    likely, declared = known.pop("likely_unit", None), known.pop("schema", ())
+    steps = ("check", "run") if declared else ("plan", "check", "run")  # a plan follows from public rows
+    lines = [HEAD.format(commands=", ".join(f"quorate {step}" for step in steps)).rstrip()]
     for section, shape in SECTIONS.items():
         if section == "method" and declared:
             lines += ["", *schema_of(declared)]
@@ -121,17 +123,15 @@ def schema_of(names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> schema_of(["age"])[-1]
-    'age = "?"                      # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
+    >>> schema_of(["age"])[-1].split("#")[0].rstrip()
+    'age = "?"'
     """
-    questions = (
-        f'{_key(name)} = "?"'.ljust(_COMMENT - 1) + ' # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
-        for name in names
-    )
+    questions = (f'{_key(name)} = "?"'.ljust(_COMMENT - 1) + f" # {_FORMS}" for name in names)
     return [
         "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
         "#                              # Write what is known of the column; what was read off private rows, as by",
-        "#                              # df.x.unique() or df.x.min(), must not stand here",
+        "#                              # df.x.unique() or df.x.min(), must not stand here. Names, ids and running",
+        '#                              # text are "drop"',
         *questions,
     ]
 

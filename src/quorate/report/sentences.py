@@ -224,7 +224,7 @@ def left(facts: Facts) -> str:
 
 def answers_in_words(answers: int) -> str:
     """Say how many answers are left, each charged when it was kept back."""
-    return f"{several(answers, 'answer')}, already charged"
+    return f"{several(answers, 'answer')}, already charged" if answers else "no answers"
 
 
 def delta_in_tens(delta: float) -> str:

@@ -147,6 +147,18 @@ class Look:
             left = f"; {n - self.rows:,} would be left out" if self.rows < n else ""
             yield "rows", f"{self.rows:,} of {n:,} can be used as a whole{left}"
         yield from (("note", note.words) for note in self.notes)
+        if self.is_hopeless:
+            words = (
+                "no row can be used, so that a run would spend the whole budget for nothing: see the lines with 0. "
+                "[data] says how tables are written (date_format, decimal, encoding, missing), [schema] and classes "
+                "say what they hold"
+            )
+            yield "note", words
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no row can be used."""
+        return self.n > 0 and (self.rows == 0 or self.labels[0] == 0 or self.ids == 0)
 
 
 NO_LOOK: Secret[Look | None] = Secret(None)
