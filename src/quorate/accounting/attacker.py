@@ -296,14 +296,9 @@ def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> Tra
 
 @own_switches()
 def trade_off_of(prices: Sequence[tuple[float, float]], false_alarms: Sequence[float] = FALSE_ALARMS) -> TradeOff:
-    """Return the trade-off curve of a release of which some points (ε, δ) are known; one guarantee is one point.
+    """Return the trade-off curve of a release of which some points (ε, δ), at least one, are known to hold.
 
-    Parameters
-    ----------
-    prices : sequence of (epsilon, delta)
-        All of which hold, at least one.
-    false_alarms : sequence of float
-        Rates in [0, 1].
+    `false_alarms`: rates in [0, 1].
 
     Examples
     --------

@@ -1,14 +1,10 @@
 r"""Zero-concentrated differential privacy, and the budgets and meters that rest on sums of it.
 
-A mechanism is ρ-zCDP when its Rényi curve lies below :math:`a\rho` at every order (Bun and Steinke 2016): one number ρ
-per event, and numbers add. Sums of ρ stay valid when noise and events are chosen adaptively, which is what filters and
-odometers need.
-
-Exact curves hold for a schedule fixed beforehand. Where the noise of the next release depends on earlier answers, a
-:class:`Filter` stops before a sum passes its limit (Feldman and Zrnic 2021; Whitehouse et al. 2023): of ρ, or of the
-Rényi curve at *one* order fixed beforehand. "Go on while some order is still in budget" is not covered.
-
-An :class:`Odometer` says how much was lost so far, *ex post*: beside the guarantee, never instead of it.
+A mechanism is ρ-zCDP when its Rényi curve lies below :math:`a\rho` at every order (Bun and Steinke 2016). Sums of ρ
+stay valid when noise and events are chosen adaptively, unlike exact curves: a :class:`Filter` stops before a sum passes
+its limit (Feldman and Zrnic 2021; Whitehouse et al. 2023), of ρ or of the Rényi curve at *one* order fixed beforehand.
+"Go on while some order is still in budget" is not covered. An :class:`Odometer` says how much was lost so far, *ex
+post*: beside the guarantee, never instead of it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-r"""Events of a user's own: registered under a name with a dot, with the rule that prices them.
+"""Events of a user's own: registered under a name with a dot, with the rule that prices them.
 
-A rule is one of two. ``priced_as`` names an event of quorate's that the release is at most as costly as; every rule of
-this room then holds for it, the exact ones too. Or ``rdp`` is a bound on its Rényi curve, from which ε, δ and, with
-``zcdp``, ρ follow.
-
-That a rule is true of the release is the user's statement, and each guarantee that rests on one says so;
-``quorate.audit.price_faults`` holds it against the law of a release. What can be
-checked of a rule is checked each time it is used: it may not be zero, not a number, or fall where a Rényi curve
-rises; a ρ may not lie below the curve. An event that nobody registered is refused, never free.
+That the rule is true of the release is the user's statement, and each guarantee that rests on one says so;
+``quorate.audit.price_faults`` holds it against the law of a release. At each use it may not be zero, not a number, or
+fall where a Rényi curve rises; a ρ may not lie below the curve. An event that nobody registered is refused, never free.
 """
 
 from __future__ import annotations

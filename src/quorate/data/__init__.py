@@ -1,11 +1,9 @@
 """Data: reading tables and sparse files, the public pool, canonical rows, labels, encoding, bundled data sets.
 
 Nothing here is fitted on private rows. What is wrong with a whole table is refused to its owner with
-:class:`~quorate.errors.DataRefused`, before anything is fitted or charged; the message names columns, not rows.
-
-Here belongs how a table is read, checked, told apart from another one and encoded. Models and labels that were
-released do not: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:`~quorate.data.reading`,
-then :mod:`~quorate.data.identity`.
+:class:`~quorate.errors.DataRefused`, before anything is fitted or charged. Models and released labels do not belong
+here: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:`~quorate.data.reading`, then
+:mod:`~quorate.data.identity`.
 """
 
 from quorate.data.canonical import row_digests

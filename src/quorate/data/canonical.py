@@ -44,29 +44,12 @@ _Numbers = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]
 
 
 def row_digests(X: Rows, *, watch: Watching | None = None) -> Sequence[bytes]:
-    """Digest every row.
+    """Digest every row of an array, sparse matrix or frame ``(n_rows, n_features)``: 16 bytes each.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) array, sparse matrix or frame
-        The rows, as one of the four kinds.
-    watch : callable, optional
-        Called with (rows digested, rows in all) after each block.
-
-    Returns
-    -------
-    sequence of n_rows bytes
-        16 bytes each: equal for equal features, different otherwise (up to a collision of BLAKE2b-128). A list, or one
-        array for a table of many rows or that stays in its file.
-
-    Raises
-    ------
-    DataRefused
-        If `X` is not a table, or a column of a frame holds neither numbers, text nor times.
-
-    Notes
-    -----
-    Privacy: the digest is not keyed. The digest of a private row is as private as the row.
+    Equal for equal features, different otherwise, up to a collision of BLAKE2b-128; not keyed, so that the digest of a
+    private row is as private as the row. A list, or one array for a table of many rows or that stays in its file.
+    `watch`: called with (rows digested, rows in all) after each block. DataRefused if `X` is no table, or a column of a
+    frame holds neither numbers, text nor times.
 
     Examples
     --------

@@ -1,12 +1,8 @@
 """What one cell says, and what it holds as a Python value; no cell stops another, and none writes to a terminal.
 
-What a label, an id or a word says is a function of its own cell: a library gives a whole column one type, and were that
-type to count, one private cell would decide what all others say. The table stands in docs/reference/cells.md.
-
-A library also turns a whole column into Python objects at once, and one date beyond the years that Python knows makes
-it raise, or panic with the year in its message. So columns of times are read by their physical integers: each is
-checked against the range that Python's types have, and one beyond it becomes :data:`OUT_OF_RANGE`, which is neither
-missing nor a value.
+What a label, an id or a word says is a function of its own cell, not of the type that a library gives a whole column,
+which one private cell may decide (docs/reference/cells.md). Columns of times are read by their physical integers, since
+one date beyond the years that Python knows makes a library raise, or panic with the year in its message.
 """
 
 from __future__ import annotations

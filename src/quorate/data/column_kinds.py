@@ -54,12 +54,7 @@ _LOOKED_AT = 5_000  # different entries of a column
 class GivenKinds:
     """What the owner says of columns, by their names; the rule decides on the others.
 
-    Attributes
-    ----------
-    text, categorical, numeric, dates, drop : tuple of str
-        Names of columns.
-    dialect : Dialect
-        How numbers and dates are written.
+    `text`, `categorical`, `numeric`, `dates`, `drop`: names of columns. `dialect`: how numbers and dates are written.
     """
 
     text: tuple[str, ...] = ()
@@ -71,12 +66,7 @@ class GivenKinds:
 
     @classmethod
     def of(cls, **given: Any) -> GivenKinds:
-        """Check names: a list, or one.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are no names, or one is given twice.
+        """Check names, a list or one; InvalidParameter if they are no names, or one is given twice.
 
         Examples
         --------

@@ -67,18 +67,11 @@ def column(X: Rows, position: int) -> Any:
 
 
 def families(X: Rows) -> dict[str, Family]:
-    """Tell what each column of a frame holds.
+    """Tell whether each column of a frame, in order, holds "number", "text" or "time", or is "missing": without any
+    value.
 
-    Returns
-    -------
-    dict of str to {"number", "text", "time", "missing"}
-        In the order of the columns. Truth values are numbers, categories are text; ``missing`` is a column
-        without a type of its own, in which every value is missing.
-
-    Raises
-    ------
-    DataRefused
-        If a column holds something else (lists, structures, bytes, mixed types).
+    Truth values are numbers, categories are text. DataRefused if a column holds something else (lists, structures,
+    bytes, mixed types).
 
     Examples
     --------
@@ -200,26 +193,13 @@ def as_text(value: Any) -> str:
 
 
 def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("private", "public")) -> tuple[Rows, Rows]:
-    """Bring the public table into the schema of the private one, or say how they differ.
+    """Bring the public table into the schema of the private one, or say how they differ; both of the same kind of
+    container.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature columns only, in containers of the same kind.
-    called : (str, str)
-        What a message calls the two tables.
-
-    Returns
-    -------
-    private, public : Rows
-        As given, but that the public columns come in the private order, and that a column without any value
-        on one side takes the type it has on the other.
-
-    Raises
-    ------
-    DataRefused
-        If the kinds or widths differ, a column is on one side alone, or a column is text on one side and
-        numbers on the other. The message names columns, never a value.
+    Returned as given, but that the public columns come in the private order, and that a column without any value on one
+    side takes the type it has on the other. DataRefused if the kinds or widths differ, a column is on one side alone,
+    or a column is text on one side and numbers on the other. The message calls the tables as in `called` and names
+    columns, never a value.
 
     Examples
     --------

@@ -1,10 +1,8 @@
 """Whether private and public columns look alike, in their scales and in their words: told to the owner alone.
 
-A scaler around the classifier is fitted on all private rows before quorate gets them. It cannot be seen, but what it
-leaves behind often can: columns on another scale than the public ones, or with a mean of 0 and a standard deviation of
-1 to the last digit. A private cell that cannot be read is missing, and refuses nothing. Where that is so of a whole
-column, or where a column holds other words than the public one does, teachers learn from nothing, and all of a budget
-would be spent.
+A scaler fitted on all private rows before quorate gets them leaves columns on another scale than the public ones, or
+with a mean of 0 and a standard deviation of 1. Where a whole column cannot be read, or holds other words than the
+public one does, teachers learn from nothing, and all of a budget would be spent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Rows of a PostgreSQL or SQLite database, by one query that can only read.
 
-Every value comes as text, as a cell of a CSV file does, so that what one row holds does not change how another is read,
-and stops nothing. Where a table is asked for with numbers, PostgreSQL says which columns hold them, by their types, and
-SQLite by all of their values, as a CSV file does. What a database says of an error may quote a cell, and is not quoted.
+Every value comes as text, as a cell of a CSV file does, so that what one row holds does not change how another is read.
+What a database says of an error may quote a cell, and is not quoted.
 """
 
 from __future__ import annotations

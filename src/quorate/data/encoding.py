@@ -171,21 +171,8 @@ def without_frequent_texts(X_public: Rows) -> list[str]:
 def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf) -> None:
     """Refuse numbers that are infinite, or become so, or larger than what is to take them, in the public pool's units.
 
-    Parameters
-    ----------
-    encoder : object
-        From :func:`public_encoder`.
-    X : Rows
-        What it is to read.
-    name : str
-        What the message calls the table.
-    largest : float, default inf
-        The largest number, in those units, that is taken.
-
-    Raises
-    ------
-    DataRefused
-        Naming the columns; not the rows, nor how many.
+    `encoder`: from :func:`public_encoder`. `name`: what the message calls the table. `largest`: the largest number, in
+    those units, that is taken. DataRefused names the columns; not the rows, nor how many.
 
     Examples
     --------
@@ -221,12 +208,7 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf)
 def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     """Return mean and spread of each number column, by its place in `X`; a spread that is not known is NaN.
 
-    Parameters
-    ----------
-    encoder : object
-        From :func:`public_encoder`; None, and what has no number columns, give no entry.
-    X : Rows
-        A table with the columns that the encoder was fitted on.
+    `encoder`: from :func:`public_encoder`; None, and what has no number columns, give no entry.
     """
     parts = {part: places for part, _, places in getattr(encoder, "transformers_", [])}
     if "columns" in parts:  # an encoder of tables with running text, as earlier runs have stored it

@@ -19,28 +19,12 @@ _BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
 
 
 def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> Rows:
-    """Take a table of features, or refuse it as a whole.
+    """Take a table of features as one of the four kinds of rows, or refuse it as a whole.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix or frame
-        See :func:`~quorate.data.rows.as_rows`. Of a frame, only what no model can be given is looked for: text, times,
-        missing and infinite values are for the steps of a Pipeline to read.
-    name : str
-        What the message calls the table.
-    allow_missing : bool
-        Whether NaN may stand in an array. Infinite values never may.
-
-    Returns
-    -------
-    Rows
-        The same rows, as one of the four kinds.
-
-    Raises
-    ------
-    DataRefused
-        If the table is not two-dimensional, not numeric (and not a frame), or not finite; or if a whole number is
-        beyond the floats.
+    `X`: see :func:`~quorate.data.rows.as_rows`. Of a frame, only what no model can be given is looked for: text, times,
+    missing and infinite values are for the steps of a Pipeline to read. `allow_missing`: whether NaN may stand in an
+    array; infinite values never may. DataRefused, by the table's `name`, if it is not two-dimensional, not numeric (and
+    not a frame), or not finite; or if a whole number is beyond the floats.
 
     Examples
     --------
@@ -59,12 +43,7 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
 
 
 def refuse_infinite(X: Rows, name: str = "X") -> None:
-    """Refuse infinite numbers.
-
-    Raises
-    ------
-    DataRefused
-        Naming the columns; not the rows, nor how many.
+    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many.
 
     Examples
     --------
@@ -119,11 +98,7 @@ def _refuse_beyond(X: Rows, name: str) -> None:
 
 
 def missing_columns(X: Rows) -> NDArray[np.bool_]:
-    """Tell which columns have a missing value (NaN, or null in a frame) somewhere.
-
-    Returns
-    -------
-    (n_features,) array of bool
+    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``.
 
     Examples
     --------
@@ -138,21 +113,8 @@ def missing_columns(X: Rows) -> NDArray[np.bool_]:
 
 
 def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
-    """Refuse missing values that a model cannot take.
-
-    Parameters
-    ----------
-    X : Rows
-        The features.
-    name : str
-        What the message calls the table.
-    taker : str
-        Who cannot take them, for the message.
-
-    Raises
-    ------
-    DataRefused
-        Naming the columns; not the rows, nor how many.
+    """Refuse missing values that `taker` cannot take, with DataRefused that names the columns; not the rows, nor how
+    many.
 
     Examples
     --------

@@ -25,35 +25,17 @@ _TIME_UNIT: Literal["us"] = "us"
 
 
 def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
-    """Give every column the one type of its family.
+    """Give every column the one type of its family, in a container of the same kind, with the same values.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        The rows.
-    marks : mapping, optional
-        From :func:`absent_marks` of the public pool: which columns of Python objects are no numbers, whatever these
-        rows hold, and what stands for a missing value there. Without it a column without any value is numbers.
+    Numbers of every type, truth values, and columns without any value are float64, but for those of pandas that the
+    public pool has as text or times; a missing number in pandas is NaN, in polars null. Categories of a polars frame
+    are text. Those of a pandas frame stay: which of them a part of the table has is settled where the part is taken.
+    Dates with a time of day, and durations, count in microseconds, what is finer is dropped. Text is as it was.
 
-    Returns
-    -------
-    Rows
-        In a container of the same kind, with the same values:
+    `marks`: from :func:`absent_marks` of the public pool: which columns of Python objects are no numbers, whatever
+    these rows hold, and what stands for a missing value there. Without it a column without any value is numbers.
+    DataRefused if a column holds neither numbers, text nor times.
 
-        - numbers of every type, truth values, and columns without any value are float64, but for those of pandas
-          that the public pool has as text or times; a missing number in pandas is NaN, in polars null;
-        - categories of a polars frame are text. Those of a pandas frame stay: which of them a part of the table has
-          is settled where the part is taken;
-        - dates with a time of day, and durations, count in microseconds, what is finer is dropped;
-        - text is as it was.
-
-    Raises
-    ------
-    DataRefused
-        If a column holds neither numbers, text nor times.
-
-    Notes
-    -----
     Privacy: every cell of the result is a function of that cell and of its column's family. The families, like names
     and order of the columns, are the public schema; rows of pandas objects without any value do not show theirs, which
     is why it is read off the pool.

@@ -188,19 +188,9 @@ def _label_bytes(value: Any) -> bytes:
 
 
 def public_digest(X: Rows, *, digests: Sequence[bytes] | None = None) -> str:
-    """Content hash of a public table: rows in order, and the names of the columns where there are any.
+    """Content hash of a public table, 64 hexadecimal digits: rows in order, and names of columns where there are any.
 
-    Parameters
-    ----------
-    X : Rows
-        Public rows.
-    digests : sequence of n_rows bytes, optional
-        ``row_digests(X)``, where the caller has them already.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits. Not keyed: never for private rows.
+    Not keyed: never for private rows. `digests`: ``row_digests(X)``, where the caller has them already.
 
     Examples
     --------

@@ -261,12 +261,7 @@ def read_table(
 
 
 def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str]:
-    r"""Name the columns of a table without reading its rows; `dialect` says how text tables are written.
-
-    Raises
-    ------
-    DataRefused
-        If the file is missing or damaged.
+    r"""Name the columns of a table without reading its rows; DataRefused if the file is missing or damaged.
 
     Examples
     --------
@@ -282,26 +277,12 @@ def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> 
 def read_batches(
     path: str | Path | DatabaseQuery, *, batch_rows: int = BATCH_ROWS, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    r"""Read a table in batches of rows; of a Parquet file, never more than a batch is held.
+    r"""Read a table in frames of `batch_rows` ≥ 1 rows, the last one with what is left; of a Parquet file no more is
+    held.
 
-    Parameters
-    ----------
-    path : path
-        As in :func:`read_table`. A CSV file is read whole first, since its types come from all its rows.
-    batch_rows : int
-        Rows a batch, at least 1.
-    columns : sequence of str, or None
-        The columns to read, in this order; None reads all.
-
-    Yields
-    ------
-    polars.DataFrame
-        With `batch_rows` rows, the last one with what is left.
-
-    Raises
-    ------
-    DataRefused
-        If the file is missing or damaged, or a column is not there.
+    `path`: as in :func:`read_table`; a CSV file is read whole first, since its types come from all its rows. `columns`:
+    those to read, in this order; None reads all. DataRefused if the file is missing or damaged, or a column is not
+    there.
 
     Examples
     --------

@@ -39,12 +39,7 @@ def _is_frame(X: object, library: str) -> bool:
 
 
 def kind(X: Rows) -> Kind:
-    """Name the container that holds the rows.
-
-    Raises
-    ------
-    DataRefused
-        If `X` is none of the four kinds.
+    """Name the container that holds the rows; DataRefused if it is none of the four kinds.
 
     Examples
     --------
@@ -136,19 +131,7 @@ def spoken_name(name: Any) -> str:
 
 
 def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
-    """Pick rows by position, in the order given, in a container of the same kind.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or frame
-        The rows.
-    indices : (n_taken,) integers or (n_rows,) booleans
-        Positions from 0, or a mask.
-
-    Returns
-    -------
-    Rows
-        Of the same kind as `X`.
+    """Pick rows by positions from 0, in the order given, or by a mask ``(n_rows,)``; the container's kind stays.
 
     Examples
     --------

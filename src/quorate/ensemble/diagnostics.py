@@ -1,11 +1,8 @@
 r"""How far teachers agree, and how far one exchanged row moves a learner: for the owner's eyes, and for public labels.
 
-Everything here is exact, so it is as secret as the votes; each function gives back a :class:`~quorate.types.Secret`.
-What may be published about agreement goes through a mechanism, at a price.
-
-With K teachers the share that votes for a class estimates :math:`E[\hat h_1(x) \mid x]`, so half the gap between the
-two largest shares estimates the expected margin :math:`\Delta(x) = |E[\hat h_1(x)|x] - \tfrac12|` of LZCW21 (4), and
-is the same number for two classes. On-average stability is that of BTT18 (Def. 5.7).
+Everything here is exact, so as secret as the votes, and a :class:`~quorate.types.Secret`. Half the gap between the two
+largest shares of K teachers estimates the expected margin :math:`\Delta(x) = |E[\hat h_1(x)|x] - \tfrac12|` of LZCW21
+(4), and is the same number for two classes. On-average stability is that of BTT18 (Def. 5.7).
 """
 
 from __future__ import annotations
@@ -91,18 +88,10 @@ def high_margin_curve(counts: Secret[IntArray], n_teachers: int, *, points: int 
 class Agreement:
     r"""How far the ensemble agrees with a reference classifier h*.
 
-    Attributes
-    ----------
-    plurality : float
-        Share of queries on which the largest count is h*'s class; ties go to the lowest class.
-    votes : FloatArray
-        ``(n_queries,)``: the share of teachers that vote as h*.
-    margins : FloatArray
-        ``(n_queries,)``: the expected margin.
-    cumulated : (FloatArray, FloatArray)
-        LZCW21 Figure 4: running sums over the queries, in their order, of the expected margin, and of
-        :math:`\tfrac12 - P[h_1(x) \ne h^*(x)]`, which is the same sum where every plurality is h*'s class and every
-        vote is for one of two.
+    `plurality`: share of queries on which the largest count is h*'s class; ties go to the lowest class. `votes`,
+    `margins`: ``(n_queries,)``: the share of teachers that vote as h*, and the expected margin. `cumulated`: LZCW21
+    Figure 4: running sums over the queries, in their order, of the expected margin, and of :math:`\tfrac12 - P[h_1(x)
+    \ne h^*(x)]`, which is the same sum where every plurality is h*'s class and every vote is for one of two.
     """
 
     plurality: float

@@ -33,21 +33,11 @@ _MOST_KEPT = 2**26  # bytes of stacked coefficients
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """K trained teachers. The number of classes is public; everything else about it is secret.
+    """K trained teachers. The number of classes, C ≥ 1, is public; everything else about it is secret.
 
-    Parameters
-    ----------
-    voters : Secret[tuple[Voter, ...]], (K,)
-        In the order of the teachers' numbers.
-    n_classes : int
-        C, at least 1.
-
-    Notes
-    -----
-    How many of the voters abstain is secret, and so is how many there are: where each unit has a teacher, that is how
-    many units there are. A run's public number of teachers is its recipe's, as it was declared.
-
-    The ensemble does not pickle, since a Secret does not; see
+    `voters`: in the order of the teachers' numbers. How many of them abstain is secret, and so is how many there are:
+    where each unit has a teacher, that is how many units there are. A run's public number of teachers is its recipe's,
+    as it was declared. The ensemble does not pickle, since a Secret does not; see
     :func:`~quorate.ensemble.dump_voters`.
 
     Examples

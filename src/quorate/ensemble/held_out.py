@@ -1,9 +1,8 @@
 """Held-out private rows, and the errors of teachers on them, as Secrets.
 
-Units go whole to either side. The errors are those of teachers on held-out parts of their own shards: each is an
-integer on a public grid of steps 1/G, and one changed unit changes one shard, so one of the K numbers, by at most G.
-Each unit counts once, by the share of its rows. The mistakes of the ensemble itself are no such statistic. Where votes
-are close, one changed teacher may flip the plurality on every private row, and the count of mistakes moves by all.
+Units go whole to either side, and each counts once. The errors are those of teachers on their own shards: one changed
+unit changes one of the K numbers. Mistakes of the ensemble itself are no such statistic: where votes are close, one
+changed teacher may flip the plurality on every private row.
 """
 
 from __future__ import annotations

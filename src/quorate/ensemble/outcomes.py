@@ -1,8 +1,7 @@
 """How a released model does on private held-out rows, one contribution a unit: counts, as Secrets.
 
-Outcomes are counted on a grid of steps 1/G, to which each unit adds exactly G, by the shares of its rows: a person with
-a thousand rows weighs what a person with one does. Places are counted of one row a unit. The model sees one unit at a
-time, so that what one adds follows from its rows and public facts alone.
+A person with a thousand rows weighs what a person with one does. The model sees one unit at a time, so that what one
+adds follows from its rows and public facts alone.
 """
 
 from __future__ import annotations

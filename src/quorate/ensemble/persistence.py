@@ -1,8 +1,7 @@
 """Voters as bytes, without pickle: what cannot be written safely is refitted when it is needed.
 
-What skops writes of a teacher describes every object in it, which takes longer than the teacher took to train. A fitted
-logistic regression is its parameters, which all teachers share but for the random state, and a few arrays: so many of
-them are one file of numbers.
+What skops writes of a teacher takes longer than the teacher took to train. Fitted logistic regressions share their
+parameters but for the random state, so many of them are one file of numbers.
 """
 
 from __future__ import annotations

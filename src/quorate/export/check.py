@@ -1,8 +1,7 @@
 """What a reviewer checks of a package, without the private side and without the ledger.
 
-Each check is a value with an outcome: *passed* and *failed* where a function looked, *not run* where what it needs is
-not there. None of them trusts what the package says of itself: sums are computed, prices computed again from the
-events, sentences made again from the values, and models opened without trust.
+Each check has an outcome: *passed* and *failed* where a function looked, *not run* where what it needs is not there.
+None trusts what the package says of itself: sums, prices and sentences are made again, and models opened without trust.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The parts of a published student that skl2onnx does not convert by itself, put in other words or converted here.
 
-skl2onnx knows neither a frozen estimator, nor an indicator of missing values, nor missing text among the categories of
-a one-hot encoder, nor the landmarks of a Nystroem map. The first three are put in words that it knows, on a copy of the
-student; the others have a converter here. What is converted is compared with the student before it leaves, so that a
-mistake made here shows as a refusal.
+Frozen estimators, indicators of missing values and missing text among categories are put in words that it knows, on a
+copy; landmarks of a Nystroem map have a converter here. The result is compared with the student before it leaves.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The receipt of an export: what the ledger charged for what is in it, in a form that anybody can price again.
 
-A receipt names the entry of the ledger that the published report names, and lists the charges up to there with their
-events. It holds no entry of the ledger, nor the hash of any other one: an entry tells to the microsecond when it was
-made, and a guess at the time can be tried against a hash. How long teachers took depends on private rows, and nobody
-paid for it. Whoever may see the ledger holds the receipt against what ``quorate ledger export`` writes.
+It lists the charges, with their events, up to the entry that the report names. It holds no entry of the ledger and no
+other hash: an entry tells to the microsecond when it was made, a guess at the time can be tried against a hash, and how
+long teachers took depends on private rows. Whoever may see the ledger holds the receipt against it.
 """
 
 from __future__ import annotations

@@ -36,12 +36,7 @@ from quorate.types import FloatArray, IntArray, Secret, derive
 class AdaptiveLabels:
     """What was asked, and what was released for it. All of it may be published.
 
-    Attributes
-    ----------
-    rows : IntArray
-        ``(n_asked,)`` rows of the public pool, in the order in which they were asked.
-    released : Released
-        Their answers.
+    `rows`: ``(n_asked,)`` of the public pool, in the order in which they were asked. `released`: their answers.
     """
 
     rows: IntArray
@@ -52,14 +47,8 @@ class AdaptiveLabels:
 class Pool:
     """The points that may be asked, in the order of the stream.
 
-    Parameters
-    ----------
-    rows : IntArray
-        ``(n_points,)`` rows of the public pool: one for each distinct point, in a random order.
-    points : (n_points, n_features) array or CSR matrix
-        The same points as numbers.
-    n_classes : int
-        Number of declared classes.
+    `rows`: ``(n_points,)`` of the public pool: one for each distinct point, in a random order. `points`: the same as
+    numbers ``(n_points, n_features)``, an array or a CSR matrix. `n_classes`: how many classes are declared.
     """
 
     rows: IntArray
@@ -191,19 +180,7 @@ def label_adaptively(
 def stored_adaptively(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> AdaptiveLabels:
     """Read what was asked and answered off a ledger, after a restart.
 
-    Parameters
-    ----------
-    mechanism : Mechanism or stream
-        What released the answers.
-    reservation : Reservation
-        Where they were drawn from.
-    n_classes : int
-        Number of declared classes.
-
-    Returns
-    -------
-    Labelled
-        Without the blocks that were lost with a process: their rows are not known here, and nothing was released.
+    Without the blocks that were lost with a process: their rows are not known here, and nothing was released.
     """
     check_covered(reservation, LABEL, mechanism)
     rows: list[int] = []

@@ -1,10 +1,8 @@
 """How a mechanism answers a block of queries: each query by itself, or all of them as one stream.
 
-A stream (a sparse vector) goes on from stage to stage (:mod:`quorate.release.stages`); when none is left it is
-closed: no further query is asked.
-
-What a mechanism of a user's own raises on votes is told to nobody, and its answers are looked at: an exception's
-message may hold the votes that it failed on. So it is left out, and so is the exception itself.
+A stream goes on from stage to stage (:mod:`quorate.release.stages`); when none is left it is closed. What a mechanism
+of a user's own raises on votes, which may hold these votes, is told to nobody, nor is the exception passed on; its
+answers are looked at.
 """
 
 from __future__ import annotations

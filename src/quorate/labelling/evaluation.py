@@ -1,10 +1,7 @@
 """Paid scores on private held-out rows: of a released model, and of the teachers (BTT18, Remark 1).
 
-Of a released model every held-out unit counts once, by the shares of its rows that are right and wrong. What is
-released is one noisy table of sums; accuracy, balanced accuracy and how far the noise may have moved them are computed
-from it, and cost nothing.
-
-The teachers' error comes from held-out parts of their own shards. It is what the cut-off of a sparse vector is set by:
+Of a released model one noisy table of sums is released, from which accuracy, balanced accuracy and how far the noise
+may have moved them follow at no cost. The teachers' error is what the cut-off of a sparse vector is set by:
 :func:`quorate.theory.cutoff_for_mean_error` takes :attr:`ErrorEstimate.upper`.
 """
 

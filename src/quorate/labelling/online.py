@@ -265,10 +265,7 @@ class OnlineAnswers:
     def count_new(self, digests: Sequence[bytes]) -> int:
         """Return how many queries of a batch :meth:`ask` would draw: where there are none, no teacher is needed.
 
-        Raises
-        ------
-        BudgetExhausted
-            If there are any, and the mechanism is closed.
+        BudgetExhausted if there are any, and the mechanism is closed.
         """
         self._recall_from_elsewhere()
         return len(self._new(digests)[0])

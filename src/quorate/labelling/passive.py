@@ -144,16 +144,7 @@ def stored_labels(
 ) -> Released:
     """Read the labels that a ledger holds, after a restart.
 
-    Parameters
-    ----------
-    mechanism : Mechanism or stream
-        What released them.
-    reservation : Reservation
-        Where they were drawn from.
-    n_classes : int
-        Number of declared classes.
-    n_queries : int, optional
-        Number of queries, where it may be less than that of the labels that are reserved.
+    `n_queries`: where it may be less than that of the labels that are reserved.
     """
     reserved = check_covered(reservation, LABEL, mechanism)
     n_queries = reserved if n_queries is None else n_queries

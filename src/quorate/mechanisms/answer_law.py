@@ -40,12 +40,7 @@ HOPELESS = 0.5  # below this probability no single query is more likely answered
 class AgreementTest:
     """A noisy test of how far the teachers agree, that an answer has to pass.
 
-    Attributes
-    ----------
-    statistic : {"largest count", "distance to instability"}
-        What is compared.
-    threshold : float
-        In votes: where the test is passed about half of the time.
+    `statistic`: what is compared. `threshold`: in votes: where the test is passed about half of the time.
     """
 
     statistic: Statistic
@@ -80,14 +75,8 @@ class AgreementTest:
 class AnswerNoise:
     """The noise in an answer: on each count, or on half the lead of class 1; the largest noisy count is answered.
 
-    Attributes
-    ----------
-    distribution : {"gaussian", "laplace", "gumbel"}
-        Gumbel noise is that of the exponential mechanism, whose answers it has.
-    scale : float
-        σ, b, or Gumbel's scale, in votes.
-    on : {"counts", "half-lead"}
-        Where it is added.
+    `distribution`: Gumbel noise is that of the exponential mechanism, whose answers it has. `scale`: σ, b, or Gumbel's
+    scale, in votes.
     """
 
     distribution: Distribution
@@ -126,16 +115,9 @@ class AnswerNoise:
 class Answerable:
     """What K teachers can get answered, at best.
 
-    Attributes
-    ----------
-    probability : float
-        That a query on which all teachers agree is answered, with the class that they voted for.
-    test : AgreementTest or None
-        What such a query has to pass; None where every query is answered.
-    largest : int or None
-        The statistic of that test where all agree; a threshold above it is out of reach.
-    noise : AnswerNoise or None
-        The noise in an answer; None where an answer is exact.
+    `probability`: that a query on which all teachers agree is answered, with the class that they voted for. `test`:
+    what it has to pass; None where every query is answered. `largest`: the statistic where all agree; a threshold above
+    it is out of reach. `noise`: None where an answer is exact.
     """
 
     probability: float

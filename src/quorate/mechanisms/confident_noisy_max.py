@@ -1,7 +1,4 @@
-"""A noisy max after a noisy test: Confident-GNMax and Interactive-GNMax (PATE18 Algorithms 1 and 2).
-
-The first answers where enough teachers agree, the second where the teachers and the student disagree.
-"""
+"""A noisy max after a noisy test: Confident-GNMax and Interactive-GNMax (PATE18 Algorithms 1 and 2)."""
 
 from __future__ import annotations
 

@@ -120,15 +120,7 @@ Made = TypeVar("Made", bound=Scheduled)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Schedule:
-    """What is to be answered, and what it may cost.
-
-    Attributes
-    ----------
-    answers : int
-        All answers together, ≥ 1.
-    epsilon, delta : float
-        What they may cost together.
-    """
+    """What is to be answered, and what it may cost: `answers` ≥ 1 in all, and ε and δ of them together."""
 
     answers: int
     epsilon: float

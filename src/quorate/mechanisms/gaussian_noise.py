@@ -77,12 +77,7 @@ def with_noise(counts: IntArray, sigma: float, form: Form, noise: NoiseSource) -
 class NoisyMaxTerms:
     """The public numbers of a noisy max on counts, and what its answers cost on given votes.
 
-    Attributes
-    ----------
-    sigma : float
-        σ of the answer's noise, in votes.
-    threshold, sigma_threshold : float or None
-        Of the test before it, in votes; None where every query is answered.
+    `sigma`: of the answer's noise; `threshold`, `sigma_threshold`: of the test before it, None without one; in votes.
     """
 
     sigma: float

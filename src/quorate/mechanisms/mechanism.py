@@ -142,14 +142,8 @@ class Mechanism(ABC):
 
     @classmethod
     def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return the mechanism with the least noise for which a whole schedule fits its budget.
-
-        Parameters
-        ----------
-        values : mapping
-            All fields that are not noise.
-        schedule : Schedule
-            How many answers, and what they may cost together.
+        """Return the mechanism with the least noise for which a whole schedule fits its budget; `values`: all other
+        fields.
         """
         return bisected(lambda noise: cls.with_noise(noise, values, schedule), schedule)
 
@@ -232,16 +226,8 @@ class StreamMechanism(Mechanism):
     """A mechanism with a state that is handed from query to query: one price for a whole run.
 
     A run is cut into stages, each with a noisy threshold of its own, which is kept in memory and nowhere else. The
-    state is a frozen value; what is secret in it is a :class:`~quorate.types.Secret`.
-
-    Attributes
-    ----------
-    may_decline : bool
-        True: a query that does not pass ends a stage.
-    stages_a_query : int
-        Class attribute: how many stages one query may end.
-    n_queries : int
-        A field: how many queries may be asked.
+    state is a frozen value; what is secret in it is a :class:`~quorate.types.Secret`. A query that does not pass ends a
+    stage. `stages_a_query`: how many stages one query may end. `n_queries`: a field: how many queries may be asked.
     """
 
     __slots__ = ()

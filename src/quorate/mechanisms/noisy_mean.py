@@ -1,10 +1,7 @@
-r"""The mean of the numbers that teachers predict: their sum on a grid, after discrete Gaussian noise, divided by K.
+"""The mean of the numbers that teachers predict: their sum on a grid, after discrete Gaussian noise, divided by K.
 
-A teacher's number is written as a whole number of steps counted from the middle of a public range, -G … G. Who has no
-number adds 0, the middle, and is divided by as everybody else: how many have one stays secret.
-
-Before it, counts of the units' targets in equal cells of the range say where most of them lie, so that the numbers of
-teachers may be counted from the middle of a smaller part.
+A number counts from the middle of a public range, -G … G; who has none adds 0: how many have one stays secret. Before
+it, noisy counts of the units' targets say where most of them lie, so that the range may be a smaller part.
 """
 
 from __future__ import annotations

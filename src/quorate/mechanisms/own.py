@@ -1,12 +1,8 @@
 """A mechanism of a user's own: how it is told from quorate's, what it has to declare, and a trial on made-up votes.
 
-It is a class that inherits from :class:`~quorate.mechanisms.QueryMechanism` or
-:class:`~quorate.mechanisms.StreamMechanism`, as quorate's are, and declares one thing more: ``sensitivity``, how far
-one changed teacher moves what its noise is added to. That this is so, and that the event is a price of what is
-released, nobody here has proved: it is the owner's statement, and every guarantee that rests on it says so.
-
-What can be looked at is looked at before anything is charged: what the class declares, whether its event has a price
-that a ledger can store, and how it answers votes that were made up.
+Beside what quorate's own classes have it declares ``sensitivity``, how far one changed teacher moves what its noise is
+added to. That this is so, and that the event is a price of what is released, is the owner's statement, and every
+guarantee that rests on it says so. What can be looked at is looked at before anything is charged.
 """
 
 from __future__ import annotations
@@ -32,22 +28,10 @@ from quorate.types import IntArray, WordArray
 
 
 def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_classes: int) -> None:
-    """Refuse answers that are not what the mechanism declares. The message tells no answer.
+    """Refuse answers to ``n_queries`` queries that are not what the mechanism declares. The message tells no answer.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What answered, and says how its answers are read.
-    answers : array
-        To ``n_queries`` queries.
-    n_queries, n_classes : int
-        How many queries, and C.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are no int64 array of the shape that :attr:`Mechanism.answers` tells, or stand for no class; a
-        declined one where the mechanism does not say that it may decline.
+    InvalidParameter if they are no int64 array of the shape that :attr:`Mechanism.answers` tells, or stand for no
+    class; a declined one where the mechanism does not say that it may decline.
     """
     name, shape = type(mechanism).__name__, mechanism.answers.shape(n_queries, n_classes)
     if not isinstance(answers, np.ndarray) or answers.dtype != np.int64 or answers.shape != shape:
@@ -60,21 +44,9 @@ def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_class
 
 
 def check_state(mechanism: StreamMechanism, state: Any, *, spent: int) -> int:
-    """Return how many stages a stream's state says were spent, or refuse the state.
+    """Return how many stages a stream's state, from ``init`` or ``step``, says were spent, or refuse the state.
 
-    Parameters
-    ----------
-    mechanism : StreamMechanism
-        Whose state it is.
-    state : object
-        As ``init`` or ``step`` returned it.
-    spent : int
-        How many stages were spent before; what is spent stays so.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no instance of a dataclass with a whole number ``stages_spent``, at least `spent`.
+    InvalidParameter if it is no instance of a dataclass with a whole number ``stages_spent``, at least `spent` before.
     """
     stages = getattr(state, "stages_spent", None) if is_dataclass(state) and not isinstance(state, type) else None
     if type(stages) is not int or stages < spent:
@@ -88,22 +60,9 @@ def check_state(mechanism: StreamMechanism, state: Any, *, spent: int) -> int:
 def check_step(mechanism: StreamMechanism, stepped: Any, *, row: Any, spent: int) -> tuple[int, int | None]:
     """Return the stages spent and the answer of one step of a stream, or refuse it. The message tells no answer.
 
-    Parameters
-    ----------
-    mechanism : StreamMechanism
-        What answered.
-    stepped : object
-        What its ``step`` returned.
-    row : (n_classes,) counts, or (n_teachers,) scores
-        What the step looked at.
-    spent : int
-        How many stages were spent before it.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no pair of a state and an answer, or the answer is neither None nor a whole number that stands for a
-        class.
+    `stepped`: what ``step`` returned of `row`, counts ``(n_classes,)`` or scores ``(n_teachers,)``. `spent`: stages
+    before it. InvalidParameter if it is no pair of a state and an answer, or the answer is neither None nor a whole
+    number that stands for a class.
     """
     name = type(mechanism).__name__
     if not isinstance(stepped, tuple) or len(stepped) != 2:
@@ -160,11 +119,8 @@ def own_statement(mechanism: Mechanism) -> str | None:
 def check_declared(kind: object) -> type[Mechanism]:
     """Return a class that declares all that a mechanism of a user's own has to declare, or refuse it.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is no class of mechanisms, is no frozen dataclass, lacks a method, does not say what it takes, has a field
-        that no task fills in, or does not declare its sensitivity.
+    InvalidParameter if it is no class of mechanisms, is no frozen dataclass, lacks a method, does not say what it
+    takes, has a field that no task fills in, or does not declare its sensitivity.
 
     Examples
     --------
@@ -202,14 +158,10 @@ def check_declared(kind: object) -> type[Mechanism]:
 
 @contextmanager
 def owners_code(kind: type, doing: str) -> Iterator[None]:
-    """Turn whatever a user's own class raises, on public facts alone, into a refusal that names the class.
+    """Turn whatever a user's own class raises, on public facts alone, into a refusal that names it and what it fails
+    at.
 
-    Parameters
-    ----------
-    kind : type
-        The mechanism's class. What quorate's own classes raise is left as it is.
-    doing : str
-        What it fails at: "where it is calibrated".
+    `doing`: such as "where it is calibrated". What quorate's own classes raise is left as it is.
     """
     try:
         yield
@@ -237,22 +189,10 @@ def owners_code(kind: type, doing: str) -> Iterator[None]:
 def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers: int) -> None:
     """Look at a mechanism of a user's own before anything is charged; nothing is done where it is one of quorate's.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        As it is going to answer.
-    n_teachers, n_classes, answers : int
-        K, C and all answers together; public.
-
-    Raises
-    ------
-    InvalidParameter
-        If :func:`check_declared` refuses its class, its sensitivity is below 1, its event cannot be stored or read
-        again, or it does not answer made-up votes as it declares, with the noise that it is given and no other.
-
-    Notes
-    -----
-    Privacy: a function of public numbers; no vote of a teacher is looked at, and no noise of a run is used.
+    InvalidParameter if :func:`check_declared` refuses its class, its sensitivity is below 1, its event cannot be stored
+    or read again, or it does not answer made-up votes as it declares, with the noise that it is given and no other.
+    Privacy: a function of public numbers (K, C, all answers together); no vote of a teacher is looked at, and no noise
+    of a run is used.
     """
     if not is_own(mechanism):
         return

@@ -132,18 +132,10 @@ _SCAN = 4096
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorState:
-    """Where a run stands. All of it is public but the noisy threshold, which refuses to be shown or stored.
+    """Where a run stands. All of it is public but the noisy threshold of the open stage, which refuses to be shown.
 
-    Attributes
-    ----------
-    noisy_threshold : Secret of int
-        Of the stage that is open.
-    stages_spent : int
-        How many stages have ended: the queries that were declined, and the interruptions.
-    asked : int
-        How many queries were asked.
-    open : bool
-        Whether another query may be asked.
+    `stages_spent`: how many stages have ended: the queries that were declined, and the interruptions. `asked`: how many
+    queries were asked. `open`: whether another query may be asked.
     """
 
     noisy_threshold: Secret[int]

@@ -27,14 +27,8 @@ _LEAST_MULTIPLIER = 4.0  # below, the integers would show in the divergence (see
 class SanitisedTotal:
     """A released data-dependent total: public, noisy, and not a guarantee.
 
-    Attributes
-    ----------
-    order : float
-        The Rényi order that was fixed beforehand.
-    value : float
-        The total at that order plus noise, in nats; may be negative.
-    release_cost : float
-        Rényi divergence of releasing it, at the same order, in nats.
+    `order`: the Rényi order that was fixed beforehand. `value`: the total at that order plus noise, in nats; may be
+    negative. `release_cost`: Rényi divergence of releasing it, at the same order, in nats.
     """
 
     order: float

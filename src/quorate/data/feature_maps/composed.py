@@ -1,9 +1,8 @@
 """Maps made of others: linear rows, two maps side by side, what one makes of another, and the default map of tables.
 
-The default map (:class:`ResidualMap`) has linear features, and beside them what two kernels add to them. The kernels'
-features :math:`K` (Gaussian and product, side by side) are taken less their regression on the linear ones :math:`L`
-over the pool, :math:`R = K - L W`. So the linear block keeps what is linear, and the other block, which is whitened by
-itself, spends its directions on what is not.
+The default map (:class:`ResidualMap`) has linear features :math:`L`, and beside them two kernels' features :math:`K`
+less their regression on these over the pool, :math:`R = K - L W`; that block is whitened by itself, and spends its
+directions on what is not linear.
 """
 
 from __future__ import annotations

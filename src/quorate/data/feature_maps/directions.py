@@ -41,17 +41,13 @@ OFTEN = 256  # words that most rows hold are multiplied as a dense matrix
 @stored_as("quorate.data.feature_maps.directions.PoolDirections")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolDirections:
-    r"""The leading 64 singular directions of a wide pool, in one common unit: a typical public row has length one.
+    """The leading 64 singular directions of a wide pool, in one common unit: a typical public row has length one.
 
     Rows are scaled to length one first, dense ones in the units of the pool
     (:class:`~quorate.data.feature_maps.composed.LinearMap`). A teacher of a few dozen rows cannot tell thousands of
-    weights apart; which combinations of columns rows differ in, the unlabelled pool shows for free.
-
-    Attributes
-    ----------
-    coordinates : PublicCoordinates
-        The map, on a grid on which every product is exact: what a row becomes is a function of that row and of the
-        pool, bit for bit.
+    weights apart; which combinations of columns rows differ in, the unlabelled pool shows for free. `coordinates` lie
+    on a grid on which every product is exact: what a row becomes is a function of that row and of the pool, bit for
+    bit.
 
     Examples
     --------

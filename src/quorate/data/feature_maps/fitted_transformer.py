@@ -1,9 +1,7 @@
 """A transformer of the user's own, fitted on public rows beforehand, that sees one private row at a time.
 
-What a transformer does with many rows at once may depend on all of them: a batched product of floats moves last bits,
-and nothing forbids a transformer to centre a batch. So every row goes through it alone. Word counts and TF-IDF of
-scikit-learn are let take many rows at once: their numbers follow from the row's own words, one after another, and a
-test holds that against rows alone.
+A batched product of floats moves last bits, and nothing forbids a transformer to centre a batch. Word counts and TF-IDF
+of scikit-learn alone take many rows at once: their numbers follow from the row's own words, as a test holds.
 """
 
 from __future__ import annotations

@@ -35,23 +35,12 @@ def has_patches(shape: tuple[int, ...]) -> bool:
 @stored_as("quorate.data.feature_maps.patches.PatchFeatures")
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchFeatures:
-    r"""What the patches of an image share with centroids, summed over 3 × 3 regions, and its square root.
+    """What the patches of an image share with centroids, summed over 3 × 3 regions, and its square root.
 
-    A centroid c has mean zero and length one; a patch x adds what :math:`c^T x` is above the threshold, if it is.
-
-    Attributes
-    ----------
-    side : int
-        Pixels on a side: a row is a square image, line by line.
-    low, high : float
-        The range of a pixel in the pool; what lies beyond is cut off.
-    centroids : FloatArray, (n_centroids, 36)
-        As integer numbers of steps of 2⁻¹⁶.
-
-    References
-    ----------
-    Coates and Ng (2011), The importance of encoding versus training with sparse coding and vector quantization: soft
-    thresholds at centroids of patches.
+    A centroid c, ``(n_centroids, 36)`` in steps of 2⁻¹⁶, has mean zero and length one; a patch x adds what :math:`c^T
+    x` is above the threshold, if it is. `side`: pixels on a side: a row is a square image, line by line. `low, high`:
+    the range of a pixel in the pool; what lies beyond is cut off. Coates and Ng (2011), The importance of encoding
+    versus training with sparse coding and vector quantization: soft thresholds at centroids of patches.
 
     Examples
     --------

@@ -87,18 +87,12 @@ class PoolStandardizer:
 @stored_as("quorate.data.feature_maps.pool_coordinates.PoolCoordinates")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolCoordinates:
-    r"""Coordinates :math:`z` of points, with mean zero and typical length one in the pool.
+    """Coordinates :math:`z` of points, with mean zero and typical length one in the pool.
 
-    Up to 256 columns they are those of :class:`~quorate.data.feature_maps.PoolStandardizer`. In wider pools
-    (words of a text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share
-    that is noisy at every point cannot tell thousands of weights apart.
-
-    Attributes
-    ----------
-    maps : tuple of transformers
-        Fitted on the pool, with fixed seeds; they come before `standard`.
-    standard : PoolStandardizer
-        Of what the maps make of the pool.
+    Up to 256 columns they are those of :class:`~quorate.data.feature_maps.PoolStandardizer`. In wider pools (words of a
+    text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share that is noisy at
+    every point cannot tell thousands of weights apart. `maps`: transformers fitted on the pool, with fixed seeds,
+    before `standard`, which is of what they make of the pool.
 
     Examples
     --------

@@ -1,8 +1,6 @@
-"""Formats of files: a registry of one small class each.
+"""Formats of files: a registry of one small class each, which says by which suffixes its files are known.
 
-A format says by which suffixes its files are known and how they are read; :func:`register_format` adds one, and so
-does an installed package that declares it (:mod:`quorate.plugins`). Here
-belongs whatever turns a file into rows; what rows must look like belongs to the files beside this folder. Begin with
+:func:`register_format` adds one, and so does an installed package that declares it (:mod:`quorate.plugins`). Begin with
 ``format``.
 """
 

@@ -1,8 +1,7 @@
 """What a format of files is: one small class, found by the suffix of a file's name; and those that are none of ours.
 
-A format from outside this package is asked for its own suffix alone, named in reports, and never quoted: whatever it
-raises may quote a cell of the table, and so may a warning; neither is heard. What is said instead names the file, the
-format and the kind of error.
+A format from outside this package is named in reports, and whatever it raises or warns of, which may quote a cell, is
+replaced by the file, the format and the kind of error.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """A table in parts: the Parquet files of a folder or of a pattern of names, as Spark and Dask write them.
 
-A part's own types decide nothing: a column may be of whole numbers in one part and of floats, of texts or of nulls in
-another, since a library gives a part its types by the cells that the part happens to hold. Where each cell is read by
-itself, a part is read with its own types; where a table needs one, it is the least that holds all parts. What stands in
-the name of a folder as ``year=2024`` is a column of texts: no type is guessed from names.
-
-Names of folders and files may tell of private rows. They stand in refusals alone, which the table's owner reads.
+A part's own types decide nothing: a library gives them by the cells that the part happens to hold. Where a table needs
+a type, it is the least that holds all parts. A folder's ``year=2024`` is a column of texts. Names of folders and files
+may tell of private rows, and stand in refusals alone, which the table's owner reads.
 """
 
 from __future__ import annotations

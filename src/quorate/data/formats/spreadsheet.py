@@ -1,8 +1,7 @@
 """Excel files: the first sheet, whose first row names the columns; every cell is of the type that the file gives it.
 
-A number is a number and a date a date because their own cells say so, whatever stands above and below; so no private
-cell changes how another is read. Cells come as text, as from a database: a number as text tables write it here, a date
-in ISO 8601. A column of public numbers alone is one of numbers.
+So no private cell changes how another is read. Cells come as text, as from a database: a number as text tables write it
+here, a date in ISO 8601. A column of public numbers alone is one of numbers.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A plain linear teacher as its numbers alone: worker processes solve it without loading scikit-learn.
 
-To load scikit-learn takes a worker longer than to solve hundreds of small teachers. The solver of a plain logistic
-regression needs no more than C, and whether there is an intercept. So that is what is sent; shards are solved in child
-processes as ever, and the optimum that comes back is put into the estimator in the user's process. The bits are those
-of :class:`~quorate.ensemble.ClassifierTeacher`: it is the same code on the same arrays. A shard that is left to the
-estimator's own ``fit`` is trained by the teacher itself, which is sent along and loaded there and then.
+To load scikit-learn takes a worker longer than to solve hundreds of small teachers. The bits are those of
+:class:`~quorate.ensemble.ClassifierTeacher`: the same code on the same arrays, in child processes as ever. A shard that
+is left to the estimator's own ``fit`` is trained by the teacher itself, which is sent along and loaded there and then.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Which teachers are solved here to the optimum that scikit-learn's own solvers approach, and how.
 
-Plain logistic regression and ridge classification have one optimum each. Where a teacher is one of them, bare or at the
-end of a Pipeline, its coefficients are found by Newton's method (:mod:`quorate.ensemble.linear.newton`) or by one
-linear system, and put into the estimator as if it had been fitted. All else is fitted by the estimator itself: what is
-told to weigh rows or classes, to choose features, to start where it stood or to stop early; rows that are not finite
-64-bit floats; shards for which these factors would be large. So is a shard on which Newton's method finds no way on.
-
-Whether a shard is solved here is a function of the estimator and of that shard alone, as all else about a teacher.
+Plain logistic regression and ridge classification, bare or at the end of a Pipeline, have one optimum each, found by
+Newton's method (:mod:`quorate.ensemble.linear.newton`) or one linear system. Whatever weighs rows or classes, chooses
+features, starts where it stood or stops early is fitted by the estimator itself, and so are rows that are not finite
+64-bit floats, large factors, and a shard on which Newton's method finds no way on. Which, is a function of the
+estimator and of that shard alone.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 r"""Teachers of a handful of rows in coordinates of length one, each solved by itself in one step.
 
-Of two classes a teacher is a ridge regression of targets :math:`\pm1` without an intercept,
-:math:`w = Z^\top (ZZ^\top + \lambda I)^{-1} s`, one system of as many equations as the shard has rows. Of more, its
-score for a class is the sum of the class's rows, which needs no system: with a few rows of many classes there is
-nothing that a regression would tell apart. A class without a row has no score, so that each has a constant beside it,
-drawn once by the teacher: half the typical size of its scores times a Gumbel variable. Votes for classes that a shard
-knows nothing of are spread that way, and tell of no class.
-
-A shard of one class is no special case: it votes for that class where its rows point, and for another where they do
-not.
+Of two classes a teacher is a ridge regression of targets :math:`\pm1` without an intercept, :math:`w = Z^\top (ZZ^\top
++ \lambda I)^{-1} s`. Of more, its score for a class is the sum of the class's rows: with a few rows of many classes a
+regression would tell nothing apart. A class without a row has a constant, drawn once by the teacher: half the typical
+size of its scores times a Gumbel variable, so that such votes are spread and tell of no class. A shard of one class
+votes for it where its rows point, and for another where they do not.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Parameters that name a class, such as ``class_weight={"yes": 5}``: they mean the same class on every shard.
 
-A teacher learns from the labels of its own shard, in which a class may be missing, and which are numbered 0..k-1: some
-learners take nothing else, and parts of others number labels by themselves. So parameters are numbered with them: keys
-of classes that a shard has, but for those that it lacks, which scikit-learn would refuse; and numbers in the order of
-the classes (which is scikit-learn's, sorted), for the classes at hand. Where a class stands in what nobody here can
-number, such as a scorer, the classifier is given the declared labels themselves.
-
-All of it is a function of the classifier, the declared classes and the one shard.
+In a shard a class may be missing, and labels are numbered 0..k-1. So parameters are numbered with them: keys of classes
+that the shard has, and numbers in the (sorted) order of the classes at hand. Where a class stands in what nobody here
+can number, such as a scorer, the classifier is given the declared labels. All of it is a function of the classifier,
+the declared classes and the one shard.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Classes with ``fit`` and ``predict`` that know nothing of scikit-learn: how one is copied, and where it has learned.
 
-scikit-learn copies an estimator by ``get_params`` and asks for its tags. A class that has neither is made anew from
-its constructor's arguments, which it has to keep, each under its own name: a deep copy would take along whatever it has
-learned, and nothing would tell. As a step of a Pipeline, which asks its steps for tags and clones them, it is wrapped.
+A class without ``get_params`` is made anew from its constructor's arguments, which it has to keep, each under its own
+name: a deep copy would take along whatever it has learned, and nothing would tell.
 """
 
 from __future__ import annotations

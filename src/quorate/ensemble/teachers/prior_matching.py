@@ -1,9 +1,8 @@
-r"""Teachers that vote for class 1 as often, on the public pool, as their own shard holds it.
+"""Teachers that vote for class 1 as often, on the public pool, as their own shard holds it.
 
-A strongly regularised teacher of few rows is drawn to the larger class: where classes are unequal, all of them then
-vote for it everywhere, and no ensemble can undo that. A teacher that sets its own decision threshold so that its
-positive rate on the public pool is its shard's base rate votes for the points that it finds *relatively* likely. It
-still sees its shard, its seed and public rows alone, so the sensitivity of the votes is what it was.
+Where classes are unequal, strongly regularised teachers of few rows all vote for the larger class everywhere, and no
+ensemble can undo that. Each still sees its shard, its seed and public rows alone, so the sensitivity of the votes is
+what it was.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Refuse a model that has already learned something: it would carry every row it saw into every shard.
 
-A copy begins with its model's parameters: texts and numbers, and whatever else its owner gave. An array of weights, a
-network or an object of another library has no mark that tells whether it has learned, and from which rows; so what
+An array of weights, a network or an object of another library has no mark that tells whether it has learned; so what
 every teacher takes over is found, and whether that can be looked into.
 """
 

@@ -1,9 +1,8 @@
 """Run a piece of work in a forked child that cannot print, crash, or use up anything but itself.
 
-What a teacher prints, warns or logs, and whether it crashes, depends on private rows. So every teacher trains and
-votes in a child process: its standard streams lead nowhere, and its death is an abstention. Children are forked by
-a clean worker process (see :mod:`quorate.ensemble.workers.workers`), never by the user's own, whose threads and OpenMP
-state a fork would break.
+What a teacher prints, and whether it crashes, depends on private rows: its streams lead nowhere, and its death is an
+abstention. Children are forked by a clean worker (:mod:`quorate.ensemble.workers.workers`), never by the user's own
+process, whose threads and OpenMP state a fork would break.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A pool of worker processes that can be ended at once, and that ends by itself when its owner is gone.
 
-loky's own executor and not joblib.Parallel: with one job that runs in the user's process, and with several it may write
-large arguments to a memory-mapped file; here private rows travel through pipes and never to disk. And a pool of our own
-and not loky's reusable one: joblib holds that one to be its own, and fails on anybody else's.
+loky's own executor and not joblib.Parallel, which may write arguments to a memory-mapped file: private rows travel
+through pipes and never to disk. And not loky's reusable one, which joblib holds to be its own.
 """
 
 from __future__ import annotations

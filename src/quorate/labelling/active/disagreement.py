@@ -119,18 +119,9 @@ class Disagreement(Strategy):
         )
 
     def examine(self, pool: Any, history: History, rows: IntArray, rng: np.random.Generator) -> Examined:
-        """Look at single points: whether their label could be forced, and at what cost.
+        """Look at single points, whether their label could be forced, and at what cost; `rng` seeds the learner.
 
-        Parameters
-        ----------
-        pool : (n_points, n_features) array or CSR matrix
-            Public points.
-        history : History
-            What was asked; only the answers count here, and no label that was taken for granted.
-        rows : IntArray
-            The points.
-        rng : numpy.random.Generator
-            Seeds the learner.
+        Only the answers of the `history` count here, and no label that was taken for granted.
         """
         return self._belief(pool, history, rng)(*history.labelled).examine(rows)
 
@@ -144,16 +135,10 @@ class Disagreement(Strategy):
 @stored_as("quorate.labelling.active.disagreement.Examined")
 @dataclass(frozen=True, slots=True, eq=False)
 class Examined:
-    """What forcing the other label did to each point.
+    """What forcing the other label did to each point, ``(n_points,)``.
 
-    Attributes
-    ----------
-    forced : NDArray[np.bool_]
-        Whether a learner could be made to say something else.
-    excess : FloatArray
-        By how much it then errs more on what was seen; infinite where it could not be forced.
-    asks : NDArray[np.bool_]
-        Whether that is little enough to ask.
+    `forced`: whether a learner could be made to say something else. `excess`: by how much it then errs more on what was
+    seen; infinite where it could not be forced. `asks`: whether that is little enough to ask.
     """
 
     forced: NDArray[np.bool_]

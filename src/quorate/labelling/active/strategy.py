@@ -143,26 +143,14 @@ class Strategy(ABC):
         return None
 
     def cautions(self, *, width: int) -> tuple[Finding, ...]:
-        """Say what the owner should hear before the budget is spent.
-
-        Parameters
-        ----------
-        width : int
-            Number of columns of the pool.
-        """
+        """Say what the owner should hear before the budget is spent; `width`: the number of columns of the pool."""
         if not self.learns:
             return ()
         name = type(self).__name__
         return (compared(f"whether {name} beats a random subset of the same size depends on the task"),)
 
     def check(self, *, n_points: int, n_classes: int) -> None:
-        """Refuse a task that the strategy is not made for.
-
-        Raises
-        ------
-        InvalidParameter
-            If it may ask more points than there are, or there are too many classes for it.
-        """
+        """Refuse, with InvalidParameter, a task with fewer points than may be asked, or too many classes."""
         if self.n > n_points:
             raise InvalidParameter(
                 f"{type(self).__name__} asks {self.n:,} queries ({named('queries')}), but the pool has {n_points:,} "

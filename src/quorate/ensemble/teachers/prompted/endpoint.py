@@ -1,9 +1,8 @@
 """An endpoint that speaks the chat-completions protocol: where it may be, what it is asked, which replies count.
 
-It is not trusted to behave: a request is one POST, bounded in time and in size, and sent nowhere else. The standard
-library's client follows no redirect, reads no proxy from the environment, asks for no compression and writes no log.
-What it lacks is one moment at which everything has to be over: a server that sends a byte a second would never run into
-a time-out that is counted anew with every byte.
+It is not trusted: a request is one POST, bounded in time and in size, and sent nowhere else. The standard library's
+client follows no redirect, reads no proxy and writes no log; what it lacks is one moment at which everything has to be
+over, so that a server that sends a byte a second runs into a time-out.
 """
 
 from __future__ import annotations

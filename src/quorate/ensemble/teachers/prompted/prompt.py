@@ -1,10 +1,7 @@
 """The template of a prompt: how rows become texts, and texts and labels become a conversation.
 
-A row is shown as the text of one column alone, or as lines ``name: value``. A label is the class's name. A prompt is
-
-- a *system* message: the instruction, and the list of labels to choose from;
-- for each example a *user* message, the row, and an *assistant* message, its label;
-- a last *user* message: the row to be labelled.
+A *system* message has the instruction and the list of labels; each example is a *user* message, the row, and an
+*assistant* message, the name of its class; a last *user* message is the row to be labelled.
 """
 
 from __future__ import annotations
