@@ -67,6 +67,8 @@ def test_it_is_charged_for_all_noisy_means_and_told(run: Path) -> None:
     assert score.r_squared == pytest.approx(model.score(held, PRICE[1_200:].clip(100, 300)))
     assert score.r_squared > 0.4
     assert len(score.residuals) > 0
+    for words in ("votes on each sum: NoisyMeans", "units on each count of targets: TargetCounts"):
+        assert words in model.summary()
     assert "Residuals" in (run / "public" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(PreconditionFailed, match="keep no answers back"):
         model.ask(held)

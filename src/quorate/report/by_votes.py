@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
-from quorate.release.charge import MARGINAL_LEVEL
+from quorate.release.charge import MARGINAL_LEVEL, TARGET_COUNT
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
@@ -146,7 +146,11 @@ def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
         ("queries", sentences.counted(facts.answers, " · ")),
         *chosen,
         *_classes(facts, room),
-        *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
+        *(
+            ("noise", _noise(part, "sum" if setup.target_range else part.purpose))
+            for part in facts.spending.parts
+            if part.sigma is not None
+        ),
         *(("own code", words) for words in _own_mechanism(facts)),
         *constant,
     ]
@@ -158,9 +162,10 @@ def _own_mechanism(facts: Facts) -> list[str]:
     return [" ".join(filter(None, (check.evidence, check.remedy))) for check in uncovered]
 
 
-def _noise(part: Part) -> str:
+def _noise(part: Part, noised: str) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    units = "units on each count of a column" if part.purpose == MARGINAL_LEVEL else f"votes on each {part.purpose}"
+    counted = {MARGINAL_LEVEL: "units on each count of a column", TARGET_COUNT: "units on each count of targets"}
+    units = counted.get(part.purpose, f"votes on each {noised}")
     return f"σ = {at_least(part.sigma or 0.0)} {units}: {part.mechanism}{form}"
 
 
