@@ -104,7 +104,6 @@ def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     assert all(row.more["labels_needed"] is not None for row in rows)
 
 
-@pytest.mark.heavy
 def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
     small = reproduce_few_labels(repeats=3, size=SMALL, parts=("epsilon",))
     measured = {(row.method, row.epsilon): row.more for row in small.rows if row.more.get("excess_wanted") == 0.05}
@@ -120,7 +119,6 @@ def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
     assert growth[1] > 15
 
 
-@pytest.mark.heavy
 def test_tight_constants_need_a_fifth_of_the_rows_at_most(small: FewLabels) -> None:
     printed = of(small, "rows of LabelBoost", 'constants="paper"')
     tight = of(small, "rows of LabelBoost", 'constants="tight"')
@@ -159,7 +157,6 @@ def test_the_errors_are_exact() -> None:
     assert even.sample(1_000, np.random.default_rng(0))[1].mean() == pytest.approx(0.75, abs=0.07)  # 5 sd
 
 
-@pytest.mark.heavy
 def test_the_excess_error_of_a_useless_learner_is_that_of_a_random_cut() -> None:
     """At next to no ε a cut is uniform: its distance from a quarter has mean 5/16."""
     useless = NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1e-6)
@@ -179,7 +176,6 @@ def test_searches_find_what_they_say() -> None:
     assert fewest_rows(lucky.__getitem__, 0.1, start=100, limit=200) == 159
 
 
-@pytest.mark.heavy
 def test_the_tables_and_figures_are_written(small: FewLabels, tmp_path: Path) -> None:
     names = {path.name for path in small.write(tmp_path)}
     assert {"few-labels.json", "few-labels.txt", "few-labels-domain.svg", "few-labels-epsilon.svg"} <= names
@@ -227,7 +223,6 @@ def test_a_wrong_number_on_the_page_is_caught(page: ModuleType) -> None:
     assert page.refreshed(wrong, page.kept_rows()) != wrong
 
 
-@pytest.mark.heavy
 def test_the_kept_rows_are_what_the_constants_say_now(page: ModuleType) -> None:
     """The figures that no sample enters are computed again."""
     now = [row.tree() for row in reproduce_few_labels(parts=["constants"]).rows]
@@ -245,7 +240,6 @@ EVERY_CELL = [
 ]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("epsilon", "alpha"), EVERY_CELL)
 def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon: float, alpha: float) -> None:
     for cell in cells(epsilon, alpha):
@@ -259,7 +253,6 @@ def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsil
         assert cell.case  # where it pays, or that no such case is known
 
 
-@pytest.mark.heavy
 def test_a_construction_that_pays_is_shown_by_a_run() -> None:
     generic, asked = cells(1.0, 0.01)[:2]
     for cell in (generic, asked):
@@ -268,7 +261,6 @@ def test_a_construction_that_pays_is_shown_by_a_run() -> None:
         assert own <= alone
 
 
-@pytest.mark.heavy
 def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_names() -> None:
     train = load_adult().train
     for seed in range(3):
@@ -297,7 +289,6 @@ REMEDIES = ("ExponentialLearner", "GenericLearner", "NoisyThreshold", "Boxes", "
 CASES = [(case, name) for case in fits.cases() for name in fits.learners(case)]
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.heavy_cases(21)
 @pytest.mark.parametrize(("case", "name"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_every_class_fits_with_every_learner_or_is_told_what_does(case: fits.Case, name: str) -> None:

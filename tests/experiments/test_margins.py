@@ -16,7 +16,6 @@ TRIALS = {  # of ours, on the published split
 }
 
 
-@pytest.mark.heavy
 def test_teachers_of_adult_agree_as_far_as_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(margins, "N_QUERIES", 1_000)
     found = reproduce_margins(repeats=1, seed=3)

@@ -59,7 +59,6 @@ def test_an_empty_image_stays_empty() -> None:
     assert not upright(np.zeros((1, 784))).any()
 
 
-@pytest.mark.heavy
 def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "N_TEACHERS", 30)
     monkeypatch.setattr(module, "N_PUBLIC", 300)
@@ -86,7 +85,6 @@ def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.
     assert told[KERNEL].more["cpu_seconds"] > 0
 
 
-@pytest.mark.heavy
 def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "N_PUBLIC", 300)
     monkeypatch.setattr(module.Division, "score", lambda *_: scored([0], [0]))
@@ -97,7 +95,6 @@ def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert NO_TORCH in found.notes
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("line", [NETWORK, torch_models.NET])
 def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,7 +104,6 @@ def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
         reproduce_mnist(epsilons=(8.0,), files=folder, methods=(line,))
 
 
-@pytest.mark.heavy
 def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
     if torch_is_there():
         images = np.random.default_rng(0).uniform(size=(60, 784)).astype(np.float32)
@@ -119,7 +115,6 @@ def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
             convolutional(0)
 
 
-@pytest.mark.heavy
 def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone() -> None:
     rng = np.random.default_rng(0)
     images = np.vstack(

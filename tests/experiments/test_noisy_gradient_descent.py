@@ -70,7 +70,6 @@ def test_unclipped_long_rows_would_break_the_claim() -> None:
     assert np.linalg.norm(slope * np.append(unit_rows(row), 1.0)) <= CLIP
 
 
-@pytest.mark.heavy
 def test_with_no_noise_to_speak_of_it_is_logistic_regression() -> None:
     parts = split(mushroom(), 0)
     rule = noisy_gradient_descent(parts.X_private, parts.y_private, epsilon=1e3, delta=1e-4, rng=Recorded(), steps=400)
@@ -80,7 +79,6 @@ def test_with_no_noise_to_speak_of_it_is_logistic_regression() -> None:
     assert ours > theirs - 0.01
 
 
-@pytest.mark.heavy
 def test_more_budget_gives_a_better_rule() -> None:
     parts = split(mushroom(), 1)
 
@@ -112,7 +110,6 @@ def test_no_person_moves_the_sum_further_than_the_clip(n_outputs: int) -> None:
     assert np.linalg.norm(unclipped) > CLIP  # the cheat: what a person adds without the cut
 
 
-@pytest.mark.heavy
 def test_many_classes_and_persons_are_learned() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
@@ -123,7 +120,6 @@ def test_many_classes_and_persons_are_learned() -> None:
         assert np.mean(rule.predict(X) == codes) > 0.8
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "wrong", [{"epsilon": 0.0}, {"epsilon": math.nan}, {"delta": 1.0}, {"steps": 0}, {"neighbours": "any"}], ids=str
 )

@@ -66,7 +66,6 @@ def written(folder: Path) -> str:
     return (folder / "peers.md").read_text()
 
 
-@pytest.mark.heavy
 def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     peers.main(["even", "--splits", "4", "--epsilons", "1"], run=in_process)
     page = written(toys)

@@ -56,14 +56,12 @@ def test_a_split_holds_no_label_of_the_pool() -> None:
     assert not [name for name in split(numbered(100), 0).__slots__ if name.startswith("y_public")]
 
 
-@pytest.mark.heavy
 def test_the_bundled_sets_have_their_published_sizes() -> None:
     assert mushroom().X.shape == (8_124, 112)
     assert (mushroom().codes.sum(), a9a().codes.sum()) == (3_916, 7_841 + 3_846)
     assert a9a().X.shape == (48_842, 123)
 
 
-@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "imdb" / "imdb_counts.npz").exists(), reason="QUORATE_DATA has no imdb")
 def test_reviews_are_rows_of_length_one() -> None:
     reviews = imdb(LARGER)
@@ -73,7 +71,6 @@ def test_reviews_are_rows_of_length_one() -> None:
     assert np.bincount(reviews.codes).tolist() == [25_000, 25_000]
 
 
-@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "mnist").exists(), reason="QUORATE_DATA has no mnist")
 def test_digits_are_read_as_they_were_published() -> None:
     train, test = mnist(LARGER)

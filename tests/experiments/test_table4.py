@@ -39,21 +39,18 @@ def ensemble() -> LinearEnsemble:
     return LinearEnsemble(split(mushroom(), 0), 0, n_jobs=1)
 
 
-@pytest.mark.heavy
 def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensemble: LinearEnsemble) -> None:
     assert ensemble.n_teachers == 65
     assert ensemble.counts is ensemble.counts
     assert ensemble.counts.reveal().sum(axis=1).tolist() == [65] * 162
 
 
-@pytest.mark.heavy
 def test_a_larger_budget_gives_a_better_student(ensemble: LinearEnsemble) -> None:
     low, high = ensemble.passive(0.05), ensemble.passive(8.0)
     assert low.n_queries == high.n_queries == 162
     assert low.accuracy + 0.1 < high.accuracy
 
 
-@pytest.mark.heavy
 def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble: LinearEnsemble) -> None:
     found = ensemble.active(1.0, OracularCAL(49))
     assert found.n_queries <= 49
@@ -61,7 +58,6 @@ def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble: 
     assert ensemble.active(1.0, Random(49)).n_queries == 49
 
 
-@pytest.mark.heavy
 def test_every_method_of_the_table_runs_on_one_split() -> None:
     found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0,), seed=1)
     assert [row.method for row in found.rows] == [*METHODS, *REFERENCES]
@@ -77,7 +73,6 @@ def test_every_method_of_the_table_runs_on_one_split() -> None:
     assert found.figures["table4-mushroom"].startswith("<svg")
 
 
-@pytest.mark.heavy
 def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_has_no_price_there() -> None:
     found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0, NO_NOISE), methods=(PUBLIC, DIRECT))
     assert [(row.method, row.epsilon) for row in found.rows] == [(PUBLIC, 2.0), (DIRECT, 2.0), (DIRECT, NO_NOISE)]
@@ -86,7 +81,6 @@ def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_ha
         reproduce_table4(("mushroom",), repeats=1, epsilons=(NO_NOISE,), methods=(PUBLIC,))
 
 
-@pytest.mark.heavy
 def test_the_command_passes_no_caution_of_a_large_budget_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked = ["reproduce", "table4", "--data", "mushroom", "--repeats", "1", "--epsilon", "64", "--out"]
     with warnings.catch_warnings():
@@ -136,7 +130,6 @@ def test_unknown_names_and_missing_files_are_refused_at_once(tmp_path: Path) -> 
         reproduce_table4(("imdb",), repeats=1, files=tmp_path)
 
 
-@pytest.mark.heavy
 def test_the_command_writes_rows_with_the_promised_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,7 +148,6 @@ def test_the_command_writes_rows_with_the_promised_keys(
     assert "--repeats=1 --data=mushroom" in (tmp_path / "out" / "table4.txt").read_text()
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [

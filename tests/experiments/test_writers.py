@@ -34,7 +34,6 @@ def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
     assert "100 writers" in found.title
 
 
-@pytest.mark.heavy
 def test_chosen_lines_alone_are_made_and_the_command_names_them(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.learners import NoisyThreshold
-from quorate.learners.agnostic.learner import AgnosticLearner
-from quorate.learners.agnostic.subsampled import SubsampledAgnostic
+from quorate.learners.agnostic.learner import AgnosticLearner, SubsampledAgnostic
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 

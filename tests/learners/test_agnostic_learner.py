@@ -21,7 +21,7 @@ from quorate.learners.agnostic.bound import (
     priced,
     relabelling_error,
 )
-from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan
+from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan, SubsampledAgnostic
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import (
     AgnosticPrice,
@@ -32,7 +32,6 @@ from quorate.learners.agnostic.price import (
     relabelled_sample,
     rows_for,
 )
-from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.exponential import consistent_error, growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree
@@ -72,7 +71,6 @@ def law_of_T(**cheat):
     return told(POINTS, LABELS)
 
 
-@pytest.mark.heavy
 def test_sample_order_and_labels_follow_the_exact_law(relabelled):
     assert exact.p_value(law_of_T(), relabelled) > FALSE_ALARM
 
@@ -91,7 +89,6 @@ def by_T_alone(concepts, T, W, labellings):
     return [len(W) * sum(label != y for (_, y), label in zip(T, h, strict=True)) for h in labellings]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "cheat",
     [
@@ -116,7 +113,6 @@ def planned(learner, price):
     )
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("selection", ["permute-and-flip", "exponential"])
 def test_what_is_learned_follows_the_exact_law(selection):
     learner = AgnosticLearner(
@@ -182,7 +178,6 @@ def excess_of(fitted, flipped):
     return abs(fitted.concept_.cut - 30_000) / 2**16 * (1 - 2 * flipped)
 
 
-@pytest.mark.heavy
 def test_a_fit_charges_what_its_plan_costs_and_says_so():
     X, y = noisy_rows(20_000)
     ledger = Ledger(budget=Budget(3.0, 1e-5))
@@ -203,7 +198,6 @@ def test_nothing_is_drawn_where_the_budget_is_too_small():
         learner(ledger=Ledger(budget=Budget(0.5, 1e-5))).fit(*noisy_rows(2_000))
 
 
-@pytest.mark.heavy
 def test_as_many_rows_as_it_needs_meet_the_bound():
     flipped, wanted = 0.2, learner(alpha=0.15, beta=0.1)
     needed = wanted.rows_needed().labelled
@@ -219,7 +213,6 @@ def test_as_many_rows_as_it_needs_meet_the_bound():
     assert max(found) <= 0.15
 
 
-@pytest.mark.heavy
 def test_too_few_rows_are_told_with_the_number_needed():
     X, y = noisy_rows(1_000)
 
@@ -229,7 +222,6 @@ def test_too_few_rows_are_told_with_the_number_needed():
     assert any("LWY25 Theorem 3.6" in caveat for caveat in learner().fit(X, y).guarantee_.caveats)
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0])
 def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
     needed = least_rows(epsilon)
@@ -241,7 +233,6 @@ def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
             learner(epsilon=epsilon).fit(X[:-1], y[:-1])
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -277,7 +268,6 @@ def test_wrong_tables_are_refused():
         learner().fit(X, y, groups=np.arange(100))
 
 
-@pytest.mark.heavy
 def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_only_told_by_a_fit():
     boxes = Rectangles(bits=4, n_features=2)
     given = {"concepts": boxes, "base": ExponentialLearner(concepts=boxes, epsilon=1.0), "limit": 100}
@@ -292,7 +282,6 @@ def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_on
     assert any("rows_needed() says" in caveat for caveat in fitted.guarantee_.caveats)
 
 
-@pytest.mark.heavy
 def test_any_learner_may_be_the_base_and_what_is_not_proven_is_said():
     grid = Thresholds(bits=4)
     X = np.random.default_rng(0).integers(0, 16, (3_000, 1))
@@ -359,7 +348,6 @@ def test_a_base_learner_with_delta_gets_delta_over_the_share_that_is_sampled():
         AgnosticLearner(**given).fit(X, (X[:, 0] < 9).astype(int))
 
 
-@pytest.mark.heavy
 def test_a_million_rows_are_fitted():
     fitted = learner(epsilon=0.1).fit(*noisy_rows(1_000_000))
 
@@ -385,7 +373,6 @@ def test_the_bound_by_hand():
     assert consistent_error(1000, lambda m: m + 1, 0.01) == pytest.approx(2 * np.log2(2 * 2001**2 / 0.01) / 1000)
 
 
-@pytest.mark.heavy
 def test_disagreements_of_thresholds_stay_below_the_bound():
     """For two thresholds the worst pair is the interval that the sample misses most: simulated, and far below."""
     random = np.random.default_rng(5)
@@ -402,7 +389,6 @@ def test_disagreements_of_thresholds_stay_below_the_bound():
     assert passed >= 180  # it may fail with probability 0.1
 
 
-@pytest.mark.heavy
 def test_the_search_finds_what_a_fine_grid_finds():
     error = learner_error(NoisyThreshold(concepts=DOMAIN, epsilon=1.0), alpha=0.1, beta=0.02)
 
@@ -420,7 +406,6 @@ def test_the_search_finds_what_a_fine_grid_finds():
     assert best_split(n, epsilon=epsilon, delta=0.0, excess=excess).excess <= min(fine) * 1.005
 
 
-@pytest.mark.heavy
 def test_the_bound_falls_with_the_rows_and_the_rows_needed_with_epsilon():
     bounds = [learner().split_for(n).excess for n in (1_000, 10_000, 100_000, 1_000_000)]
     needed = [learner(epsilon=epsilon).rows_needed().labelled for epsilon in (0.1, 0.3, 1.0)]
@@ -435,7 +420,6 @@ def test_rows_for_is_enough_and_gives_up_at_the_limit():
         rows_for(1e-4, lambda n: 1.0, start=3, limit=1000)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("epsilon", [1e-5, 1e-6, 1e-8])
 def test_the_choice_of_every_plan_can_be_made(epsilon):
     """Permute-and-flip takes no ε below 2^-39 of its sensitivity: told by the plan, never after the charge."""
@@ -471,7 +455,6 @@ class Lucky(NoisyThreshold):
         return replace(super()._plan(*given), caveats=("it rests on luck",))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
 def test_what_the_base_learners_guarantee_rests_on_is_said_of_the_whole(kind):
     base = Lucky(concepts=DOMAIN, epsilon=1.0)

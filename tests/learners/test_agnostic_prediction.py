@@ -59,7 +59,6 @@ def votes_of_parts(concepts, n_hypotheses, epsilon, queries):
 FAR_APART = ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("concepts", "n", "n_sampled", "n_hypotheses", "choice", "each", "queries", "share"),
     [
@@ -95,7 +94,6 @@ def law_of_an_answer(**changes):
     return laws.relabelled_then(base, FOUR, n_sampled=4, choice_epsilon=2.0, **changes)(POINTS, LABELS)
 
 
-@pytest.mark.heavy
 def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
     private, root, drawn = AgnosticPrediction(concepts=GRID, epsilon=1.0), SeededNoise(7), []
     for i in range(1_800):
@@ -121,7 +119,6 @@ def delta_of_rounds(epsilon_each, times, epsilon):
     )
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("n_queries", "delta"), [(1, 1e-5), (3, 1e-3), (40, 1e-6), (400, 1e-8)])
 def test_the_price_with_a_delta_is_that_of_all_sequences_of_answers_and_nearly_all_of_it_is_used(n_queries, delta):
     """By another road: binomial sums in exact numbers for the answers, and the lemma's formula for the rest."""
@@ -139,7 +136,6 @@ def test_the_price_with_a_delta_is_that_of_all_sequences_of_answers_and_nearly_a
     assert price.event.delta > 0.99 * delta or price.learner_delta == 0.5
 
 
-@pytest.mark.heavy
 def test_many_predictions_cost_the_root_of_their_number_and_none_more_than_without_a_delta():
     few, many = (private(n_queries=n, delta=1e-6).plan_for(20_000) for n in (5, 10_000))
     pure_few, pure_many = (private(n_queries=n).plan_for(20_000) for n in (5, 10_000))
@@ -166,7 +162,6 @@ def asked_in_turn(epsilon, n_queries):
     return law
 
 
-@pytest.mark.heavy
 def test_the_true_delta_of_answers_to_chosen_questions_is_below_the_claim_and_a_cheat_is_above():
     """Every data set of these points, every neighbour, every transcript: enumerated."""
     each, n_queries, delta, data = 0.2, 8, 0.02, exact.labelled((0, 2), 1)
@@ -176,7 +171,6 @@ def test_the_true_delta_of_answers_to_chosen_questions_is_below_the_claim_and_a_
     assert exact.true_delta(asked_in_turn(2 * each, n_queries), together, data).value > 2 * delta
 
 
-@pytest.mark.heavy
 def test_a_delta_is_charged_once_and_told_in_the_ledger_and_the_guarantee():
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     asked = private(n_queries=100, delta=1e-5, ledger=ledger).fit(*rows())
@@ -209,7 +203,6 @@ def private(**changes):
     return AgnosticPrediction(**{"concepts": DOMAIN, "epsilon": 1.0, "n_queries": 3, "unsafe_noise_seed": 0, **changes})
 
 
-@pytest.mark.heavy
 def test_all_predictions_are_charged_by_fit_and_an_old_question_is_free():
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     asked = private(ledger=ledger).fit(*rows())
@@ -228,7 +221,6 @@ def test_all_predictions_are_charged_by_fit_and_an_old_question_is_free():
     assert ledger.spent.epsilon == spent
 
 
-@pytest.mark.heavy
 def test_each_fit_draws_a_sample_of_its_own_and_pays_for_it():
     ledger = Ledger(budget=Budget(2.5, 1e-5))
     asked = private(ledger=ledger).fit(*rows())
@@ -263,7 +255,6 @@ def test_nothing_of_a_fit_can_be_taken_away():
     assert not hasattr(asked, "predict")
 
 
-@pytest.mark.heavy
 def test_answers_are_as_good_as_the_bound_says():
     """The error of the next answer, over all points of the domain, for the hypotheses of some fits."""
     flipped, n = 0.1, 40_000
@@ -284,7 +275,6 @@ def test_answers_are_as_good_as_the_bound_says():
     assert max(found) <= plan.excess
 
 
-@pytest.mark.heavy
 def test_where_nothing_is_proven_hypotheses_still_vote():
     plan = private(n_queries=3).plan_for(4_000)
 
@@ -312,7 +302,6 @@ def test_the_vote_of_hypotheses_with_a_quarter_of_alpha_errs_at_most_alpha():
         assert 3 * alpha / 4 + np.exp(-epsilon * r / 6) / 2 <= alpha
 
 
-@pytest.mark.heavy
 def test_more_queries_need_more_rows_and_as_many_as_are_needed_are_enough():
     one, ten = (private(n_queries=n, alpha=0.2).rows_needed().labelled for n in (1, 10))
 
@@ -320,7 +309,6 @@ def test_more_queries_need_more_rows_and_as_many_as_are_needed_are_enough():
     assert private(n_queries=1, alpha=0.2).plan_for(one).excess <= 0.2
 
 
-@pytest.mark.heavy
 def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
     with pytest.raises(NotFittedError):
         private().ask([[1]])
@@ -330,7 +318,6 @@ def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
     assert asked.answers_left_ == 3
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -350,7 +337,6 @@ def test_wrong_arguments_are_refused(changes, match):
         private(**changes).fit(*rows(100))
 
 
-@pytest.mark.heavy
 def test_wrong_tables_are_refused_and_nothing_is_charged():
     X, y = rows(100)
     ledger = Ledger(budget=Budget(1.0, 1e-5))
@@ -368,7 +354,6 @@ def test_wrong_tables_are_refused_and_nothing_is_charged():
     assert ledger.spent.epsilon == 0
 
 
-@pytest.mark.heavy
 def test_a_ledger_that_was_put_back_sells_no_answer_twice(tmp_path):
     kept, older = tmp_path / "ledger", tmp_path / "older"
     kept.mkdir()
@@ -388,7 +373,6 @@ def test_a_ledger_that_was_put_back_sells_no_answer_twice(tmp_path):
     assert asked.ask([[5]]).shape == (1,)  # what was released stays known
 
 
-@pytest.mark.heavy
 def test_an_object_gives_no_more_answers_than_were_charged_whatever_a_ledger_says(monkeypatch):
     asked = private(n_queries=2).fit(*rows())
     asked.ask([[1], [2]])
@@ -399,7 +383,6 @@ def test_an_object_gives_no_more_answers_than_were_charged_whatever_a_ledger_say
     assert (refusal.value.spent, refusal.value.requested, refusal.value.limit) == (2, 1, 2)
 
 
-@pytest.mark.heavy
 def test_an_answer_that_was_drawn_and_lost_counts(monkeypatch):
     asked = private(n_queries=2).fit(*rows())
     with monkeypatch.context() as broken:
@@ -411,7 +394,6 @@ def test_an_answer_that_was_drawn_and_lost_counts(monkeypatch):
     assert asked.ask([[2]]).shape == (1,)
 
 
-@pytest.mark.heavy
 def test_a_public_attribute_does_not_turn_the_noise_down():
     """400 answers from 2,000 rows are nearly coins; with the mechanism that is put there, each would be 1."""
     asked = private(n_queries=400).fit(*rows(2_000, flipped=0.0))
@@ -419,7 +401,6 @@ def test_a_public_attribute_does_not_turn_the_noise_down():
     assert 100 < asked.ask(np.arange(400).reshape(-1, 1)).sum() < 390
 
 
-@pytest.mark.heavy
 def test_scores_that_the_class_would_refuse_are_refused_before_the_charge():
     X = np.random.default_rng(0).integers(0, 2**16, (4_000, 1))
     ledger = Ledger(budget=Budget(10.0, 0.0))
@@ -438,7 +419,6 @@ def stable(**changes):
     return private(**{"n_queries": 400, "cutoff": 2, "delta": 1e-5, **changes})
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("cutoff", "delta"), [(1, 1e-5), (3, 1e-6)])
 def test_the_price_of_stable_answers_is_that_of_their_declined_ones_by_another_road(cutoff, delta):
     """Exact sums: T answers of randomized response, and the chance that a tie passes, from two geometric laws."""

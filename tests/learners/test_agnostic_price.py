@@ -111,7 +111,6 @@ def test_a_price_with_delta_is_charged_as_approximate():
     assert event.delta == pytest.approx(0.01)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("argument", "value"),
     [
@@ -162,7 +161,6 @@ INSTANCES = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(instance):
     concepts, points, n, n_sampled, choice_epsilon, learner_epsilon, choose, share = instance
@@ -181,7 +179,6 @@ def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below
     assert share * claim <= worst.value <= claim
 
 
-@pytest.mark.heavy
 def test_a_base_learner_that_looks_at_the_order_is_covered_where_the_order_is_random():
     law = laws.relabelled_then(laws.told_row_by_row(2, 3, in_order=True), TWO, n_sampled=2, choice_epsilon=0.25)
 
@@ -190,7 +187,6 @@ def test_a_base_learner_that_looks_at_the_order_is_covered_where_the_order_is_ra
     assert 0.3 * claimed(3, 2, 0.25, 3) <= worst.value <= claimed(3, 2, 0.25, 3)
 
 
-@pytest.mark.heavy
 def test_a_real_base_learner_stays_far_below():
     law = laws.relabelled_then(
         laws.best_of_class(THREE, 4), THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets
@@ -204,7 +200,6 @@ def approximate(rows):
     return {tuple(sorted(rows)): Fraction(1, 5), "nothing": Fraction(4, 5)}
 
 
-@pytest.mark.heavy
 def test_the_true_delta_is_below_the_claim_and_not_far_below():
     law = laws.relabelled_then(approximate, THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets)
     price = AgnosticPrice(n=4, n_sampled=2, choice_epsilon=0.5, learner_epsilon=0, learner_delta=0.2)
@@ -214,7 +209,6 @@ def test_the_true_delta_is_below_the_claim_and_not_far_below():
     assert 0.3 * price.delta <= worst.value <= price.delta
 
 
-@pytest.mark.heavy
 def test_without_a_secret_sample_the_claim_is_false():
     law = laws.relabelled_then(
         laws.told_row_by_row(2, 4), ((0, 0),), n_sampled=1, choice_epsilon=0.01, samples=laws.first_rows
@@ -225,7 +219,6 @@ def test_without_a_secret_sample_the_claim_is_false():
     assert worst.value > claimed(6, 1, 0.01, 4) + 0.3
 
 
-@pytest.mark.heavy
 def test_with_a_sensitivity_of_one_mistake_the_claim_is_false():
     eight = {"n_sampled": 6, "choice_epsilon": 1.0, "samples": exact.uniform_subsets}
     base, constants, rows = laws.told_row_by_row(1, 1.5), ((0,), (1,)), exact.labelled([0], 8)

@@ -54,7 +54,6 @@ def apart(n: int, kinds: int) -> tuple[Rows, Rows]:
 # --- sampling ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("n", "size", "epsilon"), [(3, 1, 1.0), (4, 2, 0.3), (4, 3, 2.0), (5, 3, 1.0), (6, 2, 1.0)])
 def test_subsets_cost_what_the_rule_says_and_it_is_tight(n: int, size: int, epsilon: float) -> None:
     claimed = without_replacement(Price(epsilon), n_rows=n, n_kept=size).epsilon
@@ -70,7 +69,6 @@ def test_subsets_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, s
     assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("n", "m", "epsilon"), [(2, 2, 1.0), (3, 2, 0.5), (3, 3, 1.0), (2, 5, 1.0), (6, 4, 2.0), (1, 3, 0.7)]
 )
@@ -80,7 +78,6 @@ def test_draws_with_replacement_cost_what_the_rule_says_and_it_is_tight(n: int, 
     assert claimed - NEAR <= found <= claimed + NEAR
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 2), (2, 4)])
 def test_draws_with_replacement_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, m: int) -> None:
     claimed = with_replacement(Price(1.0, 0.01), n_rows=n, n_draws=m)
@@ -95,7 +92,6 @@ def test_draws_priced_as_subsets_are_caught() -> None:
     assert price(lambda rows: added(draws(rows, 2)), [apart(3, 1)], 1.0) > false + 0.1
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("at", [0.3, 1.0, 1.5, 2.5])
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 3)])
 def test_counting_how_often_a_row_is_drawn_bounds_the_delta(n: int, m: int, at: float) -> None:
@@ -159,7 +155,6 @@ def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon: float, target: float, 
     assert without_replacement(Price(epsilon, delta), n_rows=rows, n_kept=n).within(claimed)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -230,7 +225,6 @@ def pairs_of(changed: str) -> list[tuple[Record, Record]]:
     return [((0, y), (1, z)) for y in labels for z in labels]
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("changed", ["labelled", "unlabelled"])
 @pytest.mark.parametrize(("epsilon", "epsilon_0"), [(1.0, 0.5), (1.0, 1.0), (2.0, 1.0), (2.0, 2.0)])
 def test_relabelling_costs_at_most_what_the_rule_says(changed: str, epsilon: float, epsilon_0: float) -> None:
@@ -254,7 +248,6 @@ def test_relabelling_costs_more_than_choosing_and_learning_in_turn_would() -> No
     assert found < bns15_lemma_4_1(Price(1.0), epsilon_0=0.5).epsilon
 
 
-@pytest.mark.heavy
 def test_relabelling_on_random_classes_stays_below_the_rule() -> None:
     import numpy as np
 
@@ -273,7 +266,6 @@ def test_relabelling_on_random_classes_stays_below_the_rule() -> None:
             assert price(step, combinations(records, 2), 1.0) <= claimed + NEAR
 
 
-@pytest.mark.heavy
 def test_delta_is_not_multiplied_by_relabelling() -> None:
     claimed = relabelling(Price(1.0, 0.05), epsilon_0=0.5)
     for a, b in pairs_of("labelled"):
@@ -351,7 +343,6 @@ def test_the_smallest_case_costs_0_856_and_not_0_763() -> None:
     assert found <= bns15_subsampling(Price(1.0), n_rows=3, n_kept=2).epsilon
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 1), (4, 3, 2), (5, 3, 2), (5, 2, 1)])
 def test_the_rule_for_the_first_labels_covers_every_small_case(t: int, n: int, m: int) -> None:
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled="first").epsilon
@@ -359,7 +350,6 @@ def test_the_rule_for_the_first_labels_covers_every_small_case(t: int, n: int, m
     assert 0.75 * claimed < found <= claimed + NEAR
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 2), (5, 3, 1)])
 def test_the_rule_for_random_labels_is_tight(t: int, n: int, m: int) -> None:
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n).epsilon

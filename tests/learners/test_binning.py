@@ -31,7 +31,6 @@ def test_levels(frame):
     assert Binning(CUTS).transform(frame(ROWS)).tolist() == [[0, 2], [1, 0], [0, 0], [3, 1], [0, 0]]
 
 
-@pytest.mark.heavy
 @given(ages=st.lists(st.one_of(st.none(), st.floats(), st.integers()), min_size=1, max_size=8), place=st.integers(0, 7))
 def test_a_level_hangs_on_its_own_row_alone(ages, place):
     binning, frame = Binning({"age": (0, 10)}), pd.DataFrame({"age": pd.Series(ages, dtype=object)})
@@ -62,7 +61,6 @@ def test_a_pool_tells_cuts_that_part_it_evenly():
         Binning.from_pool(pool, ["y"])
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "cuts", [{}, None, {"age": ()}, {"age": (2, 1)}, {"age": (1, 1)}, {"job": ("a", "a")}, {"a": "ab"}]
 )
@@ -71,7 +69,6 @@ def test_what_is_no_cut_is_refused(cuts):
         Binning(cuts).fit()
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concept", "said"),
     [
@@ -131,7 +128,6 @@ def pool(n=600, seed=0):
     }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_that_say_most_about_the_others_come_first_and_the_second_says_something_new(frame):
     for seed in range(5):

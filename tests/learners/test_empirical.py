@@ -47,7 +47,6 @@ def law_of(m: int, epsilon: float = 1.0) -> object:
     return law
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 2), (3, 3), (2, 4)])
 def test_every_neighbouring_pair_is_within_the_planned_price(n: int, m: int) -> None:
     plan = learner(n_draws=m, epsilon=3.0)._plan(n, 0, 3.0, 0.0)
@@ -89,13 +88,11 @@ def drawn_cuts(m: int, runs: int = 1_000) -> list[int]:
     return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.heavy
 def test_what_runs_has_the_law_that_was_priced() -> None:
     law = law_of(3)(np.array([[0], [1], [3], [3]]), np.array([1, 1, 0, 0]))  # type: ignore[operator]
     assert p_value(law, drawn_cuts(3)) > FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_that_test_catches_a_learner_that_draws_more() -> None:
     law = law_of(3)(np.array([[0], [1], [3], [3]]), np.array([1, 1, 0, 0]))  # type: ignore[operator]
     assert p_value(law, drawn_cuts(6)) < FALSE_ALARM
@@ -138,7 +135,6 @@ def test_rows_without_a_label_are_left_out() -> None:
     assert learner().fit(X, y).plan_.n_rows == 100
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("given", "n", "message"),
     [

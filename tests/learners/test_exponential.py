@@ -36,7 +36,6 @@ def law_of_interval(points, labels, *, selection="exponential", epsilon=EPSILON,
     return law_of(functions, LAWS[selection](scores, epsilon))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("selection", LAWS)
 def test_the_learner_has_the_law_that_is_audited(selection):
     learner = ExponentialLearner(concepts=Intervals(bits=2), epsilon=EPSILON, selection=selection)
@@ -49,7 +48,6 @@ def test_the_learner_has_the_law_that_is_audited(selection):
     assert p_value(law_of_interval(points[:4], labels[:4], selection=selection, epsilon=2.0), drawn) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("selection", "used"), [("exponential", 0.8), ("permute-and-flip", 0.85)])
 def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it(selection, used):
     worst = true_epsilon(lambda X, y: law_of_interval(X, y, selection=selection), labelled(range(4), 3))
@@ -151,7 +149,6 @@ def test_on_thresholds_it_agrees_with_noisy_threshold():
         assert learner.rows_needed() == ExponentialLearner(concepts=Thresholds(bits=10), epsilon=1.0).rows_needed()
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", [{"alpha": 0}, {"beta": 1}, {"selection": "best"}, {"limit": 0}, {"alpha": "a"}])
 def test_arguments_out_of_range_are_refused_before_the_data(wrong):
     with pytest.raises(InvalidParameter):

@@ -71,7 +71,6 @@ def law_of_generic(points, labels, *, selection="permute-and-flip", blr=law_of_b
 PARTS = (labelled(GRID, 2), unlabelled(GRID, 2))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("selection", LAWS)
 def test_the_learner_has_the_law_that_is_audited(selection):
     learner = GenericLearner(
@@ -87,14 +86,12 @@ def test_the_learner_has_the_law_that_is_audited(selection):
     assert p_value(other, drawn) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("selection", "used"), [("exponential", 0.7), ("permute-and-flip", 0.99)])
 def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it(selection, used):
     worst = true_epsilon(lambda X, y: law_of_generic(X, y, selection=selection), *PARTS)
     assert used * EPSILON < worst.value <= EPSILON
 
 
-@pytest.mark.heavy
 def test_mistaken_learners_are_caught():
     def no_half(points, labels):
         return law_of_generic(points, labels, epsilon=2 * EPSILON)
@@ -141,7 +138,6 @@ def sample(bits, n_labelled, n_unlabelled, seed):
     return X, y, cut
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("bits", [8, 16, 32])
 def test_its_theorem_asks_for_as_many_labels_whatever_the_grid(bits):
     needed = learner_of(bits).rows_needed()
@@ -159,7 +155,6 @@ def test_unlabelled_rows_grow_with_the_bits_and_the_finite_class_learner_needs_l
     assert whole[1] > 1.4 * whole[0]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("bits", [8, 32])
 @pytest.mark.several_fits
 def test_600_labels_and_the_rows_that_the_tree_asks_for_reach_an_error_of_5_percent(bits):
@@ -174,7 +169,6 @@ def test_600_labels_and_the_rows_that_the_tree_asks_for_reach_an_error_of_5_perc
     assert max(errors) <= 0.05
 
 
-@pytest.mark.heavy
 def test_the_theorem_itself_promises_5_percent_with_585_labels_on_a_grid_of_2_to_the_32():
     learner = learner_of(32, rows="theorem")
     needed = learner.rows_needed()
@@ -183,7 +177,6 @@ def test_the_theorem_itself_promises_5_percent_with_585_labels_on_a_grid_of_2_to
     assert abs(learner.fit(X, y).concept_.cut - cut) / 2**32 <= 0.05
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_rows_of_its_theorem_are_accepted_and_give_its_error():
     learner = learner_of(8, alpha=0.1, rows="theorem")
@@ -198,7 +191,6 @@ def test_the_rows_of_its_theorem_are_accepted_and_give_its_error():
         learner.fit(X[1:], y[1:])
 
 
-@pytest.mark.heavy
 def test_points_far_from_uniform_are_no_obstacle():
     rng = np.random.default_rng(5)
     X = (2**31 + rng.geometric(1e-4, (40_600, 1))).astype(np.int64)
@@ -208,7 +200,6 @@ def test_points_far_from_uniform_are_no_obstacle():
     assert (learner.predict(X) != (X[:, 0] < cut)).mean() <= 0.05
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_two_columns_go_through_mwem_with_as_many_concepts_as_the_limit_allows():
     rng = np.random.default_rng(6)
@@ -267,7 +258,6 @@ def test_a_sanitizer_of_another_price_is_refused(price):
         GenericLearner(concepts=Thresholds(bits=2), sanitizer=Leaky(size=2), epsilon=1.0).fit([[0], [1]], [1, -1])
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", [{"alpha": 1}, {"beta": 0}, {"limit": 1}, {"selection": None}, {"epsilon": -1}])
 def test_arguments_out_of_range_are_refused_before_the_data(wrong):
     with pytest.raises(InvalidParameter):
@@ -277,7 +267,6 @@ def test_arguments_out_of_range_are_refused_before_the_data(wrong):
 # --- nets ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @given(
     st.lists(st.integers(0, 15), min_size=1, max_size=60),
     st.sampled_from([Thresholds(bits=4), Intervals(bits=4), PointFunctions(bits=4)]),
@@ -357,7 +346,6 @@ def test_relative_deviation_is_solved_for_the_least_number_of_rows():
     assert deviates(n - 1) > true * (1 - 1e-9)
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("label", [-1, 1], ids=["unlabelled", "labelled"])
 @pytest.mark.parametrize("kind", [{"rounds": 2}, {"size": 2}], ids=["MWEM", "BLR"])
 def test_a_row_outside_the_sanitizers_domain_is_refused_before_anything_is_charged(kind, label):

@@ -159,7 +159,6 @@ def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover() ->
 # --- the constants as large as the target allows -------------------------------------------------------------------
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n_base", [1_000, 100_000, 3_000_000])
 def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base: int) -> None:
@@ -172,7 +171,6 @@ def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base
     assert TightConstants(given_).price(schedule).within(given_.target)
 
 
-@pytest.mark.heavy
 def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows() -> None:
     given_ = task(3_000_000)
     labelled, unlabelled = TightConstants(given_).rows_needed()
@@ -214,7 +212,6 @@ def test_the_labels_needed_are_the_fewest() -> None:
     assert not TightConstants(given_).schedule(labelled - 1, 10**12).proven
 
 
-@pytest.mark.heavy
 def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner() -> None:
     labels = {(n, vc): TightConstants(task(n, vc=vc)).rows_needed()[0] for n in (3 * 10**6, 10**7) for vc in (1, 2)}
     assert labels[3 * 10**6, 1] == labels[10**7, 1]
@@ -228,7 +225,6 @@ def test_claim_4_2_bounds_the_chosen_concepts_error() -> None:
         assert (e * points / vc) ** vc * exp(-1.3 * 0.05 * 4_000 / 2) <= 0.1 * (1 + 1e-9)
 
 
-@pytest.mark.heavy
 @settings(max_examples=60)
 @given(
     labelled=st.integers(1, 5_000),
@@ -283,7 +279,6 @@ def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
     return pairs
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("concepts", [PARTING, thresholds(3)], ids=["parting", "thresholds"])
 def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tuple[tuple[int, ...], ...]) -> None:
     schedule = one_iteration(2, 1, 1, 1, left=2, drawn=2)
@@ -292,7 +287,6 @@ def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tu
     assert 0 < found <= claimed + NEAR
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("schedule", "epsilon", "share"),
     [
@@ -341,7 +335,6 @@ def test_a_sample_before_everything_is_priced() -> None:
     assert 0.3 * claimed < found <= claimed + NEAR
 
 
-@pytest.mark.heavy
 def test_a_run_with_a_sensitivity_of_one_half_is_caught() -> None:
     schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
     claimed = price_of(schedule, Price(1.0)).epsilon
@@ -349,7 +342,6 @@ def test_a_run_with_a_sensitivity_of_one_half_is_caught() -> None:
     assert found > claimed + 0.04
 
 
-@pytest.mark.heavy
 def test_a_run_priced_without_its_relabelling_is_caught() -> None:
     schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
     without = with_replacement(Price(1.0), n_rows=6, n_draws=10).epsilon + 1.0  # and ε₀, as composition would have it
@@ -413,7 +405,6 @@ class ForgetfulBoost(LabelBoost):
         return super()._learn(points, labels, noise, replace(plan, schedule=schedule))  # type: ignore[arg-type, type-var]
 
 
-@pytest.mark.heavy
 def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_has_not() -> None:
     base = base_learner()  # so many runs put the twin at p = 4·10⁻¹⁵
     law = law_of_cuts(boosted((S_SMALL, D_SMALL), SMALL, thresholds(4)), 1.0, 5)
@@ -423,7 +414,6 @@ def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_
     assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, RUNS, twin, base)) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_the_planned_price_covers_the_exact_one_on_six_rows() -> None:
     """A plan of the learner itself: five labelled rows and one without, n = 6."""
     learner = LabelBoost(
@@ -547,7 +537,6 @@ def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
     assert learner.score(*rows(1_500, 0)) > 0.6
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
@@ -572,7 +561,6 @@ def test_a_label_is_needed() -> None:
         boost().fit(*rows(0, 500))
 
 
-@pytest.mark.heavy
 def test_more_candidates_than_fit_into_memory_are_left_out_and_that_is_said() -> None:
     many = BoostTask(base=Price(1.0), n_base=10**7, vc=6, alpha=0.1, beta=0.1, target=Price(1.0))
     needed = TightConstants(many).rows_needed()

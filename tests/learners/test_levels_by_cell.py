@@ -85,13 +85,11 @@ def by_type(frame: Any) -> Any:
     return np.array([[old_level(value, CUTS[name]) for value in as_list(frame[name])] for name in CUTS]).T
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", FRAMES)
 def test_one_cell_of_a_frame_moves_no_other_row(how: str) -> None:
     assert moved(lambda cells: Binning(CUTS).transform(FRAMES[how](cells))) == []
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("how", ["pandas, inferred", "polars, inferred"])
 def test_a_twin_that_goes_by_types_is_caught(how: str) -> None:
     assert {("smoker", "maybe"), ("code", "A")} <= set(moved(lambda cells: by_type(FRAMES[how](cells))))
@@ -109,7 +107,6 @@ def raw(cells: dict[str, list[str]]) -> str:
     return "\n".join([",".join([*cells, "ill"]), *map(",".join, rows)]) + "\n"
 
 
-@pytest.mark.heavy
 def test_one_cell_of_a_csv_file_moves_no_other_row(tmp_path: Path) -> None:
     def levels(cells: dict[str, list[str]]) -> Any:
         (tmp_path / "private.csv").write_text(raw(cells))
@@ -125,7 +122,6 @@ def test_one_cell_of_a_csv_file_moves_no_other_row(tmp_path: Path) -> None:
     assert ("smoker", "maybe") in moved(inferred)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("cell", [*PUT, "2.0", "yes"])
 def test_one_label_of_a_csv_file_moves_no_other_label(tmp_path: Path, cell: str) -> None:
     lines = raw(CELLS).splitlines()
@@ -148,7 +144,6 @@ def test_equal_values_have_equal_levels_whatever_holds_them() -> None:
     assert Binning({"age": (30, 40)}).transform(column)[:, 0].tolist() == [2, 2, 2, 0, 0, 0, 0]
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("cuts", [("1", "1.0"), ("true", "1"), ("", "a"), ("nan", "a"), ("a", " a")])
 def test_cuts_that_are_one_value_or_none_are_refused(cuts: tuple[str, ...]) -> None:
     with pytest.raises(InvalidParameter, match="distinct texts"):

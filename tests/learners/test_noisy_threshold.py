@@ -28,7 +28,6 @@ EPSILON = 1.0
 # --- the mechanism over runs -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_a_choice_over_runs_has_the_law_of_a_choice_over_all_candidates():
     scores, sizes = np.array([-3, 0, -1, -9, -1]), np.array([4, 1, 0, 2, 3])
     law = law_of(range(10), exponential(np.repeat(scores, sizes).tolist(), 1.3))
@@ -49,7 +48,6 @@ def test_sizes_weigh_as_much_as_candidates_would():
     assert all(GridChoice(4.0).release(scores, sizes, OSNoise()) == 0 for _ in range(20))
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("scores", "sizes"),
     [([0], [0]), ([0, 1], [1]), ([0], [-1]), ([0.5], [1]), ([0, 0], [2**62, 1]), ([], [])],
@@ -59,7 +57,6 @@ def test_runs_that_are_none_are_refused(scores, sizes):
         GridChoice(1.0).release(np.array(scores), np.array(sizes), OSNoise())
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (float("nan"), 1), (1, 0), (True, 1), (1, "1")])
 def test_a_choice_without_a_price_is_refused(epsilon, sensitivity):
     with pytest.raises(InvalidParameter):
@@ -84,7 +81,6 @@ def law_of_threshold(points, labels, *, epsilon=EPSILON, mechanism=exponential):
     return law_of([Threshold(cut) for cut in range(5)], mechanism(scores, epsilon))
 
 
-@pytest.mark.heavy
 def test_the_learner_has_the_law_that_is_audited():
     learner = NoisyThreshold(concepts=Thresholds(bits=BITS), epsilon=EPSILON)
     points, labels = np.array([[0], [1], [1], [3], [2]]), np.array([1, 1, 0, 0, -1], dtype=np.int8)
@@ -95,13 +91,11 @@ def test_the_learner_has_the_law_that_is_audited():
     assert p_value(law_of_threshold(points, np.where(labels == -1, 0, labels), epsilon=2.0), drawn) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it():
     worst = true_epsilon(law_of_threshold, labelled(range(2**BITS), 4))
     assert 0.9 * EPSILON < worst.value <= EPSILON
 
 
-@pytest.mark.heavy
 def test_mistaken_learners_are_caught():
     part = labelled(range(2**BITS), 3)
     no_half = true_epsilon(lambda X, y: law_of_threshold(X, y, epsilon=2 * EPSILON), part)
@@ -119,7 +113,6 @@ def test_mistaken_learners_are_caught():
 # --- the learner -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     learner = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0, alpha=0.05, rows="theorem")
@@ -182,7 +175,6 @@ def quantile_scores(values, quantile, low, high):
     return scores
 
 
-@pytest.mark.heavy
 @settings(max_examples=60)
 @given(st.lists(st.integers(-3, 5), min_size=1, max_size=9), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
 def test_runs_of_a_quantile_are_the_scores_of_every_value(values, quantile):
@@ -209,7 +201,6 @@ def test_a_quantile_that_forgets_the_half_is_caught():
     assert true_epsilon(law, labelled(range(4), 5, labels=(0,))).value > EPSILON
 
 
-@pytest.mark.heavy
 def test_a_quantile_keeps_its_bound_on_the_rank():
     values = np.random.default_rng(0).normal(0, 1e8, 4000).astype(np.int64)
     mechanism = NoisyQuantile(quantile=0.3, low=-(2**31), high=2**31, epsilon=0.5)
@@ -225,7 +216,6 @@ def test_values_outside_the_range_count_as_its_ends_and_many_equal_values_are_no
     assert mechanism.release(np.array([-(10**9)] * 300 + [500] * 900 + [10**9] * 300), OSNoise()) == 500
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -243,14 +233,12 @@ def test_a_quantile_out_of_range_is_refused(fields):
         NoisyQuantile(**fields)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("values", [[], [[1]], [0.5], ["1"], [True]])
 def test_values_that_are_no_whole_numbers_are_refused(values):
     with pytest.raises(InvalidParameter):
         NoisyQuantile(quantile=0.5, low=0, high=1, epsilon=1.0).release(np.array(values), OSNoise())
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("n", "largest"), [(0, 5), (1, 5), (50, 2**30), (300, 300), (5_000, 256)])
 def test_values_are_counted_alike_by_a_table_and_by_a_sort(n, largest):
     random = np.random.default_rng(n)
@@ -263,7 +251,6 @@ def test_values_are_counted_alike_by_a_table_and_by_a_sort(n, largest):
         assert found.dtype == np.int64
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(0.1) / 2, Fraction(37, 10), Fraction(1, 10**6)])
 def test_weights_from_a_table_are_the_weights_themselves(rate):
     gaps = sorted({*range(80), *np.random.default_rng(0).integers(0, 9_000, 100).tolist()})

@@ -40,7 +40,6 @@ def test_the_table_has_a_row_for_each_line() -> None:
     assert len(ROWS) == len(lines) >= 30
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['paper']} {row['kind']} {row['number']}")
 def test_an_item_is_found_where_the_table_says(row: re.Match[str]) -> None:
     text = (ROOM / row["file"]).read_text(encoding="utf-8")
@@ -52,7 +51,6 @@ def test_an_item_is_found_where_the_table_says(row: re.Match[str]) -> None:
     assert row["paper"] in said
 
 
-@pytest.mark.heavy
 def test_every_item_that_a_learner_names_first_is_in_the_table() -> None:
     """The first line of a docstring says what a function is of a paper; the table must know it."""
     known = {(row["kind"], row["number"]) for row in ROWS}

@@ -52,7 +52,6 @@ def test_every_arrangement_has_exactly_one_path(n: int, size: int) -> None:
     assert len(found) == factorial(n) // factorial(n - size)
 
 
-@pytest.mark.heavy
 @given(n=st.integers(0, 60), seed=st.integers(0, 2**32), data=st.data())
 def test_an_arrangement_is_distinct_and_in_range(n: int, seed: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, n))
@@ -89,12 +88,10 @@ def biased_arrangement(n: int, size: int, source: SeededNoise) -> IntArray:
     return order[:size]
 
 
-@pytest.mark.heavy
 def test_arrangements_are_uniform() -> None:
     assert p_of_arrangements(5, 3, random_arrangement) > FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_that_test_catches_a_shuffle_with_too_many_places() -> None:
     assert p_of_arrangements(5, 3, biased_arrangement) < FALSE_ALARM
 
@@ -119,7 +116,6 @@ def test_that_test_catches_modulo_bias() -> None:
     assert p_of_upper_half(by_remainder, 3 * 2**60) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_draws_with_replacement_repeat_as_often_as_they_should() -> None:
     """Four draws of 4: the number of distinct ones has 4, 84, 144 and 24 of the 256 sequences."""
     source = SeededNoise(11)
@@ -127,7 +123,6 @@ def test_draws_with_replacement_repeat_as_often_as_they_should() -> None:
     assert chisquare(found, np.array([4, 84, 144, 24]) / 256 * 8_000).pvalue > FALSE_ALARM
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [

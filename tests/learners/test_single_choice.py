@@ -48,7 +48,6 @@ def learners(concepts=WORLD):
     }
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", learners())
 def test_every_table_of_a_finite_world_gives_a_concept(name):
     learner = learners()[name]
@@ -60,7 +59,6 @@ def test_every_table_of_a_finite_world_gives_a_concept(name):
         assert learner._learn(points, y, SeededNoise(i), plan).index in (0, 1)
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("concepts", [WORLD, FiniteClass([At(777)], n_features=1)], ids=["two", "one"])
 @pytest.mark.parametrize("name", learners())
 @pytest.mark.several_fits
@@ -73,7 +71,6 @@ def test_a_class_that_the_rows_collapse_is_fitted_like_any_other(name, concepts)
         assert learners(concepts)[name].fit(points, y).concept_.index in (0, 1)
 
 
-@pytest.mark.heavy
 def test_predictions_of_a_class_of_one_are_answered():
     alone = AgnosticPrediction(concepts=FiniteClass([At(777)], n_features=1), epsilon=4.0, n_queries=1)
     assert alone.fit(np.zeros((100, 1)), np.zeros(100, dtype=int)).ask([[0.0]]).tolist() in ([0], [1])

@@ -54,7 +54,6 @@ def law_of(n: int, m: int, which: str, epsilon: float) -> object:
     return law
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("which", "t", "n", "m"), [("random", 4, 2, 1), ("first", 4, 3, 1), ("first", 3, 2, 1)])
 def test_every_neighbouring_pair_is_within_the_claim(which: str, t: int, n: int, m: int) -> None:
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon  # type: ignore[arg-type]
@@ -79,7 +78,6 @@ def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
     return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("which", ["random", "first"])
 def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
     points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
@@ -88,7 +86,6 @@ def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
     assert p_value(law, cuts(which, 1_000)) > FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_that_test_catches_a_learner_that_asks_for_all_labels() -> None:
     points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
     law = law_of(3, 1, "first", 1.0)(points, labels)  # type: ignore[operator]
@@ -105,7 +102,6 @@ def test_the_plan_is_the_exact_price_of_its_sizes() -> None:
     assert both.event == plan.event  # nobody gains or loses a label
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("which", ["random", "first"])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 0.9])
 def test_as_many_rows_are_sampled_as_the_target_allows(which: str, epsilon: float) -> None:
@@ -145,7 +141,6 @@ def test_a_callable_is_asked_once_for_the_labels_of_m_rows() -> None:
     assert not hasattr(fitted, "_asked")
 
 
-@pytest.mark.heavy
 def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked() -> None:
     X = np.zeros((30, 1), dtype=int)
     found: list[list[int]] = []
@@ -163,14 +158,12 @@ def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked() -> Non
     assert max(map(max, found)) >= 20
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("answers", [[1], [0, 1, UNLABELLED], [[0, 1, 0]], ["a", "b", "c"]])
 def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
     with pytest.raises(DataRefused):
         learner(n_labels=3).fit(np.zeros((9, 1), dtype=int), lambda _: answers)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("given", "message"),
     [

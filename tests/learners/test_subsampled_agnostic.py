@@ -10,7 +10,7 @@ import pytest
 
 from quorate.errors import DataRefused
 from quorate.learners import ExponentialLearner, NoisyThreshold
-from quorate.learners.agnostic.subsampled import SubsampledAgnostic, SubsampledPlan, SubsampledSplit, subsampled_error
+from quorate.learners.agnostic.learner import SubsampledAgnostic, SubsampledPlan, SubsampledSplit, subsampled_error
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 
@@ -38,7 +38,6 @@ def law_of(epsilon_0, learner_epsilon, concepts=FOUR):
     )
 
 
-@pytest.mark.heavy
 def test_what_is_learned_follows_the_exact_law():
     split = SubsampledSplit(n_kept=2, epsilon_0=2.0, learner_epsilon=3.0, learner_delta=0.0, excess=1.0)
     base = ExponentialLearner(concepts=GRID, epsilon=3.0)
@@ -62,7 +61,6 @@ def test_what_is_learned_follows_the_exact_law():
     assert exact.p_value(law_of(2.0, 1.0)(POINTS, LABELS), drawn) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_the_true_epsilon_of_a_tiny_instance_is_below_the_claim():
     split = SubsampledSplit(n_kept=2, epsilon_0=1.0, learner_epsilon=2.0, learner_delta=0.0, excess=1.0)
     two = laws.thresholds(2)
@@ -106,7 +104,6 @@ def test_the_bound_by_hand():
     assert subsampled_error(1_000, 0.5, 0.03, lambda m: m + 1, 0.02) == pytest.approx(wanted)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("alpha", "saved"), [(0.1, 1.05), (0.05, 1.4), (0.02, 2.3), (0.01, 3.8)])
 def test_at_a_tenth_fewer_extra_rows_are_proven_to_be_enough_than_for_a_subsample(alpha, saved):
     found = study.extra_rows(0.1, alpha)
@@ -114,7 +111,6 @@ def test_at_a_tenth_fewer_extra_rows_are_proven_to_be_enough_than_for_a_subsampl
     assert found.beyond("subsample") > saved * found.beyond("all rows")
 
 
-@pytest.mark.heavy
 def test_the_extra_rows_of_a_subsample_grow_as_one_over_epsilon_and_those_of_all_rows_slower():
     small, large = study.extra_rows(0.05, 0.01), study.extra_rows(0.5, 0.01)
 
@@ -122,7 +118,6 @@ def test_the_extra_rows_of_a_subsample_grow_as_one_over_epsilon_and_those_of_all
     assert small.beyond("all rows") < 7 * large.beyond("all rows")
 
 
-@pytest.mark.heavy
 def test_measured_on_labels_that_are_nearly_coins_all_rows_beat_a_subsample_of_them():
     given = {"n": 1_000_000, "epsilon": 0.1, "gamma": 0.01, "seeds": range(5)}
 

@@ -51,7 +51,6 @@ def dichotomies_of_intervals(n: int) -> int:
     return len({tuple(int(a <= i < b) for i in range(n)) for a in range(n + 1) for b in range(a, n + 1)})
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n", range(1, 9))
 def test_sauer_is_attained_by_intervals_and_below_its_rounder_form(n: int) -> None:
     assert dichotomies_of_intervals(n) == sauer(n, 2)
@@ -74,7 +73,6 @@ def error_of_the_rememberer(mass: np.ndarray, rows: int, rng: np.random.Generato
     return float(mass[~seen] @ (rng.random((~seen).sum()) < 0.5))
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("heavy", [0, 1, 5, 10])
 def test_the_lower_bound_as_printed_is_false_for_a_large_alpha(heavy: int) -> None:
     """34 labels are enough for an error of 0.99 with β = 0.41, in any dimension."""

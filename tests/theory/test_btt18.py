@@ -93,7 +93,6 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(
 # --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ---
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -110,7 +109,6 @@ def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) ->
     assert 0 < error <= btt18_claim_4_1_by_markov(0.0, mean) <= btt18_claim_4_1(0.0, mean)
 
 
-@pytest.mark.heavy
 def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
     """T of the mean error, and T/m bounds the share of queries that a third of the teachers gets wrong."""
     rng = np.random.default_rng(7)
@@ -227,7 +225,6 @@ def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alph
     assert btt18_public_rows_shape(vc, alpha, alpha) == pytest.approx(m + math.log(1 / alpha) / alpha**2)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("call", "named"),
     [

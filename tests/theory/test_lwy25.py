@@ -101,7 +101,6 @@ def test_where_a_logarithm_would_be_negative_the_shape_is_refused() -> None:
         lwy25_theorem_4_2_shape(1, 0.4, 0.1, 1.0)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [0.3, 0.05])
 def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float, epsilon: float) -> None:

@@ -397,7 +397,6 @@ def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_ta
 # --- Examples 1 and 2: when a vote fails, and when it wins ---
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("k", range(1, 8))
 def test_example_1_by_counting_all_ensembles(k: int) -> None:
     hypotheses = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])
@@ -439,7 +438,6 @@ def by_definition(table: np.ndarray, best: int, alpha: float, mass: np.ndarray) 
     return found
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(8))
 def test_the_disagreement_coefficient_is_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -464,7 +462,6 @@ def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis() -> None
     assert disagreement_coefficient(single, best=0, alpha=0.0) == pytest.approx(n)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [

@@ -66,35 +66,19 @@ def audit_target(
 
     Raises InvalidParameter if an argument is of the wrong kind or shape.
 
-    Parameters
-    ----------
-    target : Target
-        What is attacked, from private rows to release.
-    X : array_like, (n_rows, n_features)
-        Private rows without the canary, each a unit: made-up ones, or some that may be used for this.
-    y : array_like, (n_rows,)
-        Their labels.
-    public : object
-        Handed to the target as it is; the queries that the attacker would choose.
-    canary : Canary
-        The unit whose presence is to be told.
-    claimed : PureClaim, ApproxClaim or GaussianClaim
-        What the whole run claims for one unit.
-    confidence : float, default 0.95
-        Of the bound, in (0, 1).
-    runs : int, default 200
-        At least 40. Each is a whole training; a few hundred find a flaw that is gross, not a tenth of noise too little.
-    seed : int, optional
-        Of the secret bits alone: the target draws its own noise.
-    progress, clock : callable
-        As for :func:`~quorate.audit.audit_mechanism`.
+    `target`: what is attacked, from private rows to release.
+    `X` ``(n_rows, n_features)``: private rows without the canary, each a unit: made-up ones, or some that may be used
+        for this.
+    `y` ``(n_rows,)``: their labels.
+    `public`: handed to the target as it is; the queries that the attacker would choose.
+    `canary`: the unit whose presence is to be told.
+    `claimed`: what the whole run claims for one unit.
+    `confidence`: of the bound, in (0, 1).
+    `runs`: at least 40. Each is a whole training; a few hundred find a flaw that is gross, not a tenth of noise too
+        little.
+    `seed`: of the secret bits alone: the target draws its own noise.
+    `progress`, `clock`: as for :func:`~quorate.audit.audit_mechanism`.
 
-    Returns
-    -------
-    AuditResult
-
-    Notes
-    -----
     A run is audited as any mechanism is: the secret bit says on which of two neighbouring tables it is made
     (Jagielski, Ullman, Oprea 2020; Nasr et al. 2021). The result speaks of everything between table and release:
     partition, training, votes, mechanism, student.

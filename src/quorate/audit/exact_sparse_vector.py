@@ -33,19 +33,12 @@ SparseAnswer: TypeAlias = bool | int
 class SparseVectorForm:
     r"""One form of sparse vector: a value passes iff :math:`v + \nu > w + \rho`.
 
-    Parameters
-    ----------
-    threshold_noise, query_noise : Law
-        Of ρ and ν; :class:`~quorate.audit.Negated` where the noise is subtracted.
-    costly : {"above", "below"}
-        The answer that counts towards the cut-off; the other is free. The classical form pays for "above", the
+    `threshold_noise`, `query_noise`: of ρ and ν; :class:`~quorate.audit.Negated` where the noise is subtracted.
+    `costly`: the answer that counts towards the cut-off; the other is free. The classical form pays for "above", the
         stable-query form for "below".
-    threshold : int, default 0
-        w.
-    cutoff : int or None, default 1
-        How many costly answers end the stream; None for a form without one.
-    resets : bool, default False
-        Whether a new ρ is drawn after each costly answer.
+    `threshold`: w.
+    `cutoff`: how many costly answers end the stream; None for a form without one.
+    `resets`: whether a new ρ is drawn after each costly answer.
 
     Examples
     --------

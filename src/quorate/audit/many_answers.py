@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from quorate.accounting import PureDP
 from quorate.audit.claims import proportion_lower, proportion_upper
 from quorate.audit.goodness_of_fit import GoodnessOfFit
+from quorate.audit.sampled import ByStream
 from quorate.data.feature_maps.scale import deviations
 from quorate.labelling.block_answers import answering
 from quorate.ledger import Budget, Ledger
@@ -32,7 +33,7 @@ from quorate.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class SumOfAnswers:
+class SumOfAnswers(ByStream):
     """A whole run of a mechanism that answers each query by itself; what is told is how often each answer came.
 
     Noisy counts are added up. Sums are made from released answers alone, so whatever an attack on them proves it
@@ -50,11 +51,6 @@ class SumOfAnswers:
     """
 
     mechanism: QueryMechanism
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one run, ``(n_queries, n_classes)``."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_runs, n_queries, n_classes)``; return sums, ``(n_runs, …)``."""
@@ -62,7 +58,7 @@ class SumOfAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class ContrastsOfAnswers:
+class ContrastsOfAnswers(ByStream):
     """The same run, told by what a changed query and its unchanged neighbour have in common.
 
     Every second answer (1, 3, 5, …) is compared with the one before it. Told are how many of these pairs agree, and how
@@ -81,11 +77,6 @@ class ContrastsOfAnswers:
     """
 
     mechanism: QueryMechanism
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one run, ``(n_queries, n_classes)``, of an even number of queries."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_runs, n_queries, n_classes)``; return ``(n_runs, 2 + 2 × …)``."""

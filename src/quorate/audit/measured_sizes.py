@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from functools import cache, singledispatch
 from math import ceil, floor, log
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
 from quorate.accounting import Event, PureDP
 from quorate.audit.detectable import DetectableSize, Setting, setting_of
 from quorate.audit.plans import Planned, PlannedAttack, PlannedComparison, planned, share_of
+from quorate.audit.sampled import ByStream
 from quorate.mechanisms import (
     DECLINED,
     REGISTERED,
@@ -60,7 +61,7 @@ class FaultyTest:
 
 
 @dataclass(frozen=True, slots=True)
-class FaultyStages:
+class FaultyStages(ByStream):
     """A sparse vector on many streams at once, whose noise is scaled, or left out for one of `every` queries.
 
     Where in a stream the first one stands is drawn, as if the mechanism had answered other streams before. 0 for none.
@@ -69,11 +70,6 @@ class FaultyStages:
     mechanism: StableSparseVector
     factor: float = 1.0
     every: int = 0
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one stream ``(n_queries, n_classes)``."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, n_classes)``."""

@@ -7,13 +7,14 @@ but one. Contributions, cells and noise are made by the functions that a run mak
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from quorate.accounting import Composed, Event, GridGaussian, Repeated
 from quorate.audit.plans import FEWEST, share_of
 from quorate.audit.rounds import attack_gaussian
+from quorate.audit.sampled import ByStream
 from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.data.target_range import STEPS
 from quorate.mechanisms import NoisyMean
@@ -37,16 +38,11 @@ DOES_NOT_SEE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
+class _Answers(ByStream):
     """Tables of places ``(n_tables, n_teachers)`` in; sums over `queries` noisy sums of what they add out."""
 
     mechanism: Any
     queries: int
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one table."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each table."""
@@ -60,16 +56,11 @@ class _Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class _Counts(ByStream):
     """Tables of targets ``(n_tables, n_units)`` in; by how much `times` noisy counts of the outer cells differ out."""
 
     mechanism: Any
     times: int
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one table."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each table."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from quorate.audit.claims import GaussianClaim, proportion_lower, proportion_upp
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.many_answers import compared
 from quorate.audit.plans import FEWEST, Attack, share_of
-from quorate.audit.sampled import audit_mechanism, source_of
+from quorate.audit.sampled import ByStream, audit_mechanism, source_of
 from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.data.rows import Rows, take
 from quorate.deferred import special
@@ -153,7 +153,7 @@ _BLOCK = 4_000_000  # at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyRounds:
+class NoisyRounds(ByStream):
     """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
 
     A unit is a label and the number of a row, or :data:`ABSENT`. `direction`: of length one.
@@ -165,11 +165,6 @@ class NoisyRounds:
     weights: FloatArray = field(repr=False)
     direction: FloatArray = field(repr=False)
     rounds: int
-    takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> FloatArray:
-        """Go the rounds on one table ``(n_units, 2)``."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> FloatArray:
         """Go the rounds on each of ``(n_tables, n_units, 2)``; return the sum of all, and the first."""

@@ -36,6 +36,28 @@ class Releases(Protocol):
         ...
 
 
+class ByRow:
+    """Answers one query, or one stream, as it answers a batch of one."""
+
+    __slots__ = ()
+
+    def release(self, counts: NDArray[Any], noise: NoiseSource) -> Any:
+        """Answer one query or one stream."""
+        answer = self.release_many(np.asarray(counts)[None], noise)[0]
+        return answer if np.ndim(answer) else int(answer)
+
+    def release_many(self, counts: NDArray[Any], noise: NoiseSource) -> NDArray[Any]:
+        """Answer each row, or each stream."""
+        raise NotImplementedError
+
+
+class ByStream(ByRow):
+    """Answers whole streams, or whole runs."""
+
+    __slots__ = ()
+    takes_streams: ClassVar[bool] = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
     """What an audit found.
@@ -92,37 +114,20 @@ def audit_mechanism(
 
     Raises InvalidParameter if an argument is out of range or the neighbours have different shapes.
 
-    Parameters
-    ----------
-    mechanism : Releases
-        With ``release(counts, noise)``; where there is ``release_many``, it is used.
-    neighbours : pair of array_like
-        The counts on two neighbouring data sets, of one shape: ``(n_classes,)`` for one answer a run, or
+    `mechanism`: with ``release(counts, noise)``; where there is ``release_many``, it is used.
+    `neighbours`: the counts on two neighbouring data sets, of one shape: ``(n_classes,)`` for one answer a run, or
         ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``, or with
         ``takes_streams = True``) gets a stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as
         ``(n_runs, n_queries, n_classes)``. Any other is asked row by row.
-    claimed : PureClaim, ApproxClaim or GaussianClaim
-        What one run is claimed to satisfy; for a stream, the whole stream.
-    confidence : float, default 0.95
-        Of the bound, in (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
-    runs : int, default 100,000
-        At least 40; a quarter fits the attacks, a quarter chooses one, and half measures it.
-    seed : int, optional
-        Makes the audit reproducible (secret bits and noise). None draws both from the operating system.
-    n_jobs : int, default 1
-        Worker processes. A mechanism that may keep a generator or a state of its own stays in this process, since
+    `claimed`: what one run is claimed to satisfy; for a stream, the whole stream.
+    `confidence`: of the bound, in (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
+    `runs`: at least 40; a quarter fits the attacks, a quarter chooses one, and half measures it.
+    `seed`: makes the audit reproducible (secret bits and noise). None draws both from the operating system.
+    `n_jobs`: worker processes. A mechanism that may keep a generator or a state of its own stays in this process, since
         its copies would repeat its noise.
-    progress : callable, optional
-        Called as ``progress(runs_done, runs)``.
-    clock : callable, default :func:`time.perf_counter`
-        Seconds.
+    `progress`: called as ``progress(runs_done, runs)``.
+    `clock`: seconds.
 
-    Returns
-    -------
-    AuditResult
-
-    Notes
-    -----
     Each run draws a secret bit, uniform and independent, and runs the mechanism on that neighbour. Half of the runs
     learn an event; the bound counts it on the other half alone, so that learning costs no confidence
     (Nasr et al. 2021; Steinke, Nasr, Jagielski 2023 for the secret bits; Clopper–Pearson bounds).

@@ -130,29 +130,16 @@ def audit_schedule(
 
     Raises InvalidParameter if an argument is out of range.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Any of :mod:`quorate.mechanisms`, or one with the same methods.
-    event : Event
-        What was charged for the whole run: ``Repeated(mechanism.event, answers)``, or the event of a stream.
-    n_teachers, n_classes : int
-        K and C; both public.
-    delta : float
-        At which ε is told.
-    confidence : float, default 0.95
-        Of everything together.
-    runs : int, default 100,000
-        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit. At least 400.
-    seed : int, optional
-        Of the audit.
-    n_jobs : int, default 1
-        Processes.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
+    `mechanism`: any of :mod:`quorate.mechanisms`, or one with the same methods.
+    `event`: what was charged for the whole run: ``Repeated(mechanism.event, answers)``, or the event of a stream.
+    `n_teachers`, `n_classes`: K and C; both public.
+    `delta`: at which ε is told.
+    `confidence`: of everything together.
+    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit. At least 400.
+    `seed`: of the audit.
+    `n_jobs`: processes.
+    `watch`: ``watch(stage, done, total)``.
 
-    Notes
-    -----
     Privacy: made of public settings alone.
 
     Examples

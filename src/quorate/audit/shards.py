@@ -188,40 +188,22 @@ def audit_shards(
     Raises InvalidParameter if an argument is of the wrong kind. DataRefused if the table does not fit.
     PreconditionFailed if two trainings on the same rows differ: then nothing can be compared. Fix the random states.
 
-    Parameters
-    ----------
-    pipeline : classifier, Teacher or callable
-        A scikit-learn classifier or Pipeline, or a :class:`~quorate.ensemble.Teacher`: trained by this package's own
-        partition and trainer. Or a pipeline of one's own, ``train(X, y, groups) -> list of fitted models``, in which
-        `groups` holds the unit of each row and keeps it when rows go or come.
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        Rows to train on: real ones, or a stand-in of the same kind.
-    y : array_like, (n_rows,)
-        Labels out of `classes`.
-    groups : array_like, (n_rows,), optional
-        The unit of each row; None makes every row a unit.
-    classes : sequence
-        All labels.
-    n_teachers : int, optional
-        K; needed unless `pipeline` is callable.
-    partition : {"hash", "balanced", "unit"}
-        Of the package's trainer; not used for a pipeline of one's own. With "unit" there are as many teachers as units,
-        and `n_teachers` is not used.
-    changes : sequence of {"add", "remove", "replace"}, optional
-        None: all that the partition claims ("balanced" claims "replace" only); all three for a pipeline of one's own.
-    units : int, default 3
-        How many units are tried, chosen at random; each costs up to 10 trainings.
-    seed : int, optional
-        Chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
-    n_jobs : int, default 1
-        Worker processes of the package's trainer.
+    `pipeline`: a scikit-learn classifier or Pipeline, or a :class:`~quorate.ensemble.Teacher`: trained by this
+        package's own partition and trainer. Or a pipeline of one's own, ``train(X, y, groups) -> list of fitted
+        models``, in which `groups` holds the unit of each row and keeps it when rows go or come.
+    `X` ``(n_rows, n_features)``: rows to train on: real ones, or a stand-in of the same kind.
+    `y` ``(n_rows,)``: labels out of `classes`.
+    `groups` ``(n_rows,)``: the unit of each row; None makes every row a unit.
+    `classes`: all labels.
+    `n_teachers`: K; needed unless `pipeline` is callable.
+    `partition`: of the package's trainer; not used for a pipeline of one's own. With "unit" there are as many teachers
+        as units, and `n_teachers` is not used.
+    `changes`: None: all that the partition claims ("balanced" claims "replace" only); all three for a pipeline of one's
+        own.
+    `units`: how many units are tried, chosen at random; each costs up to 10 trainings.
+    `seed`: chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
+    `n_jobs`: worker processes of the package's trainer.
 
-    Returns
-    -------
-    ShardAudit
-
-    Notes
-    -----
     Privacy: the audit looks at private rows and teachers; its result is for whoever may see those. Deterministic
     under a seed; a model is compared to the last bit of its parameters, and by its votes on the table.
 

@@ -6,7 +6,6 @@ The rows are public, so the votes may be looked at; on private rows every figure
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +14,11 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count
 from quorate.data import load_adult
-from quorate.ensemble import (
-    Agreement,
-    ClassifierTeacher,
-    agreement,
-    count_votes,
-    expected_margins,
-    hash_shards,
-    high_margin_curve,
-    train_teachers,
-)
+from quorate.ensemble import Agreement, agreement, expected_margins, high_margin_curve
 from quorate.experiments.measurement import Experiment, Measured, standard_error, watched
+from quorate.experiments.sources import seeded_votes
 from quorate.report import Axis, Chart
-from quorate.types import FloatArray, IntArray, Secret
+from quorate.types import FloatArray, IntArray, Secret, Watch
 
 N_PRIVATE, N_TEACHERS, N_QUERIES = 36_631, 250, 2_000  # LZCW21 Appendix E
 SHOWN_SUMS = 200  # queries in the running sums of Figure 4
@@ -49,7 +40,7 @@ def reproduce_margins(
     repeats: int = 5,
     seed: int = 0,
     command: str = "quorate reproduce margins",
-    watch: Callable[[str, int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Experiment:
     """Measure margins and agreement.
 
@@ -99,19 +90,9 @@ def _measure(X: Any, codes: IntArray, seed: int) -> _Division:
 
     order = np.random.default_rng(seed).permutation(len(codes))
     private, queries = order[:N_PRIVATE], order[N_PRIVATE : N_PRIVATE + N_QUERIES]
-    key = Secret(seed.to_bytes(32, "big"))
-    shards = hash_shards([row.to_bytes(8, "big") for row in range(N_PRIVATE)], N_TEACHERS, key)
-    ensemble = train_teachers(
-        ClassifierTeacher(LogisticRegression(max_iter=1_000)),
-        X[private],
-        codes[private],
-        shards,
-        n_teachers=N_TEACHERS,
-        n_classes=2,
-        key=key,
-    )
-    counts = count_votes(ensemble, X[queries])
-    star = LogisticRegression(max_iter=1_000).fit(X[private], codes[private]).predict(X[queries])
+    model, rows = LogisticRegression(max_iter=1_000), (X[private], codes[private])
+    counts = seeded_votes(model, *rows, X[queries], seed, n_teachers=N_TEACHERS, n_classes=2)
+    star = model.fit(*rows).predict(X[queries])
     agreed = agreement(counts, star, N_TEACHERS).reveal()
     margin = expected_margins(counts, N_TEACHERS).reveal()
     plurality = counts.reveal().argmax(axis=1)

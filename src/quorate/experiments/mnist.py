@@ -11,7 +11,7 @@ neither looks at another private image.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,19 +24,18 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.data_dependent import gnmax_rdp
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool
-from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent, torch_models
 from quorate.experiments.measurement import Cell, Experiment, Measured, Scored, repeated, scored, summed
-from quorate.experiments.sources import LabelledTable, Split, folder_of_files, mnist
+from quorate.experiments.sources import LabelledTable, Split, folder_of_files, mnist, seeded_votes
 from quorate.labelling import DataDependentRelease, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
 from quorate.run.resources import processes
 from quorate.students import StudentData, VoteShareStudent
-from quorate.types import FloatArray, Secret
+from quorate.types import FloatArray, Secret, Watch
 
 N_TEACHERS, N_PUBLIC, COMPONENTS = 300, 5_000, 30
 TEACHER_C = 5.0
@@ -67,7 +66,7 @@ def reproduce_mnist(
     seed: int = 0,
     files: Path | None = None,
     command: str = "quorate reproduce mnist",
-    watch: Callable[[str, int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Experiment:
     """Train teachers, release votes, score students.
 
@@ -204,19 +203,10 @@ class Digits:
         self._components = PCA(COMPONENTS, random_state=0).fit(pool)  # public images alone
         self.X_private, self.codes, self.X_public = self.coordinates(private), codes, self.coordinates(pool)
         self.seed = seed
-        key = Secret(seed.to_bytes(32, "big"))
-        n_jobs = processes(None)
-        ensemble = train_teachers(
-            ClassifierTeacher(svc(TEACHER_C)),
-            self.X_private,
-            codes,
-            hash_shards([row.to_bytes(8, "big") for row in range(len(codes))], N_TEACHERS, key),
-            n_teachers=N_TEACHERS,
-            n_classes=10,
-            key=key,
-            n_jobs=n_jobs,
+        rows = self.X_private, codes, self.X_public
+        self.counts = seeded_votes(
+            svc(TEACHER_C), *rows, seed, n_teachers=N_TEACHERS, n_classes=10, n_jobs=processes(None)
         )
-        self.counts = count_votes(ensemble, self.X_public, n_jobs=n_jobs)
 
     def coordinates(self, images: FloatArray) -> FloatArray:
         """Return ``(n_images, 30)`` public coordinates."""

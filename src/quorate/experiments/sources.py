@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import load_adult, load_mushroom, n_rows, read_data, take
+from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import DataRefused, PreconditionFailed
-from quorate.types import IntArray
+from quorate.types import IntArray, Secret
 
 REAL_SIM_FEATURES = 20_958
 PRIVATE_SHARE = 0.8
@@ -64,6 +65,26 @@ def split(data: LabelledTable, seed: int, *, n_public: int | None = None) -> Spl
         X_test=rows[2],
         y_test=data.codes[test],
     )
+
+
+def seeded_votes(
+    teacher: Any, X: Any, codes: IntArray, points: Any, seed: int, *, n_teachers: int, n_classes: int, n_jobs: int = 1
+) -> Secret[IntArray]:
+    """Train teachers on public rows that play the private ones, and count their votes ``(n_points, n_classes)``.
+
+    Shards are those of a seed: an experiment that can be made again has no guarantee.
+    """
+    key = seeded_key(seed)
+    shards = hash_shards([row.to_bytes(8, "big") for row in range(len(codes))], n_teachers, key)
+    ensemble = train_teachers(
+        ClassifierTeacher(teacher), X, codes, shards, n_teachers=n_teachers, n_classes=n_classes, key=key, n_jobs=n_jobs
+    )
+    return count_votes(ensemble, points, n_jobs=n_jobs)
+
+
+def seeded_key(seed: int) -> Secret[bytes]:
+    """Return the key of shards and strategies that a seed stands for."""
+    return Secret(seed.to_bytes(32, "big"))
 
 
 def mushroom() -> LabelledTable:

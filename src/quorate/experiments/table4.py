@@ -23,7 +23,6 @@ import numpy as np
 from quorate.accounting import Repeated, calibrate_sigma
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool, n_rows
-from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import InvalidParameter
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent
@@ -37,6 +36,8 @@ from quorate.experiments.sources import (
     imdb,
     mushroom,
     real_sim,
+    seeded_key,
+    seeded_votes,
     split,
 )
 from quorate.labelling import Pool, Released, label, label_adaptively
@@ -63,24 +64,12 @@ class LinearEnsemble:
         self.parts = parts
         self.n_teachers = max(1, round(len(parts.y_private) / ROWS_PER_TEACHER))
         self.seed, self._jobs = seed, n_jobs
-        self._key = Secret(seed.to_bytes(32, "big"))
 
     @cached_property
     def counts(self) -> Secret[IntArray]:
         """Votes on every point of the pool, ``(n_public, 2)``."""
-        parts = self.parts
-        rows = [row.to_bytes(8, "big") for row in range(len(parts.y_private))]
-        ensemble = train_teachers(
-            ClassifierTeacher(logistic()),
-            parts.X_private,
-            parts.y_private,
-            hash_shards(rows, self.n_teachers, self._key),
-            n_teachers=self.n_teachers,
-            n_classes=2,
-            key=self._key,
-            n_jobs=self._jobs,
-        )
-        return count_votes(ensemble, parts.X_public, n_jobs=self._jobs)
+        rows = self.parts.X_private, self.parts.y_private, self.parts.X_public
+        return seeded_votes(logistic(), *rows, self.seed, n_teachers=self.n_teachers, n_classes=2, n_jobs=self._jobs)
 
     def passive(self, epsilon: float) -> Scored:
         """Ask every public point, and fit the student on the labels (LZCW21 Alg. 3)."""
@@ -94,9 +83,8 @@ class LinearEnsemble:
         parts = self.parts
         mechanism, reservation = self._charged(epsilon, strategy.n)
         pool = Pool(rows=np.arange(n_rows(parts.X_public)), points=parts.X_public, n_classes=2)
-        answers = label_adaptively(
-            self.counts, pool, strategy, mechanism, reservation, SeededNoise(self.seed), key=self._key
-        )
+        noise, key = SeededNoise(self.seed), seeded_key(self.seed)
+        answers = label_adaptively(self.counts, pool, strategy, mechanism, reservation, noise, key=key)
         delta = 1 / len(parts.y_private)
         after = ex_post_epsilon(mechanism, cap=strategy.n, drawn=len(answers.rows), delta=delta)
         return self._score(answers.rows, answers.released, ex_post_epsilon=epsilon if after is None else after)

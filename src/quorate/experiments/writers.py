@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from quorate.experiments.sources import Split, file_of, folder_of_files
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 from quorate.release.keys import fingerprint_key
-from quorate.types import IntArray, Secret
+from quorate.types import IntArray, Secret, Watch
 
 EPSILONS = (0.5, 1.0, 2.0)
 CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
@@ -52,7 +52,7 @@ def reproduce_writers(
     seed: int = 0,
     files: Path | None = None,
     command: str = "quorate reproduce writers",
-    watch: Callable[[str, int, int], None] | None = None,
+    watch: Watch | None = None,
 ) -> Experiment:
     """Learn digits from writers, each of whom is protected with all that they wrote.
 

@@ -54,9 +54,8 @@ KLNRS11, Theorem 3.4, any labels           base/exponential.py: agnostic_choice_
 ========================================== ===========================================================
 """
 
-from quorate.learners.agnostic.learner import AgnosticLearner
+from quorate.learners.agnostic.learner import AgnosticLearner, SubsampledAgnostic
 from quorate.learners.agnostic.prediction import AgnosticPrediction
-from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.exponential import ExponentialLearner
 from quorate.learners.base.grid_choice import GridChoice, NoisyQuantile, NoisyThreshold
 from quorate.learners.binning import Binning, telling_columns

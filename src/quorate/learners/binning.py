@@ -63,16 +63,11 @@ class Binning(TransformerMixin, BaseEstimator):
 
     Raises InvalidParameter if there are no cuts, or they are neither increasing numbers nor texts of distinct values.
 
-    Parameters
-    ----------
-    cuts : mapping of str to sequence
-        By the name of a column. Numbers, increasing: a value gets the number of cuts that it reaches, so that
-        ``(30, 40)`` gives level 0 below 30, 1 from 30 on, 2 from 40 on. Texts: the value at place i of the list gets
-        level i + 1, and any other one 0. Cuts are public: declare them, or take them from public rows
-        (:meth:`from_pool`); never look at private ones.
+    `cuts`: By the name of a column. Numbers, increasing: a value gets the number of cuts that it reaches, so that
+    ``(30, 40)`` gives level 0 below 30, 1 from 30 on, 2 from 40 on. Texts: the value at place i of the list gets level
+    i + 1, and any other one 0. Cuts are public: declare them, or take them from public rows (:meth:`from_pool`); never
+    look at private ones.
 
-    Notes
-    -----
     Privacy: the level of a cell is a function of what that cell says and of the cuts, and of nothing else. The type of
     its column does not count, since one cell of another row may change it: ``True``, ``1``, ``1.0`` and the texts
     "true", "1" and "1.0" are one value, for numbers and for texts alike; other texts count without the spaces around
@@ -258,20 +253,12 @@ def telling_columns(
 
     Raises InvalidParameter, DataRefused if there are not so many columns, or an argument is out of range.
 
-    Parameters
-    ----------
-    pool : pandas or polars frame
-        Public rows, without their labels.
-    n_columns : int
-        How many are chosen, at least 1.
-    columns : sequence of str, optional
-        Among which; all columns of the pool by default: then those with a single value are left out, and
-        those of other things than numbers or words (dates, and both mixed).
-    levels : int, default 4
-        Each column is cut into at most so many, as :meth:`Binning.from_pool` cuts it.
+    `pool`: public rows, without their labels.
+    `n_columns`: how many are chosen, at least 1.
+    `columns`: among which; all columns of the pool by default: then those with a single value are left out, and those
+        of other things than numbers or words (dates, and both mixed).
+    `levels`: each column is cut into at most so many, as :meth:`Binning.from_pool` cuts it.
 
-    Notes
-    -----
     One after the other, the column c is taken for which :math:`\sum_j I(X_j; X_S)` is largest: S are the columns
     chosen so far and c, j goes through all others, and I is the mutual information of their levels among the rows, less
     what independent columns would show in so few of them, :math:`(|X_j| - 1)(|X_S| - 1)/2n` (Miller 1955). Of equals

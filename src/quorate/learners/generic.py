@@ -116,21 +116,14 @@ class GenericLearner(PrivateLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        What may be learned: any class that its `sanitizer` takes.
-    sanitizer : Sanitizer
-        What makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
-        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of
-        more than 2^20 points.
-    delta : float, optional
-        δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's own.
-    limit : int, default 1_000_000
-        H has no more concepts than that; where its net is too large for it, the net gets smaller.
+    `concepts`: what may be learned: any class that its `sanitizer` takes.
+    `sanitizer`: what makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
+        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of more
+        than 2^20 points.
+    `delta`: δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's
+        own.
+    `limit`: H has no more concepts than that; where its net is too large for it, the net gets smaller.
 
-    Notes
-    -----
     Privacy: ε-DP, for one record that is replaced by one of the same kind, labelled or not. An unlabelled record is
     seen by the sanitizer alone, which is ε-DP, or (ε, δ)-DP where it has a δ, and the rest is a function of its
     release and of rows that stay the same. A labelled record is seen by the choice alone: for every release of the

@@ -117,31 +117,16 @@ class SubSampling(TransformedLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    base : PrivateLearner
-        A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
-    n_labels : int, optional
-        m: how many labels to ask for. As many as the base learner's theorem asks for by default, if the sample has
-        them.
-    base_rows : int, optional
-        n: how many rows to sample. As many as the target allows by default.
-    labelled : {"random", "first"}
-        Whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed. The
-        latter costs more: exchanging one row may change whose label is asked for.
+    `base`: a private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
+    `n_labels`: m: how many labels to ask for. As many as the base learner's theorem asks for by default, if the sample
+        has them.
+    `base_rows`: n: how many rows to sample. As many as the target allows by default.
+    `labelled`: whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed.
+        The latter costs more: exchanging one row may change whose label is asked for.
+    `plan_`: the sizes; public. `n_labels_used_`: m. `transcript_covered_`: False: whoever sees for which rows a label
+    was asked knows more than the guarantee allows (BNS15, Definition 5.4). The secrecy of the sample is what makes it
+    cheap.
 
-    Attributes
-    ----------
-    plan_ : SubSamplingPlan
-        The sizes; public.
-    n_labels_used_ : int
-        m.
-    transcript_covered_ : bool
-        False: whoever sees for which rows a label was asked knows more than the guarantee allows (BNS15,
-        Definition 5.4). The secrecy of the sample is what makes it cheap.
-
-    Notes
-    -----
     Privacy: with r = n/t, :math:`(\log(1 + r(e^{\varepsilon^*} - 1)),\ r\delta^*)` for ``labelled="random"``; for
     "first" see :mod:`~quorate.learners.sub_sampling`. Asking is not part of what is released, so nobody but
     the owner of the rows may give the labels.
@@ -173,24 +158,13 @@ class SubSampling(TransformedLearner):
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Learn a concept that may be published.
 
-        Parameters
-        ----------
-        X : (n_rows, n_features)
-            Private rows, points of the class's domain.
-        y : (n_rows,) of 0 and 1, or callable
-            The labels, of which m are read; or who is asked for them: ``y(indices)``, called once with m indices in
-            increasing order, returns their labels, 0 or 1 each. What it will answer is not known before it is asked,
-            so each such fit is a fit of its own: it is charged, also in the same ledger, and asks anew. Labels in an
-            array are other data, for another ledger.
-        groups : None
-            Refused: the guarantee is for one record.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument or a table is wrong; nothing was charged, unless it is the answer of a callable `y` that is.
-        LedgerMismatch, BudgetExhausted
-            As in :meth:`PrivateLearner.fit`.
+        `X` ``(n_rows, n_features)``: private rows, points of the class's domain. `y` ``(n_rows,)``: the labels, of
+        which m are read; or who is asked for them: ``y(indices)``, called once with m indices in increasing order,
+        returns their labels, 0 or 1 each. What it will answer is not known before it is asked, so each such fit is a
+        fit of its own: it is charged, also in the same ledger, and asks anew. Labels in an array are other data, for
+        another ledger. `groups`: refused: the guarantee is for one record. Raises InvalidParameter, DataRefused if an
+        argument or a table is wrong; nothing was charged, unless it is the answer of a callable `y` that is.
+        LedgerMismatch, BudgetExhausted: As in :meth:`PrivateLearner.fit`.
         """
         if not callable(y):
             return super().fit(X, y, groups=groups)

@@ -198,23 +198,10 @@ class EmpiricalLearner(TransformedLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    base : PrivateLearner
-        A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its α and β become
-        those of the whole.
-    n_draws : int, optional
-        m: how many rows to draw. As many as the target allows by default.
+    `base`: a private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its α and β become
+    those of the whole. `n_draws`: m: how many rows to draw. As many as the target allows by default.
+    `plan_`: the sizes; public. `n_labels_used_`: n; rows without a label are left out.
 
-    Attributes
-    ----------
-    plan_ : EmpiricalPlan
-        The sizes; public.
-    n_labels_used_ : int
-        n; rows without a label are left out.
-
-    Notes
-    -----
     Privacy: by :func:`~quorate.learners.amplification.cheapest_with_replacement`, at most
     :math:`(m \log(1 + (e^{\varepsilon} - 1)/n),\ \delta (e^{\varepsilon'} - 1)/(e^\varepsilon - 1))`, for every ε, m
     and n. LWY25's Lemma 2.13, :math:`(6\varepsilon m/n,\ 4e^{6\varepsilon m/n} (m/n) \delta)`, is never smaller.

@@ -4,10 +4,11 @@ Here belongs a bound or a formula that a paper states, with its source, and noth
 or a row. What a run is set up with by default stands in :mod:`quorate.planning`. Begin with
 :mod:`~quorate.theory.lzcw21_cutoff`.
 
-A function is named for the paper and the number of the statement, and has its constants as printed. ``_shape`` ends the
-name of one that a paper gives up to constants (and logarithms, where it says so): the constant is 1. Where a printed
-statement is false, or does not follow from its proof, the function of that number says so and returns what is printed;
-beside it is one that holds, named for how (``_by_markov``, ``_counted``, ``_at_any_epsilon``), with a proof.
+A function is named for the paper and the number of the statement, and has its constants as printed; nothing is rounded,
+log and ln are natural. ``_shape`` ends the name of one that a paper gives up to constants (and logarithms, where it
+says so): the constant is 1, without logarithms. Where a printed statement is false, or does not follow from its proof,
+the function of that number says so and returns what is printed; beside it is one that holds, named for how
+(``_by_markov``, ``_counted``, ``_at_any_epsilon``), with its proof in ``docs/theory/paper-proofs.md``.
 ``docs/papers.md`` leads from the papers' own names to these.
 """
 

@@ -1,8 +1,7 @@
-r"""Sample sizes of Beimel, Nissim and Stemmer: Appendix B, the learners of Sections 3 to 5, with constants as printed.
+"""Sample sizes of Beimel, Nissim and Stemmer: Appendix B, the learners of Sections 3 to 5, with constants as printed.
 
 VC is the VC dimension of the class, d the number of bits of a point of the domain, S the labelled rows and T those to
-be relabelled. A size is the right-hand side of an inequality m ≥ …, not rounded; log and ln are natural. A name that
-ends in ``_shape`` returns an expression that the paper gives up to constants, with constant 1.
+be relabelled. A size is the right-hand side of an inequality m ≥ ….
 """
 
 from __future__ import annotations
@@ -47,28 +46,14 @@ def bns15_theorem_b_2(n_points: int, vc_dimension: int) -> float:
 def bns15_theorem_b_3(vc_dimension: int, alpha: float) -> float:
     r"""Return the least number of labels of any learner with β < 1/2: :math:`(VC - 1)/(16\alpha)`, as printed.
 
-    Printed for every α; it is false for α near 1. A learner that remembers 34 labelled points and tosses a coin for
-    every other one has, on any distribution and for any class that holds all functions on its points, an error above
-    0.99 with probability below 0.41: a point of mass 0.1 or more, of which there are ten at most, is not among the 34
-    with probability at most :math:`0.9^{34}` each, together below 0.28; and if none is missing, the error has a mean of
-    at most 1/2 and a variance of at most :math:`\sum \mu(x)^2/4 \le 0.025`, so it passes 0.99 with probability at most
-    :math:`0.025/0.49^2 < 0.11` (Chebyshev). 34 labels are enough for every VC dimension, where the theorem asks for
-    more than 34 from VC(C) = 540 on. :func:`bns15_theorem_b_3_for_small_errors` holds.
+    Printed for every α; it is false for α near 1, and :func:`bns15_theorem_b_3_for_small_errors` holds.
     """
     return (vc_dimension - 1) / (16 * alpha)
 
 
 @statement("BNS15, Theorem B.3, under conditions that it needs", alpha=number("α in (0, 1/8]", above=0, at_most=0.125))
 def bns15_theorem_b_3_for_small_errors(vc_dimension: int, alpha: float) -> float:
-    r"""Return the same number, :math:`(VC - 1)/(16\alpha)`, for α ≤ 1/8 and learners with β < 1/7, where it is proven.
-
-    Proof. Let d points be shattered. One of them has mass 1 − 8α, each other one :math:`8\alpha/(d-1)`, and the labels
-    of those are fair coins. With :math:`m < (d-1)/(16\alpha)` labelled rows fewer than (d − 1)/2 of them are expected
-    to be seen, so more than (d − 1)/2 not to be, on each of which any hypothesis errs with probability 1/2. So the part
-    E of the error that these points make has a mean above 2α, and it is at most 8α:
-    :math:`2\alpha < E[E] \le \alpha + 7\alpha P(E > \alpha)`, and so :math:`P(E > \alpha) > 1/7`, for some labelling
-    too. Rows without a label tell nothing of the labels.
-    """
+    r"""Return :math:`(VC - 1)/(16\alpha)` labels again, for α ≤ 1/8 and learners with β < 1/7, where it is proven."""
     return bns15_theorem_b_3(vc_dimension, alpha)
 
 
@@ -142,9 +127,7 @@ def bns15_claim_4_2(vc_dimension: int, alpha: float, beta: float, n_labelled: in
     With at most so many, LabelBoostProcedure chooses a concept that errs on at most α of S, but for a probability β. It
     is negative where S is too small for any.
 
-    The proof uses Sauer's lemma, which is for more than VC(C) points, and the claim does not ask for them. It is false
-    without: with VC(C) = 100, α = 1/2, β = 0.1 and one labelled row it allows two unlabelled ones, and a concept that
-    errs on the one labelled row is chosen with probability :math:`1/(1 + \sqrt e) = 0.38`.
+    The proof uses Sauer's lemma, which is for more than VC(C) points, and the claim is false without:
     :func:`bns15_claim_4_2_counted` holds for every class.
     """
     return bns15_claim_4_2_points(vc_dimension, alpha, beta, n_labelled) - n_labelled
@@ -158,11 +141,6 @@ def bns15_claim_4_2_counted(vc_dimension: int, alpha: float, beta: float, n_labe
 
     The largest \|T\| with :math:`\sum_{i \le VC}\binom{|S|+|T|}{i} \le \beta e^{\alpha|S|/2}`: −1 if not even S alone
     can be relabelled by itself; at most 2⁶⁰.
-
-    Proof. At most :math:`\sum_{i\le VC}\binom{|S|+|T|}{i}` dichotomies are candidates (Sauer), one of which makes no
-    mistake on S. The exponential mechanism at ε = 1 chooses any one that errs on more than α of S with probability at
-    most :math:`e^{-\alpha|S|/2}` (Proposition A.1). The printed bound is this one with :math:`(e|P|/VC)^{VC}` in place
-    of the sum and :math:`\beta^{VC}` in place of β, where \|P\| > VC(C).
     """
     room = (log(beta) + alpha * n_labelled / 2) * (1 - 2.0**-48)
 
@@ -262,9 +240,7 @@ def bns15_theorem_5_6(alpha: float, beta: float, epsilon: float, delta: float, n
     with n the pool or, where that is larger, :math:`\frac{100}{\alpha^2}\ln\frac1{\alpha\beta}`; 0 where δ is too large
     for the proof to say anything.
 
-    A transcript-private learner may be seen to ask for its labels; without privacy log(1/α) are enough. The proof: one
-    of the points among which the threshold lies, a share of 8α, has to be asked about, and all n rows are asked about
-    nearly alike, since the questions are private.
+    A transcript-private learner may be seen to ask for its labels; without privacy log(1/α) are enough.
     """
     n = max(n_rows, 100 / alpha**2 * log(1 / (alpha * beta)))
     n_labels = exp(-2 * epsilon) * (1 - 25 * beta / 9) / (9 * alpha)

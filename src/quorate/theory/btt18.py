@@ -1,10 +1,9 @@
 """Answers by a sparse vector over an ensemble, and a learner from them: Bassily, Thakkar and Thakurta, as printed.
 
-m queries, k teachers, n private rows, V the VC dimension, (ε, δ) the guarantee, T the cut-off; α is the target error, γ
-that of the best hypothesis; nothing is rounded. Algorithm 3 labels m public points by Algorithm 2 and trains a student
-on them (Section 4). A name that ends in ``_shape`` returns an expression that the paper gives up to constants and
-logarithms, with constant 1 and none of them. The cut-off of Theorem 3.2 is in :mod:`quorate.theory.lzcw21_cutoff`.
-BTT18a is the first version of the paper; the numbers in its Theorem 3.11 are those that LZCW21 repeats in its Lemma 3.
+m queries, k teachers, n private rows, V the VC dimension, (ε, δ) the guarantee, T the cut-off
+(:mod:`quorate.theory.lzcw21_cutoff`); α is the target error, γ that of the best hypothesis. Algorithm 3 labels m public
+points by Algorithm 2 and trains a student on them (Section 4). BTT18a is the first version of the paper; the numbers in
+its Theorem 3.11 are those that LZCW21 repeats in its Lemma 3.
 
 **How far one changed row moves what stochastic gradient descent learns (BTT18a, Theorem 2; Hardt and others 2016).** A
 learner is *γ-uniformly stable* if on any two tables that differ in one row its parameters differ by at most γ, in the
@@ -84,10 +83,6 @@ def btt18_lemma_3_3_counted(n_queries: int, n_teachers: int, mistakes: int, xi: 
 
     :math:`\min(m, \lfloor kB/(\lfloor \xi k \rfloor + 1) \rfloor)`: 0 for B = 0; never above B/ξ, and below it
     otherwise.
-
-    Proof. Let N queries have more than ξk mistakes, so at least :math:`\lfloor \xi k \rfloor + 1` each. All teachers
-    together make at most kB mistakes, so :math:`N(\lfloor \xi k\rfloor + 1) \le kB`. It is attained: deal the mistakes
-    out to the teachers in turn, :math:`\lfloor \xi k\rfloor + 1` different ones a query.
     """
     return min(n_queries, n_teachers * mistakes // (floor(Fraction(xi) * n_teachers) + 1))
 
@@ -211,9 +206,7 @@ def btt18a_theorem_3_11(epsilon: float, delta: float, cutoff: int, n_queries: in
 def btt18a_agreeing_parts(n_queries: int, beta: float, share: float = _SHARE) -> float:
     r"""Return the parts of which two thirds agree on every query: :math:`k = \frac{\log(2m/\beta)}{2(share - 2/3)^2}`.
 
-    72 log(2m/β) at a share of 3/4; for all m queries together, but for a probability β/2. Proof. Of k independent parts
-    fewer than 2k/3 give it with probability at most :math:`e^{-2k(share - 2/3)^2} = \beta/(2m)` (Hoeffding), for each
-    query.
+    72 log(2m/β) at a share of 3/4; for all m queries together, but for a probability β/2.
     """
     share = real("share", share, at_most=1)
     if not share > _NEEDED:
@@ -254,10 +247,8 @@ def btt18_claim_4_1(gamma: float, alpha: float) -> float:
     For :math:`\beta \le \alpha`, at least :func:`btt18_claim_4_1_queries` queries and teachers that are
     :math:`(\alpha, \beta/k, n/k)`-learners, but for a probability 2β. It is not capped at 1.
 
-    The statement holds, but not by its proof, which puts
-    :math:`\sqrt{\log(m/\beta)/(2m(\gamma+\alpha))}` for the :math:`\sqrt{(\gamma+\alpha)\log(m/\beta)/(2m)}` of Theorem
-    3.2 and takes that to be at most α: at γ = 0, α = β = 0.01 and the least m it is 0.42. With the root of Theorem 3.2
-    the step fails for γ much above α. :func:`btt18_claim_4_1_by_markov` has a smaller bound, for every m, and a proof.
+    The statement holds, but not by its proof; :func:`btt18_claim_4_1_by_markov` has a smaller bound, for every m,
+    and a proof.
     """
     return 3 * gamma + 7 * alpha
 
@@ -267,11 +258,6 @@ def btt18_claim_4_1_by_markov(gamma: float, alpha: float) -> float:
     r"""Return a bound on the error of the private labels that needs no queries: :math:`3(\gamma + \alpha)`.
 
     Each teacher errs with probability at most γ + α; that they do on average is enough. It is not capped at 1.
-
-    Proof. Given the teachers, let Z(x, y) in [0, 1] be the share of them that errs on a fresh point. Its mean is at
-    most γ + α, so by Markov's inequality :math:`P(Z > 1/3) < 3(\gamma+\alpha)`. Where Z ≤ 1/3, at least two thirds of
-    the teachers agree on the truth, and with the k of Algorithm 2 the label is released, but for the noise's β. No
-    number of queries enters, and no union over them.
     """
     return 3 * (gamma + alpha)
 
@@ -326,10 +312,6 @@ def btt18a_theorem_2(uniform_stability: float) -> float:
 
     If :math:`A(\pi(\cdot))`, π a uniformly random permutation of the rows, is γ-uniformly stable, then A itself is
     γ-on-average stable, whatever order it takes the rows in: one pass without any coin, for example.
-
-    Proof. Independent rows have the same law in any order, so :math:`(\pi(D), \pi(D'))`, with row 1 replaced, has the
-    law of :math:`(D, D^{(j)})`, with row j replaced, where j is the place to which π takes row 1. In the mean over π, j
-    is uniform; so the mean over rows of A's change is the mean over tables of the change of :math:`A(\pi(\cdot))`.
     """
     return uniform_stability
 

@@ -1,7 +1,6 @@
 """Sample sizes of the realizable-to-agnostic transformation and of private prediction: the statements of LWY25.
 
-V is the VC dimension. A name that ends in ``_shape`` returns an expression that the paper gives up to a constant, with
-constant 1; :mod:`quorate.learners.agnostic.bound` has the same argument with numbers.
+V is the VC dimension; :mod:`quorate.learners.agnostic.bound` has the same argument with numbers.
 
 **The disagreement coefficient θ(α), on which the labels of an active learner depend (Hanneke 2014; LZCW21).**
 """
@@ -60,12 +59,7 @@ def lwy25_claim_3_2_others_shape(
 
 @statement("LWY25, Lemma 3.3, after Anthony and Bartlett (1999)", d=number("d ≥ 1", at_least=1))
 def lwy25_lemma_3_3(d: float, alpha: float, beta: float) -> float:
-    r"""Return an n from which on :math:`n\alpha \ge d\ln(en/d) + \ln(1/\beta)`: :math:`(2d\ln(2/\alpha) + 2\ln(1/\beta))/\alpha`.
-
-    Proof. :math:`\ln x \le cx - \ln c - 1` with x = n/d and c = α/2 gives
-    :math:`d\ln(en/d) \le n\alpha/2 + d\ln(2/\alpha)`; what is asked for is that
-    :math:`n\alpha/2 \ge d\ln(2/\alpha) + \ln(1/\beta)`.
-    """  # noqa: E501  a formula is one line
+    r"""Return an n from which on :math:`n\alpha \ge d\ln(en/d) + \ln(1/\beta)`: :math:`(2d\ln(2/\alpha) + 2\ln(1/\beta))/\alpha`."""  # noqa: E501  a formula is one line
     return (2 * d * log(2 / alpha) + 2 * log(1 / beta)) / alpha
 
 

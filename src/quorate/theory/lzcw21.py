@@ -1,10 +1,8 @@
-r"""How far from the best classifier the student of Liu, Zhu, Chaudhuri and Wang ends: the theorems of LZCW21.
+"""How far from the best classifier the student of Liu, Zhu, Chaudhuri and Wang ends: the theorems of LZCW21.
 
 Theorems 5, 10, 19, 20, 22 and 28, Remark 12, Table 1, and Examples 1 and 2, where a vote is worse and where it is
 better than the voters. n private rows, m public points, d the VC dimension, ℓ answers that are paid for, θ the
-disagreement coefficient, τ the exponent of the Tsybakov noise condition. A name that ends in ``_shape`` returns an
-expression that the paper gives up to constants and logarithms, with constant 1 and none of them, unless it prints one.
-Nothing is rounded. Where a printed statement is false, a function beside it holds, with its proof.
+disagreement coefficient, τ the exponent of the Tsybakov noise condition.
 """
 
 from __future__ import annotations
@@ -80,10 +78,7 @@ def lzcw21_remark_12_queries(n_rows: int, vc_dimension: int, epsilon: float, tau
 
 @statement("LZCW21, Remark 12, carried out")
 def lzcw21_remark_12_minimiser(n_rows: int, vc_dimension: int, epsilon: float, tau: float) -> float:
-    r"""Return the m at which the bound of Theorem 10 is least: :math:`m^*\,p^{-1/(1+p)}`, :math:`p = \tau/(4-3\tau)`.
-
-    Proof. The bound is :math:`d/m + cm^p`, least at :math:`m^{1+p} = d/(pc)`, and :math:`(m^*)^{1+p} = d/c`.
-    """
+    r"""Return where the bound of Theorem 10 is least: :math:`m^*\,p^{-1/(1+p)}`, :math:`p = \tau/(4-3\tau)`."""
     balanced = lzcw21_remark_12_queries(n_rows, vc_dimension, epsilon, tau)
     p = tau / (4 - 3 * tau)
     return float(balanced * p ** (-1 / (1 + p)))
@@ -111,13 +106,8 @@ def lzcw21_theorem_20(cutoff: float, n_queries: int, n_teachers: int, vc_dimensi
 
     With probability 1 − 2γ, for the T of Proposition 18.
 
-    It rests on two things that are false, and :func:`lzcw21_theorem_20_by_growth` on neither. *VC(Vote_K(H)) ≤ Kd:* the
-    sets ∅, {1}, …, {5}, {12}, {23}, {34}, {45}, {51}, {123} have VC dimension 2, and the votes of two of them, ties to
-    1, are all subsets of five points. *Lemma 36* has d where the logarithm of the growth function belongs: of 14,800
-    equally likely points some 131 are not among n = 70,000 draws, and nearly always 100 or more; so a set of 100
-    points, of probability 0.0067, is not hit, and the lemma says that for the class of these sets (d = 100) it is
-    at most 0.0060, but for γ = 0.05. (Also :math:`h^{agg}_\infty` need not be a vote of K hypotheses, as the proof takes
-    it to be.)
+    It rests on two things that are false, VC(Vote_K(H)) ≤ Kd and Lemma 36; :func:`lzcw21_theorem_20_by_growth` on
+    neither.
     """  # noqa: E501  a formula is one line
     return 4 * cutoff / n_queries + 5 * (n_teachers * vc_dimension + log(4 / gamma)) / n_queries
 
@@ -130,14 +120,6 @@ def lzcw21_theorem_20_by_growth(
 
     With probability 1 − 2γ, for 2m ≥ d and a T such that Algorithm 2 answers all but at most T of the m points, and so
     that its answers are :math:`h^{agg}_\infty` on all but those, but for a probability γ.
-
-    Proof. Write D for Dis, D̂ for its average on the m points, S for the growth function of :math:`Vote_K(H)`; on 2m
-    points K votes make at most :math:`\Pi_H(2m)^K \le (2em/d)^{Kd}` dichotomies. By Vapnik's relative deviations
-    (Boucheron, Bousquet, Lugosi 2005, Corollary 5.2), with :math:`A = (\log S(2m) + \log(4/\gamma))/m`, every h of the
-    class has :math:`D(h, h_\infty) \le \hat D + 2\sqrt{\hat DA} + 4A \le 2\hat D + 5A`, but for γ. The student
-    minimises :math:`\hat D(\cdot, y)`, y the released labels, and the teachers' own vote is in the class and differs
-    from y on at most the T points that were not answered; so
-    :math:`\hat D(h^S, h_\infty) \le \hat D(h^S, y) + \hat D(y, h_\infty) \le 2T/m`.
     """
     m, d = n_queries, vc_dimension
     return 4 * cutoff / m + 5 * (n_teachers * d * log(max(2 * e * m / d, e)) + log(4 / gamma)) / m
@@ -329,10 +311,6 @@ def lzcw21_example_1(n_teachers: int) -> float:
     Four equally likely points, all labelled 1; three hypotheses say 1 on the first and on one other point each, so each
     errs on half; a teacher is any of the three, with equal probability. The majority is right on the first point, and
     goes wrong on the three others. Exact: 1/2 for one teacher, at least :math:`\frac34(1 - e^{-K/18})`, towards 3/4.
-
-    On each of the three points a teacher says 1 with probability 1/3, so that
-    :math:`\frac34\,P(\mathrm{Bin}(K, \tfrac13) < \tfrac K2)` is the error; the bound is Hoeffding's, with
-    :math:`\tfrac12 - \tfrac13 = \tfrac16`.
     """
     k = n_teachers
     wrong = sum(comb(k, ones) * 2 ** (k - ones) for ones in range((k + 1) // 2))

@@ -1,12 +1,9 @@
-r"""Cut-off T and number of teachers K for the sparse vector of LZCW21: Algorithm 2, Lemma 3, Theorem 5, Proposition 18.
+"""Cut-off T and number of teachers K for the sparse vector of LZCW21: Algorithm 2, Lemma 3, Theorem 5, Proposition 18.
 
-ℓ or m queries, K teachers, (ε, δ) the guarantee; T may be above m. Where a printed statement does not hold, a second
-function has one that does, with its proof.
-
-**How many unstable answers to allow: the cut-off T of a sparse vector, from an error rate (BTT18, Theorem 3.2).** The
-cut-offs count by Lemma 3.3 of BTT18: K voters that make at most B mistakes each, or on average, on m queries leave
-fewer than B/ξ queries on which more than ξK of them are mistaken. On all others at least 2/3 (ξ = 1/3) agree on the
-truth, and a sparse vector with enough teachers answers them without touching its cut-off.
+ℓ or m queries, K teachers, (ε, δ) the guarantee; T may be above m. The cut-offs count by Lemma 3.3 of BTT18: K voters
+that make at most B mistakes each, or on average, on m queries leave fewer than B/ξ queries on which more than ξK of
+them are mistaken. On all others at least 2/3 (ξ = 1/3) agree on the truth, and a sparse vector with enough teachers
+answers them without touching its cut-off.
 
 >>> round(lzcw21_lemma_3(1.0, 1e-5, 10, 1_000, 0.05)), lzcw21_lemma_3_at_any_epsilon(1.0, 1e-5, 10, 1_000, 0.05)
 (33221, 16270)
@@ -32,11 +29,8 @@ _STEPS = 200  # of a bisection: more than a float can tell apart
 def btt18_cutoff(error: float, n_queries: int, beta: float) -> float:
     r"""Return :math:`T = 3\left((\gamma+\alpha)m + \sqrt{(\gamma+\alpha)m\log(m/\beta)/2}\right)`, as printed.
 
-    The proof takes the root from a Chernoff bound, which has :math:`\sqrt{3(\gamma+\alpha)m\log(m/\beta)}` there. At
-    the printed constant a teacher's mistakes pass :math:`B = T/3` with a probability of the order of
-    :math:`(\beta/m)^{1/4}`, not :math:`\beta/m`; and with e = 0.005, m = 200, β = 1e-9 the number of queries on which
-    a third of the teachers err may reach T two thousand times as often as β. It is kept for the record;
-    :func:`cutoff_for_mean_error` is the one to use.
+    The proof's Chernoff bound has another root, with which T is passed far less often than with the printed one. It is
+    kept for the record; :func:`cutoff_for_mean_error` is the one to use.
     """
     return 3 * (error * n_queries + sqrt(error * n_queries * log(n_queries / beta) / 2))
 
@@ -78,10 +72,8 @@ def lzcw21_lemma_3(epsilon: float, delta: float, cutoff: int, n_queries: int, be
     Where at most T of the ℓ queries have a margin (votes for the winner less votes for the other class) below K/3,
     Algorithm 2 finishes all queries and answers all others with the majority, with probability at least 1 − β.
 
-    Two repairs. Algorithm 2 breaks off *at* its T-th ⊥, so T unstable queries are one too many where others follow.
-    And 136 is enough for ε ≤ log(2/δ), which the lemma does not ask for: at ε = 1000, δ = 0.001, T = 10, ℓ = 100,
-    β = 0.05 it gives K = 18, so a distance to instability of 2 for a threshold of 5.7.
-    :func:`lzcw21_lemma_3_at_any_epsilon` holds for every ε.
+    Algorithm 2 breaks off *at* its T-th ⊥, so T unstable queries are one too many; and 136 is enough for ε ≤ log(2/δ)
+    alone. :func:`lzcw21_lemma_3_at_any_epsilon` holds for every ε.
     """  # noqa: E501  a formula is one line
     scale = sqrt(cutoff * log(2 / delta)) / epsilon
     return 136 * log(4 * n_queries * cutoff / min(delta, beta / 2)) * scale
@@ -93,12 +85,6 @@ def lzcw21_lemma_3_at_any_epsilon(epsilon: float, delta: float, cutoff: int, n_q
 
     :math:`K = \lfloor 6(w + 3\lambda\log((\ell + T)/(2\beta)) + 1)\rfloor + 1`, for at most T − 1 queries of a smaller
     margin.
-
-    Proof. At most T thresholds are drawn. With :math:`x = \log((\ell+T)/(2\beta))`, each query's noise is below
-    :math:`-2\lambda x`, and each threshold's above :math:`\lambda x`, with probability
-    :math:`e^{-x}/2 = \beta/(\ell+T)`; none is, with probability 1 − β. A margin of at least K/3 is a distance of at
-    least :math:`\lceil K/6\rceil - 1 > w + 3\lambda x`, so such a query passes. Only the others can be declined, fewer
-    than T of them, so Algorithm 2 never breaks off. For ε ≤ log(2/δ) this K is below that of Lemma 3.
     """
     scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return floor(6 * (threshold + 3 * scale * log((n_queries + cutoff) / (2 * beta)) + 1)) + 1
@@ -109,11 +95,6 @@ def lzcw21_lemma_46(epsilon: float, delta: float, cutoff: int, n_queries: int, b
     r"""Return how far above its threshold the sparse vector answers: :math:`\varphi = \log(2mT/\beta)\sqrt{512\, T\log(1/\delta)}/\varepsilon`.
 
     Where at most T of m queries are at or below :math:`w + \varphi`, all others pass with probability at least 1 − β.
-
-    Proof, with :math:`\lambda = \sqrt{32\, T\log(1/\delta)}/\varepsilon` (Algorithm 6 prints ε under the root, with
-    which the lemma fails for a large ε): :math:`\varphi = 4\lambda x` for :math:`x = \log(2mT/\beta)`. The noise of a
-    query is below :math:`-2\lambda x` with probability :math:`e^{-x}/2`, that of one of at most T + 1 thresholds above
-    :math:`2\lambda x` with :math:`e^{-2x}/2`; together that is below β.
     """  # noqa: E501  a formula is one line
     return log(2 * n_queries * cutoff / beta) * sqrt(512 * cutoff * log(1 / delta)) / epsilon
 
@@ -122,11 +103,8 @@ def lzcw21_lemma_46(epsilon: float, delta: float, cutoff: int, n_queries: int, b
 def lzcw21_theorem_5_cutoff(error: float, n_queries: int, beta: float) -> float:
     r"""Return the cut-off of Theorem 5: :math:`T = 3\left(E[Err(\hat h_1)]m + \sqrt{m\log(m/\beta)/2}\right)`, as printed.
 
-    The error is the mean over a teacher's data too. T does not bound the mistakes "of each teacher", as the proof says:
-    a teacher's mistakes on the m points concentrate around *its own* error, whose mean over data sets is
-    :math:`E[Err(\hat h_1)]`. A learner that is altogether wrong with probability 1/4, and right else, has more than a
-    third of 10 teachers wrong, on every query at once, with probability 0.22; from 700 queries on T is below m there
-    (β = 0.05). :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
+    The error is the mean over a teacher's data too, and T does not bound the mistakes "of each teacher", as the proof
+    says. :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
     """  # noqa: E501  a formula is one line
     return 3 * (error * n_queries + sqrt(n_queries * log(n_queries / beta) / 2))
 
@@ -137,10 +115,6 @@ def lzcw21_theorem_5_cutoff_by_concentration(error: float, n_queries: int, n_tea
 
     That of :func:`cutoff_for_mean_error` at :math:`e + \sqrt{\log(2/\beta)/(2K)}` and β/2, from 1 to m: but for a
     probability β, more than a third of the teachers err on fewer than T queries.
-
-    Proof. The errors of K teachers that are trained on independent data are independent numbers in [0, 1] of mean e, so
-    by Hoeffding's inequality their average is at most :math:`e + \sqrt{\log(2/\beta)/(2K)}`, but for β/2; and T holds
-    for an average error, but for β/2.
     """
     return cutoff_for_mean_error(min(1.0, error + sqrt(log(2 / beta) / (2 * n_teachers))), n_queries, beta / 2)
 
@@ -164,9 +138,7 @@ def lzcw21_proposition_18_teachers(scale: float, xi: float, delta: float, n_quer
     λ is that of :func:`lzcw21_algorithm_2_noise` for this T ≤ m; all but a share ν of the points have an expected
     margin above ξ.
 
-    The proof compares the margin with the threshold, while Algorithm 2 compares half of it, less one. The statement is
-    false too: where both terms are equal, δ = 1e-10, m = 100, γ = 0.05, ν = 0 and ξ = 0.001, a query of expected margin
-    ξ is declined with a probability of some 2 percent, so that the cut-off of 3 is reached in a third of all runs.
+    The proof compares the margin with the threshold, Algorithm 2 half of it, less one; the statement is false too.
     :func:`lzcw21_proposition_18_teachers_by_distance` holds.
     """  # noqa: E501  a formula is one line
     by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
@@ -180,13 +152,6 @@ def lzcw21_proposition_18_teachers_by_distance(
     r"""Return teachers for whom Proposition 18 holds; K must be above it.
 
     :math:`K > \max\{2\log(3m/\gamma)/\xi^2,\ (6\lambda(\log(4m/\delta) + \log(3m/\gamma)) + 2)/\xi\}`.
-
-    Proof. But for γ/3, fewer than T points have a margin of at most ξ. But for γ/3, by Hoeffding's inequality, every
-    other one of the m has :math:`\hat\Delta \ge 2K\xi - \sqrt{2K\log(3m/\gamma)} \ge K\xi`, by the first term. But for
-    γ/3 no query's noise is below :math:`-2\lambda\log(3m/\gamma)` and no threshold's above
-    :math:`\lambda\log(3m/\gamma)` (T ≤ m, so at most 2m variables, each with probability at most :math:`\gamma/(6m)`).
-    And :math:`w \le 3\lambda\log(4m/\delta)`. So such a point passes if :math:`\lceil\hat\Delta/2\rceil - 1 \ge
-    K\xi/2 - 1` is above :math:`3\lambda(\log(4m/\delta) + \log(3m/\gamma))`: the second term.
     """
     by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
     return max(by_margin, (2 * noise + 2) / xi)

@@ -85,20 +85,18 @@ _AUTHORS: Final[Mapping[str, str]] = {
 }
 
 
+#: What ends the words of a statement whose name ends in ``_shape``.
+_UP_TO_A_CONSTANT: Final = (
+    "\n\nIt holds up to a constant, which is 1 here, and logarithms where the paper says so, which are left out; what "
+    "stands above is as printed."
+)
+
+
 def statement(source: str, **own: Symbol) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Check the arguments of a statement by their names, and write what they are and its `source` under its words.
 
-    Parameters
-    ----------
-    source : str
-        The statement in its paper: "BNS15, Theorem B.4".
-    **own : Symbol
-        Arguments whose range is not that of :data:`SYMBOLS`.
-
-    Raises
-    ------
-    InvalidParameter
-        By the function that comes back: an argument out of its range, by its name.
+    `source`: "BNS15, Theorem B.4". `own`: arguments whose range is not that of :data:`SYMBOLS`. The function that comes
+    back raises InvalidParameter for an argument out of its range, by its name.
 
     Examples
     --------
@@ -130,7 +128,9 @@ def statement(source: str, **own: Symbol) -> Callable[[Callable[P, R]], Callable
         key, _, place = source.partition(", ")
         named_source = f"{key} ({_AUTHORS[key]}), {place}" if key in _AUTHORS else source
         of_checked_arguments.__doc__ = (
-            f"{inspect.cleandoc(function.__doc__ or '')}\n\nParameters\n----------\n{arguments}"
+            f"{inspect.cleandoc(function.__doc__ or '')}"
+            f"{_UP_TO_A_CONSTANT if function.__name__.endswith('_shape') else ''}"
+            f"\n\nParameters\n----------\n{arguments}"
             f"\n\nReferences\n----------\n{named_source}."
         )
         return of_checked_arguments

@@ -174,7 +174,6 @@ CHEATS = [
 ]
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("check", "world", "cheat"), CHEATS, ids=lambda value: getattr(value, "__name__", None) or str(value)
 )
@@ -182,7 +181,6 @@ def test_a_class_that_cheats_is_caught(check, world, cheat):
     assert caught(check, cheating(world, cheat))
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("check", "world"),
     [(check, world) for check, world, _ in CHEATS],

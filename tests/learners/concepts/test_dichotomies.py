@@ -29,7 +29,6 @@ from quorate.learners.concepts import (
 pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
-@pytest.mark.default_cases(1)
 @worlds
 @few
 @given(data=st.data())
@@ -37,7 +36,6 @@ def test_exactly_the_realisable_labellings_are_enumerated_once_each(world, data)
     check_dichotomies(world, data.draw(places_in(world, min_size=1, max_size=7)))
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -48,7 +46,6 @@ def test_order_and_multiplicity_of_points_do_not_matter(world, data):
     check_set_function(world, places, again)
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_a_whole_domain_is_enumerated(world):
     everything = world.concept_class.dichotomies(world.points)
@@ -57,21 +54,18 @@ def test_a_whole_domain_is_enumerated(world):
     )
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_no_points_have_one_dichotomy(world):
     assert len(world.concept_class.dichotomies(world.points[:0])) == 1
     assert world.concept_class.n_dichotomies(world.points[:0]) == 1
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_the_bound_is_a_function_of_the_number_of_points_alone(world):
     same, different = world.points[[0] * 4], world.points[[0, 1, -1, -2]]
     assert world.concept_class.n_dichotomies(same) == world.concept_class.n_dichotomies(different)
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_concepts_are_frozen_values_with_an_order(world):
     concepts = world.concept_class.dichotomies(world.points)
@@ -84,7 +78,6 @@ def test_concepts_are_frozen_values_with_an_order(world):
         setattr(concepts[0], name, 7)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concepts", "n_points", "bound"),
     [
@@ -124,7 +117,6 @@ def test_an_enumeration_past_the_limit_is_refused_with_its_size():
         Intervals(16).dichotomies(points, limit=0)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concepts", "n_points"),
     [
@@ -163,13 +155,11 @@ def test_the_same_split_by_two_columns_or_in_reverse_is_one_dichotomy():
     assert len(Stumps(4).dichotomies(points)) == len(Stumps(1).dichotomies(points[:, :1])) == 12
 
 
-@pytest.mark.heavy
 def test_a_million_thresholds_are_enumerated_and_four_million_points_of_a_small_grid_are_few():
     assert len(Thresholds(40).dichotomies(np.arange(10**6)[:, np.newaxis])) == 10**6 + 1
     assert len(Thresholds(4).dichotomies(np.arange(2**22)[:, np.newaxis] % 16)) == 17
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("build", "told"),
     [

@@ -33,7 +33,6 @@ def labelled(data, world, max_size=9):
     return places, labels, data.draw(st.lists(weight, min_size=n, max_size=n))
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -42,7 +41,6 @@ def test_mistakes_are_counted_as_one_by_one(world, data):
     check_mistakes(world, data.draw(places_in(world, min_size=1, max_size=5)), *labelled(data, world))
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -51,7 +49,6 @@ def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
     check_erm(world, *labelled(data, world))
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -66,7 +63,6 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     assert world.concept_class.erm(points, y, w) == concepts[int(np.argmin(mistakes))]
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -85,7 +81,6 @@ def test_a_row_of_weight_w_counts_as_w_rows(world, data):
     )
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_no_points_no_mistakes(world):
     nothing, none = world.points[:0], np.zeros(0, dtype=np.uint8)
@@ -94,7 +89,6 @@ def test_no_points_no_mistakes(world):
     assert world.concept_class.erm(nothing, none).labels(world.points).shape == (len(world.points),)
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_what_is_no_label_or_no_weight_is_refused(world):
     points, concepts = world.points[[0, 1]], world.concept_class.dichotomies(world.points[[0, 1]])
@@ -135,7 +129,6 @@ def test_a_box_is_weighed_alike_with_and_without_a_table(monkeypatch):
     assert weights_inside(boxes, points, signed).tolist() == slow
 
 
-@pytest.mark.heavy
 @given(
     st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), bit, st.integers(0, 6)), min_size=1, max_size=14),
 )

@@ -55,7 +55,6 @@ WAYS = {
 ways = pytest.mark.parametrize("does", WAYS.values(), ids=WAYS)
 
 
-@pytest.mark.default_cases(1)
 @ways
 @given(values=st.lists(st.sampled_from([-1.0, 0.0, 2.0, HARD]), max_size=9))
 def test_a_row_that_a_classifier_cannot_take_is_labelled_0_and_no_other_row_with_it(does, values):
@@ -64,7 +63,6 @@ def test_a_row_that_a_classifier_cannot_take_is_labelled_0_and_no_other_row_with
     assert labels.tolist() == [int(0 < value < HARD) for value in values]
 
 
-@pytest.mark.default_cases(1)
 @ways
 @given(
     values=st.lists(st.sampled_from([-1.0, 2.0, HARD]), min_size=2, max_size=8),
@@ -82,7 +80,6 @@ def test_a_replaced_record_moves_mistakes_by_one_at_most_whatever_the_classifier
     assert np.abs(found[0] - found[1]).max() <= 1
 
 
-@pytest.mark.default_cases(2)
 @ways
 @pytest.mark.several_fits
 def test_a_fit_tells_nothing_of_a_row_that_a_classifier_cannot_take(does):
@@ -102,7 +99,6 @@ def test_a_machine_without_memory_is_no_label():
         Member(0, Failing(exhausted)).labels(np.array([[HARD]]))
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "classifier",
     [

@@ -32,7 +32,6 @@ def test_a_learner_chooses_among_the_stumps_that_there_are(domain):
     assert len(concepts) == len(labelled)
 
 
-@pytest.mark.heavy
 def test_six_columns_of_four_values_have_38_stumps_and_are_learned():
     assert len(stumps_by_hand(FOUR)) == 38
     assert Stumps(6).growth(len(FOUR)) == 49_142

@@ -25,7 +25,6 @@ from quorate.learners.concepts.weighing import unit_scores
 pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(11)
 @worlds
 @few
@@ -37,7 +36,6 @@ def test_scores_are_the_minimum_over_every_concept_of_the_class(world, data):
     check_scores(world, in_T, in_W, labels)
 
 
-@pytest.mark.default_cases(4)
 @worlds
 def test_without_rows_there_are_no_errors(world):
     none = world.points[:0]
@@ -57,7 +55,6 @@ LARGER = [
 ]
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("concepts", "n_T", "n_W"), LARGER, ids=str)
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32 - 1))
@@ -72,7 +69,6 @@ def test_scores_by_structure_are_those_of_one_minimisation_a_dichotomy(concepts,
     assert scores.tolist() == expected.tolist()
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("concepts", "n_T", "n_W"), LARGER, ids=str)
 def test_the_best_score_is_the_least_error_on_w_where_some_dichotomy_agrees_with_the_best_concept(concepts, n_T, n_W):
     rng = np.random.default_rng(5)
@@ -82,7 +78,6 @@ def test_the_best_score_is_the_least_error_on_w_where_some_dichotomy_agrees_with
     assert concepts.relabelling_scores(T, W, labels)[1].min() == n_T * int((best.labels(W) != labels).sum())
 
 
-@pytest.mark.heavy
 def test_scores_move_by_at_most_the_weight_of_a_row_of_t_when_a_row_of_w_is_replaced():
     rng = np.random.default_rng(11)
     for concepts in (Thresholds(5), Intervals(5), Rectangles(3, 2), Stumps(2), PointFunctions(4)):
@@ -118,7 +113,6 @@ def test_columns_of_thousands_of_values_are_blocked_alike(monkeypatch):
     assert concepts.relabelling_scores(T, W, labels)[1].tolist() == scores.tolist()
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concepts", "n_T", "n_W", "told"),
     [

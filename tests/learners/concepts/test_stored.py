@@ -32,7 +32,6 @@ def rebuilt(name, values):
     return getattr(room, name)(**{field: read(value) for field, value in values.items()})
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "world", [world for world in WORLDS if not isinstance(world.concept_class, FiniteClass)], ids=str
 )

@@ -75,13 +75,11 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("world", EXACT, ids=str)
 def test_the_stated_dimension_is_the_largest_shattered_set(world):
     assert world.concept_class.vc_dimension == shattered(world)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("world", BOUNDS, ids=str)
 def test_no_larger_set_is_shattered_than_is_stated(world):
     assert shattered(world) <= world.concept_class.vc_dimension
@@ -101,7 +99,6 @@ def test_stumps_on_three_columns_shatter_four_points():
     assert Stumps(3).vc_dimension == 4
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("n_features", "dimension"), [(1, 2), (2, 3), (3, 4), (4, 4), (5, 5), (9, 5), (10, 6), (100, 9)]
 )
@@ -114,7 +111,6 @@ def test_rectangles_have_dimension_two_a_column_and_one_for_a_column_of_two_valu
     assert Rectangles((8, 1, 1, 8), 4).vc_dimension == 6
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("vc_dimension", range(1, 12))
 def test_differences_stay_below_ten_times_the_dimension(vc_dimension):
     bound = symmetric_difference_vc(lambda n: sauer(n, vc_dimension))

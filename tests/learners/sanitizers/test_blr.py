@@ -60,7 +60,6 @@ def worst(concept_class, size, n, *, epsilon=1.0, sensitivity=None):
     return true_epsilon(law, unlabelled([tuple(point) for point in domain_of(concept_class)], n))
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("concept_class", "size", "n"), TINY)
 def test_the_exact_epsilon_is_at_most_the_claimed_one_and_not_far_below(concept_class, size, n):
     found = worst(concept_class, size, n)
@@ -75,7 +74,6 @@ def test_that_search_catches_a_third_of_the_sensitivity():
     assert worst(Thresholds(2), 3, 3, sensitivity=1).value > 1
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(("concept_class", "size", "n"), TINY)
 def test_draws_have_the_slow_law(concept_class, size, n):

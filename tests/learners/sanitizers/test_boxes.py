@@ -95,7 +95,6 @@ def worst_loss(patch, *, until=None):
     return found
 
 
-@pytest.mark.heavy
 def test_no_transcript_tells_more_than_epsilon_and_some_tell_as_much(monkeypatch):
     plan = BoxPlan.for_budget(bits=(2, 1), n=2, epsilon=EPSILON, candidates=10)
     assert plan.trees[0] is not None
@@ -125,7 +124,6 @@ def test_a_column_that_takes_the_whole_budget_is_caught(monkeypatch):
     assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
 
 
-@pytest.mark.heavy
 def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
     """A twin that cuts where rows are, and not where a release says so."""
     honest = noisy_tree.noisy_prefix_counts
@@ -138,7 +136,6 @@ def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
     assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.3, 1.0, 7.7, 400.0])
 @pytest.mark.parametrize("bits", [(16, 16), (16, 1), (2, 2), (62, 16, 1), (3,) * 6])
 def test_the_budget_is_kept_in_exact_arithmetic(bits, epsilon):
@@ -180,7 +177,6 @@ def worst_rectangle(rows, synthetic):
     return float((bands.max(axis=2) - bands.min(axis=2)).max())
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("shape", shapes())
 def test_the_errors_stay_below_their_bounds_on_hard_shapes(shape):
     rows = shapes()[shape]
@@ -207,7 +203,6 @@ def test_cuts_that_ignore_the_rows_break_the_bound(monkeypatch):
     assert 4 * widest_gap(np.full((N, 2), 18), synthetic) > COARSE.agreement_bound(N, GRID, 0.1, 2.0)
 
 
-@pytest.mark.heavy
 def test_rectangles_that_agree_on_the_points_agree_on_nearly_all_rows():
     """The statement that GenericLearner rests on, over every rectangle of the grid."""
     rows = shapes()["spread"]
@@ -226,7 +221,6 @@ def test_rectangles_that_agree_on_the_points_agree_on_nearly_all_rows():
         assert np.mean(chosen.labels(rows) != truth) <= bound
 
 
-@pytest.mark.heavy
 def test_all_released_points_are_a_product_and_each_is_there():
     synthetic = Boxes().sanitize(shapes()["one point"], GRID, 0.5, SeededNoise(0))
     distinct = np.unique(synthetic, axis=0)
@@ -253,7 +247,6 @@ def test_what_boxes_does_not_take_is_named():
         GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("n_features", [1, 2, 3])
 def test_a_fine_grid_of_several_columns_is_learned(n_features):
     random = np.random.default_rng(n_features)

@@ -93,7 +93,6 @@ def by_scales(epsilon, delta, size, turns=1, levels=1):
     return (plan,) * levels
 
 
-@pytest.mark.heavy
 def test_no_splits_of_tiny_tables_tell_more_than_their_price_and_some_tell_nearly_as_much(monkeypatch):
     searches = at_once(0.5, 4)
     found = true_epsilon(split_law(monkeypatch, searches, 4), unlabelled(range(4), 3))
@@ -102,7 +101,6 @@ def test_no_splits_of_tiny_tables_tell_more_than_their_price_and_some_tell_nearl
     assert 0.9 * 6 < near.value <= 6  # one level, a budget that leaves little to chance
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("turns", [1, pytest.param(2, marks=pytest.mark.heavy)])
 def test_by_scales_no_splits_tell_more_than_their_price(monkeypatch, turns):
     searches = by_scales(2.0, 0.02, 8, turns)
@@ -119,7 +117,6 @@ def loss_at_once(patch, searches):
     return true_epsilon(split_law(patch, searches, 4), unlabelled(range(4), 3)).value
 
 
-@pytest.mark.heavy
 def test_a_score_of_twice_the_step_is_caught(monkeypatch):
     """A twin that forgets that doubled scores move by 1 where they are centred, and by 2 where they are not."""
     honest = median_score
@@ -135,7 +132,6 @@ def test_a_score_of_twice_the_step_is_caught(monkeypatch):
     assert true_epsilon(law, unlabelled(range(3), 4)).value > 6
 
 
-@pytest.mark.heavy
 def test_one_budget_for_all_levels_is_caught(monkeypatch):
     """A twin that takes the nodes of all levels to be disjoint parts of the rows."""
     claimed = 2 * 3.0
@@ -172,12 +168,10 @@ def worst_cell(patch):
     return worst
 
 
-@pytest.mark.heavy
 def test_a_released_cell_tells_no_more_of_a_row_than_the_test_of_stability_costs(monkeypatch):
     assert 0 < worst_cell(monkeypatch) <= STABLE.stable_delta
 
 
-@pytest.mark.heavy
 def test_a_cell_that_is_released_without_a_test_is_caught(monkeypatch):
     """A twin that takes what leads for stable."""
     monkeypatch.setattr(
@@ -188,7 +182,6 @@ def test_a_cell_that_is_released_without_a_test_is_caught(monkeypatch):
     assert worst_cell(monkeypatch) == 1
 
 
-@pytest.mark.heavy
 def test_a_test_for_a_lead_that_moves_by_one_is_caught(monkeypatch):
     """A twin that takes the whole lead for the distance, which is half of it."""
     honest = Steps.leading_cell
@@ -208,7 +201,6 @@ def naive_score(rows, x):
     return 2 * min(sum(row <= x for row in rows), sum(row >= x for row in rows)) - len(rows)
 
 
-@pytest.mark.heavy
 @given(
     rows=st.lists(st.integers(0, 19), max_size=25),
     extra=st.integers(0, 4),
@@ -253,7 +245,6 @@ def test_levels_and_leads_are_what_they_say(rows, size, floor):
             assert lead >= 0
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("turns", [0, 1, 2])
 @pytest.mark.parametrize("size", [2**12, 2**20 - 3])
 def test_a_search_loses_no_more_than_its_error(turns, size):
@@ -272,7 +263,6 @@ def test_a_search_loses_no_more_than_its_error(turns, size):
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("epsilon", [1e-10, 0.3, 1.0, 400.0])
 @pytest.mark.parametrize(("bits", "levels"), [(1, 10), (4, 3), (16, 10), (62, 12)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -295,7 +285,6 @@ def test_a_budget_beyond_floats_is_taken_at_once_and_refused_by_scales():
         MedianPlan.for_budget(bits=8, n=9, epsilon=5_000.0, delta=1e-6, levels=3, beta=0.1)
 
 
-@pytest.mark.heavy
 def test_rows_by_scales_hardly_grow_with_the_domain_and_at_once_they_do():
     at_once, scales = (
         [Medians(delta=delta, levels=9).rows_to_agree(Thresholds(bits), 0.0075, 0.025, 1.0) for bits in (16, 32, 62)]
@@ -338,7 +327,6 @@ def worst_interval(rows, released):
     return off.max() - off.min()
 
 
-@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("shape", shapes())
 def test_the_errors_stay_below_their_bounds_on_hard_shapes(shape, delta):
@@ -351,7 +339,6 @@ def test_the_errors_stay_below_their_bounds_on_hard_shapes(shape, delta):
         assert worst_interval(rows, released) <= bound
 
 
-@pytest.mark.heavy
 def test_splits_that_ignore_the_rows_break_the_bound(monkeypatch):
     monkeypatch.setattr(medians, "search", lambda steps, plan, noise: steps.size // 2)
     rows = shapes()["beside a power of two"] + 4
@@ -373,7 +360,6 @@ def test_what_medians_does_not_take_is_named():
         GenericLearner(concepts=Thresholds(32), sanitizer=Medians(), epsilon=1.0, limit=100).check(100, 100)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("delta", [None, 1e-6])
 @pytest.mark.parametrize("concepts", [Thresholds(32), Intervals(32), PointFunctions(20)])
 def test_a_class_on_a_fine_line_is_learned(concepts, delta):
@@ -393,7 +379,6 @@ def test_a_class_on_a_fine_line_is_learned(concepts, delta):
     assert learner.plan_.event == (ApproxDP(2.0, delta) if delta else PureDP(2.0))
 
 
-@pytest.mark.heavy
 def test_a_delta_is_the_sanitizers_where_the_learner_names_none_and_theorems_are_reached():
     learner = GenericLearner(concepts=Thresholds(16), sanitizer=Medians(delta=1e-6), epsilon=1.0)
     pure = GenericLearner(concepts=Thresholds(16), sanitizer=Medians(delta=1e-6), epsilon=1.0, delta=0.0)
@@ -405,7 +390,6 @@ def test_a_delta_is_the_sanitizers_where_the_learner_names_none_and_theorems_are
     assert fine.rows_needed().labelled > pure.rows_needed().labelled  # the splits follow α
 
 
-@pytest.mark.heavy
 def test_learners_around_it_pass_their_delta_on():
     base = GenericLearner(concepts=Thresholds(32), sanitizer=Medians(delta=1e-6), epsilon=1.0)
     with pytest.raises(InvalidParameter, match="delta must be > 0"):
@@ -417,7 +401,6 @@ def test_learners_around_it_pass_their_delta_on():
         assert plan.event.epsilon <= 1.0
 
 
-@pytest.mark.heavy
 def test_a_sum_of_splits_is_a_function_of_the_rows_and_the_noise():
     plan = MedianPlan.for_budget(bits=16, n=500, epsilon=1.0, delta=0.0, levels=4, beta=0.1)
     values = np.sort(np.random.default_rng(0).integers(0, 2**16, 500))

@@ -85,7 +85,6 @@ def cases(draw):
     return rows, neighbour, choices, draw(st.lists(st.integers(-5, 5), min_size=2, max_size=2))
 
 
-@pytest.mark.heavy
 @settings(max_examples=50, deadline=None)
 @given(case=cases())
 def test_no_transcript_tells_more_than_epsilon_between_neighbours(case):
@@ -104,12 +103,10 @@ def worst_loss(patch, n=3):
     return found
 
 
-@pytest.mark.heavy
 def test_a_round_costs_its_share_and_not_much_less(monkeypatch):
     assert 0.75 < worst_loss(monkeypatch) <= 1
 
 
-@pytest.mark.heavy
 def test_that_search_catches_a_choice_at_half_the_noise(monkeypatch):
     shipped = mwem.share
     monkeypatch.setattr(mwem, "share", lambda epsilon, parts: 2 * shipped(epsilon, parts))
@@ -117,7 +114,6 @@ def test_that_search_catches_a_choice_at_half_the_noise(monkeypatch):
     assert worst_loss(monkeypatch) > 1.5
 
 
-@pytest.mark.heavy
 def test_that_search_catches_scores_that_one_row_moves_by_two(monkeypatch):
     class Doubled:
         def __getattr__(self, name):
@@ -131,7 +127,6 @@ def test_that_search_catches_scores_that_one_row_moves_by_two(monkeypatch):
     assert worst_loss(monkeypatch) > 1
 
 
-@pytest.mark.heavy
 def test_one_round_has_the_exact_law_of_choice_and_measurement():
     rows, epsilon, n_draws = [0, 0, 0, 1, 3, 3], 4.0, 3000
     counts = QUERIES.counts(np.bincount(rows, minlength=4))
@@ -221,7 +216,6 @@ def n_beyond(concept_class, n, *, beta, runs, noise_epsilon=1.0):
     return beyond, largest / bound
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
 def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class, n):
     beyond, share = n_beyond(concept_class, n, beta=0.1, runs=25)
@@ -230,7 +224,6 @@ def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class
     assert share > 0.1
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
 def test_that_test_catches_noise_of_another_budget(concept_class, n):
     beyond, _ = n_beyond(concept_class, n, beta=0.1, runs=25, noise_epsilon=1 / 2000)
@@ -238,7 +231,6 @@ def test_that_test_catches_noise_of_another_budget(concept_class, n):
     assert binom.sf(beyond - 1, 25, 0.1) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 def test_with_no_noise_to_speak_of_the_rounds_alone_decide():
     """ln|X|/2T is what is left of the bound, and the error keeps below it."""
     n, rounds = 2000, 40

@@ -113,7 +113,6 @@ def neighbours_with_noise(draw):
     return rows, neighbour, draw(st.lists(st.integers(-4, 4), max_size=30)), draw(st.sampled_from(range(len(PLANS))))
 
 
-@pytest.mark.heavy
 @settings(max_examples=150, deadline=None)
 @given(case=neighbours_with_noise())
 def test_no_transcript_tells_more_than_epsilon_between_neighbours(case):
@@ -202,12 +201,10 @@ def exact_level_loss(monkeypatch, scale, children):
     return worst
 
 
-@pytest.mark.heavy
 def test_a_level_has_the_exact_loss_of_its_noise(monkeypatch):
     assert abs(exact_level_loss(monkeypatch, 4.0, noisy_tree.noisy_children) - EXACT.mpf(1) / 2) < 1e-30
 
 
-@pytest.mark.heavy
 def test_that_law_catches_a_tree_without_noise_on_empty_children(monkeypatch):
     def spares_the_empty(values, starts, child, fanout, scale, noise):
         edges = starts[:, np.newaxis] + child * np.arange(fanout + 1)
@@ -227,7 +224,6 @@ class TreeOfRows:
         return quantile_points(noisy_prefix_counts(rows, self.plan, noise), 8).tolist()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("scale", "violated"), [(4.0, False), (0.8, True)])
 def test_an_attack_on_the_synthetic_points_finds_no_more_than_was_claimed(scale, violated):
     plan = TreePlan((2, 2), scale=scale, threshold=2.0)
@@ -251,7 +247,6 @@ def test_a_plan_never_costs_more_than_its_budget_and_wastes_next_to_nothing(bits
     assert plan.epsilon >= Fraction(epsilon) * (1 - Fraction(1, 2**50))
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -293,7 +288,6 @@ def slow_prefix_counts(rows, plan, noise):
     return [start for start, _ in cells] + [plan.size], below
 
 
-@pytest.mark.heavy
 @settings(max_examples=100, deadline=None)
 @given(
     rows=st.lists(st.integers(0, 15), min_size=1, max_size=20),
@@ -331,7 +325,6 @@ def test_making_prefix_counts_monotone_never_moves_them_away(steps, errors):
     assert np.abs(monotone - true).max() <= np.abs(noisy - true).max()
 
 
-@pytest.mark.heavy
 @given(
     cells=st.lists(st.tuples(st.integers(1, 6), st.floats(0, 50)), min_size=1, max_size=10),
     size=st.integers(1, 40),
@@ -378,7 +371,6 @@ def test_tree_refuses_an_alpha_below_what_its_synthetic_points_leave():
         Tree(n_synthetic=10).rows_needed(Intervals(8), 0.2, 0.1, 1.0)
 
 
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("field", [0, -1, True, 1.5, "9"])
 def test_a_wrong_number_of_synthetic_points_is_refused(field):
     with pytest.raises(InvalidParameter, match="n_synthetic"):

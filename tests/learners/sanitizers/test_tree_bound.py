@@ -28,7 +28,6 @@ FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("scale", "rate"), [(0.7, 1.0), (4.0, 0.2), (4.0, -0.24), (300.0, 0.003)])
 def test_the_moment_generating_function_is_the_sum_over_the_law(scale, rate):
     law = DiscreteLaplaceLaw(scale)
@@ -58,7 +57,6 @@ def weights_of_noise(plan):
     return np.array(columns).T - base[:, np.newaxis] / 1000
 
 
-@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("fanouts", [(8,), (4, 4), (2, 2, 4), (2, 2, 2, 2)])
 def test_no_border_has_a_larger_moment_than_the_bound_takes_for_it(fanouts):
     """Step 1 of the proof: the worst child on every level, at the border of a child."""
@@ -73,7 +71,6 @@ def test_no_border_has_a_larger_moment_than_the_bound_takes_for_it(fanouts):
             assert true.max() == pytest.approx(sum(taken))
 
 
-@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("fanouts", [(8,), (4, 4), (2, 2, 4), (2, 2, 2, 2), (4, 2, 2)])
 def test_the_sums_over_borders_and_intervals_are_covered(fanouts):
     """Steps 3 and 4 of the proof on trees that are open everywhere: every border, every pair, both signs."""
@@ -171,7 +168,6 @@ CASES = [
 BETA, RUNS = 0.1, 30
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "bits", "n", "error"), CASES)
 def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class, bits, n, error):
     beyond, share = n_beyond(concept_class, bits=bits, n=n, beta=BETA, runs=RUNS, error=error)
@@ -180,7 +176,6 @@ def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class
     assert share > 0.12  # the bound is a bound, and not a hundred times what occurs
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "bits", "n", "error"), CASES[:3])
 def test_that_test_catches_twelve_times_the_noise(concept_class, bits, n, error):
     beyond, _ = n_beyond(concept_class, bits=bits, n=n, beta=BETA, runs=RUNS, error=error, noise_epsilon=1 / 12)
@@ -188,7 +183,6 @@ def test_that_test_catches_twelve_times_the_noise(concept_class, bits, n, error)
     assert binom.sf(beyond - 1, RUNS, BETA) < FALSE_ALARM
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("bits", "n"), [(8, 1000), (32, 20_000)])
 def test_the_prefix_bound_holds_inside_cells_that_were_not_opened(bits, n):
     """Every prefix, also those that end inside a closed cell, with one row in 400 where it hurts most."""
@@ -221,7 +215,6 @@ def test_more_rows_more_budget_and_more_risk_make_the_bound_smaller():
     assert bound(10, Thresholds(32), 0.1, 1.0) == 1.0
 
 
-@pytest.mark.heavy
 def test_rows_needed_grow_with_the_bits_of_the_grid_and_not_with_its_points():
     needed = {bits: Tree().rows_needed(Thresholds(bits), 0.05, 0.1, 1.0) for bits in (8, 16, 32)}
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.noisy_max import ByRow, Case, NoisyHistogram, NoisyMax
+from quorate.audit.cheats.noisy_max import Case, NoisyHistogram, NoisyMax
 from quorate.audit.claims import GaussianClaim
+from quorate.audit.sampled import ByStream
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import IntArray
 
@@ -22,11 +22,10 @@ _STOPPED = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Streams(ByRow):
+class Streams(ByStream):
     """The correct noisy max on streams ``(n_queries, n_classes)``, with independent noise everywhere."""
 
     sigma: float
-    takes_streams: ClassVar[bool] = True
 
     def _noise(self, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
         return np.asarray(discrete_gaussian(self.sigma, shape, noise))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.noisy_max import ByRow, Case
+from quorate.audit.cheats.noisy_max import Case
 from quorate.audit.claims import GaussianClaim
+from quorate.audit.sampled import ByStream
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, IntArray
 
@@ -25,11 +25,10 @@ LONG = 3_000  # entries of the unit that is replaced: three times longer than th
 
 
 @dataclass(frozen=True, slots=True)
-class GradientRounds(ByRow):
+class GradientRounds(ByStream):
     """Correct rounds on units ``(n_units, 2)``; told are all noisy sums, one after another."""
 
     sigma: float = SIGMA
-    takes_streams: ClassVar[bool] = True
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Go all rounds on each of ``(n_tables, n_units, 2)``."""

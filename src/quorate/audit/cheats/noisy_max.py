@@ -9,24 +9,9 @@ from typing import Any
 import numpy as np
 
 from quorate.audit.claims import Claim, GaussianClaim, PureClaim
-from quorate.audit.sampled import AuditResult, Releases, audit_mechanism
+from quorate.audit.sampled import AuditResult, ByRow, Releases, audit_mechanism
 from quorate.noise import NoiseSource, SeededNoise, discrete_gaussian, discrete_laplace
 from quorate.types import IntArray
-
-
-class ByRow:
-    """Answers one query, or one stream, as it answers a batch of one."""
-
-    __slots__ = ()
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> Any:
-        """Answer one query or one stream."""
-        answer = self.release_many(np.asarray(counts)[None], noise)[0]
-        return answer if np.ndim(answer) else int(answer)
-
-    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer each row, or each stream."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

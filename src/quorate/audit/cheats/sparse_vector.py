@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.noisy_max import ByRow, Case
+from quorate.audit.cheats.noisy_max import Case
 from quorate.audit.claims import ApproxClaim, PureClaim
+from quorate.audit.sampled import ByRow, ByStream
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.types import IntArray
 
@@ -23,7 +23,7 @@ STOPPED = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseVector(ByRow):
+class SparseVector(ByStream):
     """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
 
     Laplace scales are in votes; 0 for no noise. `resets`: whether each 1 draws a new threshold. `tells_value`: whether
@@ -36,7 +36,6 @@ class SparseVector(ByRow):
     resets: bool = False
     tells_value: bool = False
     threshold: int = 0
-    takes_streams: ClassVar[bool] = True
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, 2)``."""
@@ -108,13 +107,12 @@ class RawMargin(StabilityTest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneSidedStage(ByRow):
+class OneSidedStage(ByStream):
     """A correct stage of sparse vector with one-sided geometric noise: above is free, the first below ends it."""
 
     threshold_scale: float
     query_scale: float
     threshold: int
-    takes_streams: ClassVar[bool] = True
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, n_classes)``; −1 is ⊥, −2 what follows it."""

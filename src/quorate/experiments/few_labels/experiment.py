@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from quorate.arguments import count, one_of
 from quorate.experiments.few_labels.adult import adult_with_few_labels, rectangle_beside_direct
@@ -33,16 +34,13 @@ def labels_against_domain_chart(rows: Sequence[Row]) -> Chart:
         "the logarithm of the number of points; the theorems' lines lie above the measured ones.",
         "top left",
     )
-    for style, (method, name, field) in enumerate(
-        (
-            (GENERIC, "GenericLearner, measured", "labels_needed"),
-            (EVERY_CUT, "NoisyThreshold, measured", "labels_needed"),
-            (GENERIC, "GenericLearner, theorem", "labels_of_theorem"),
-            (EVERY_CUT, "NoisyThreshold, theorem", "labels_of_theorem"),
-        )
-    ):
-        _draw(chart, [row for row in block if row["method"] == method], "log2_domain", field, name, style)
-    return chart
+    lines = (
+        (GENERIC, "GenericLearner, measured", "labels_needed"),
+        (EVERY_CUT, "NoisyThreshold, measured", "labels_needed"),
+        (GENERIC, "GenericLearner, theorem", "labels_of_theorem"),
+        (EVERY_CUT, "NoisyThreshold, theorem", "labels_of_theorem"),
+    )
+    return _drawn(chart, block, "log2_domain", lines)
 
 
 def labels_against_vc_chart(rows: Sequence[Row]) -> Chart:
@@ -57,19 +55,14 @@ def labels_against_vc_chart(rows: Sequence[Row]) -> Chart:
         "All lines rise with the VC dimension; the theorems' lie several times above the measured ones.",
         "top left",
     )
-    for style, (method, name, field) in zip(
-        (0, 1, 2, 3, 6),
-        (
-            (WHOLE_CLASS, "ExponentialLearner, measured", "labels_needed"),
-            (SANITIZED, "GenericLearner with MWEM, measured", "labels_needed"),
-            (GENERIC, "GenericLearner with Tree, 2¹⁶ points, measured", "labels_needed"),
-            (WHOLE_CLASS, "ExponentialLearner, theorem", "labels_of_theorem"),
-            (GENERIC, "GenericLearner with Tree, theorem", "labels_of_theorem"),
-        ),
-        strict=True,
-    ):
-        _draw(chart, [row for row in block if row["method"] == method], "vc_dimension", field, name, style)
-    return chart
+    lines = (
+        (WHOLE_CLASS, "ExponentialLearner, measured", "labels_needed"),
+        (SANITIZED, "GenericLearner with MWEM, measured", "labels_needed"),
+        (GENERIC, "GenericLearner with Tree, 2¹⁶ points, measured", "labels_needed"),
+        (WHOLE_CLASS, "ExponentialLearner, theorem", "labels_of_theorem"),
+        (GENERIC, "GenericLearner with Tree, theorem", "labels_of_theorem"),
+    )
+    return _drawn(chart, block, "vc_dimension", lines, styles=(0, 1, 2, 3, 6))
 
 
 def rows_against_epsilon_chart(rows: Sequence[Row]) -> Chart:
@@ -87,22 +80,29 @@ def rows_against_epsilon_chart(rows: Sequence[Row]) -> Chart:
         "AgnosticLearner for every small ε.",
         "bottom right",
     )
-    for style, (method, name, field) in enumerate(
-        (
-            (TRANSFORMED, "AgnosticLearner, measured", "extra_rows"),
-            (SUBSAMPLED, "relabelled subsample, measured", "extra_rows"),
-            (TRANSFORMED, "AgnosticLearner, theorem at α = 0.01", "extra_rows_of_theorem"),
-            (SUBSAMPLED, "relabelled subsample, theorem at α = 0.01", "extra_rows_of_theorem"),
-        )
-    ):
-        _draw(chart, [row for row in block if row["method"] == method], "inverse", field, name, style)
+    lines = (
+        (TRANSFORMED, "AgnosticLearner, measured", "extra_rows"),
+        (SUBSAMPLED, "relabelled subsample, measured", "extra_rows"),
+        (TRANSFORMED, "AgnosticLearner, theorem at α = 0.01", "extra_rows_of_theorem"),
+        (SUBSAMPLED, "relabelled subsample, theorem at α = 0.01", "extra_rows_of_theorem"),
+    )
+    return _drawn(chart, block, "inverse", lines)
+
+
+def _drawn(
+    chart: Chart,
+    rows: Sequence[Row],
+    x: str,
+    lines: Sequence[tuple[str, str, str]],
+    *,
+    styles: Sequence[int] = range(9),
+) -> Chart:
+    """Draw lines, each by its method, its name and the field that it shows."""
+    for (method, name, y), style in zip(lines, styles, strict=False):
+        points = sorted((row[x], row[y]) for row in rows if row["method"] == method and (row[y] or 0) > 0)
+        if points:
+            chart.line([a for a, _ in points], [b for _, b in points], name, style, marks=None)
     return chart
-
-
-def _draw(chart: Chart, rows: Sequence[Row], x: str, y: str, name: str, style: int) -> None:
-    points = sorted((row[x], row[y]) for row in rows if row[y] is not None and row[y] > 0)
-    if points:
-        chart.line([a for a, _ in points], [b for _, b in points], name, style, marks=None)
 
 
 TITLE = "BNS15, LWY25: private learners with few labels"
@@ -166,26 +166,19 @@ def reproduce_few_labels(
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = {one_of("part", part, PARTS) for part in parts}
     size = size or Size()
-    rows: list[Measured] = []
-    if "pays" in chosen:
-        rows += which_pays(repeats=repeats, seed=seed, watch=watch)
-    if "rectangle" in chosen:
-        rows += rectangle_beside_direct(size, repeats=repeats, seed=seed, watch=watch)
-    if "fits" in chosen:
-        rows += every_class_with_every_learner(seed=seed, watch=watch)
-    if "domain" in chosen:
-        rows += labels_against_domain(size, repeats=repeats, seed=seed, watch=watch)
-    if "vc" in chosen:
-        rows += labels_against_vc(size, repeats=repeats, seed=seed, watch=watch)
-    if "epsilon" in chosen:
-        rows += rows_against_epsilon(size, repeats=repeats, seed=seed, watch=watch)
-        rows += rows_of_theorems()
-    if "constants" in chosen:
-        rows += printed_against_tight()
-    if "bounds" in chosen:
-        rows += errors_against_bounds(repeats=repeats, seed=seed, watch=watch)
-    if "adult" in chosen:
-        rows += adult_with_few_labels(size, repeats=repeats, seed=seed, watch=watch)
+    much: dict[str, Any] = {"repeats": repeats, "seed": seed, "watch": watch}
+    measures: Mapping[str, Callable[[], list[Measured]]] = {
+        "pays": lambda: which_pays(**much),
+        "rectangle": lambda: rectangle_beside_direct(size, **much),
+        "fits": lambda: every_class_with_every_learner(seed=seed, watch=watch),
+        "domain": lambda: labels_against_domain(size, **much),
+        "vc": lambda: labels_against_vc(size, **much),
+        "epsilon": lambda: rows_against_epsilon(size, **much) + rows_of_theorems(),
+        "constants": printed_against_tight,
+        "bounds": lambda: errors_against_bounds(**much),
+        "adult": lambda: adult_with_few_labels(size, **much),
+    }
+    rows = [row for part, measure in measures.items() if part in chosen for row in measure()]
     trees = [row.tree() for row in rows]
     return FewLabels(
         name="few-labels",

@@ -58,39 +58,20 @@ class AgnosticPrediction(BaseEstimator):
     :class:`~quorate.learners.AgnosticLearner` does, cuts it into parts and learns a consistent concept on each. They
     stay secret. ``ask`` lets them vote, and releases one label.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        The class.
-    epsilon : float
-        ε of all predictions together.
-    delta : float, default 0.0
-        δ of all predictions together. Where it is above 0, m predictions cost about √m times one; else m times.
-    n_queries : int, default 1
-        How many predictions there may be, of distinct points.
-    cutoff : int, optional
-        T ≥ 1, with a `delta` above 0: the whole budget then pays for T points that are declined, and a point on which
-        the concepts agree is answered at no price of its own, however many there are.
-    alpha, beta : float, default 0.1
-        The theorem's: error more than α above the best concept's with probability at most β over the fit.
-    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
-        What chooses the labelling.
-    limit : int, default 2**20
-        Labellings to choose from at most.
-    classes, rows, ledger, unsafe_noise_seed
-        As for :class:`~quorate.learners.PrivateLearner`; the price is charged by each ``fit`` as a whole.
+    `concepts`: the class.
+    `epsilon`: ε of all predictions together.
+    `delta`: δ of all predictions together. Where it is above 0, m predictions cost about √m times one; else m times.
+    `n_queries`: how many predictions there may be, of distinct points.
+    `cutoff`: T ≥ 1, with a `delta` above 0: the whole budget then pays for T points that are declined, and a point on
+        which the concepts agree is answered at no price of its own, however many there are.
+    `alpha`, `beta`: the theorem's: error more than α above the best concept's with probability at most β over the fit.
+    `selection`: what chooses the labelling.
+    `limit`: labellings to choose from at most.
+    `classes`, `rows`, `ledger`, `unsafe_noise_seed`: as for :class:`~quorate.learners.PrivateLearner`; the price is
+        charged by each ``fit`` as a whole.
+    `guarantee_`: for one replaced record; the number of rows is public. `plan_`: sizes, and how the budget was split;
+    public. `answers_left_`: how many more distinct points may be asked; none once T were declined.
 
-    Attributes
-    ----------
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
-    plan_ : PredictionPlan
-        Sizes, and how the budget was split; public.
-    answers_left_ : int
-        How many more distinct points may be asked; none once T were declined.
-
-    Notes
-    -----
     Privacy: given the relabelled rows, one replaced row changes one hypothesis and so one vote: each answer is
     :math:`\varepsilon_p`-DP, and all of them, whatever is asked and however it was chosen after earlier answers,
     :math:`(\varepsilon_A, \delta_A)`-DP by the exact composition of pure releases; at δ = 0,
@@ -207,24 +188,12 @@ class AgnosticPrediction(BaseEstimator):
     def ask(self, X: Any) -> NDArray[Any]:
         """Predict for some points, one answer each.
 
-        Parameters
-        ----------
-        X : (n_points, n_features)
-            Public points of the class's domain.
-
-        Returns
-        -------
-        (n_points,) array of 0 and 1, or of `classes`
-            A point that was asked before gets the same answer and costs nothing. With a `cutoff` an array of objects:
-            None for a point that was declined, and for one that comes after the last of T in the same call.
-
-        Raises
-        ------
-        BudgetExhausted
-            If fewer answers are left than there are new points, or T points were declined; nothing is drawn then.
-        LedgerIntegrityError
-            If the ledger is older than this object, which holds what was learned: an earlier copy of it was put back.
-            Nothing is drawn then.
+        `X` ``(n_points, n_features)``: public points of the class's domain.
+        Returns: a point that was asked before gets the same answer and costs nothing. With a `cutoff` an array of
+        objects: None for a point that was declined, and for one that comes after the last of T in the same call. Raises
+        BudgetExhausted if fewer answers are left than there are new points, or T points were declined; nothing is drawn
+        then. LedgerIntegrityError if the ledger is older than this object, which holds what was learned: an earlier
+        copy of it was put back. Nothing is drawn then.
         """
         kept = self._fitted()
         points = self.concepts.check(X)

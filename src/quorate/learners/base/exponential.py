@@ -154,19 +154,12 @@ class ExponentialLearner(PrivateLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        A list of classifiers, a class on a grid of at most 4,096 points, or any class with a `domain`.
-    domain : table of numbers, optional
-        The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
-        has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says
-        so. The points of public rows without labels do, too: :meth:`excess` bounds what that loses.
-    limit : int, default 1_000_000
-        A class of more concepts is refused.
+    `concepts`: a list of classifiers, a class on a grid of at most 4,096 points, or any class with a `domain`.
+    `domain`: the points that a row can be, at most 65,536; public. The class is then one concept for each function that
+    it has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says so.
+    The points of public rows without labels do, too: :meth:`excess` bounds what that loses. `limit`: a class of more
+    concepts is refused.
 
-    Notes
-    -----
     Privacy: the candidates do not depend on the rows, and replacing one record moves the mistakes of each by at most 1:
     one choice with ε. Utility: :mod:`quorate.learners.base.exponential` with H = C and the truth in C.
 

@@ -220,13 +220,8 @@ class NoisyThreshold(PrivateLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    concepts : Thresholds
-        Of at most 61 bits.
+    `concepts`: of at most 61 bits.
 
-    Notes
-    -----
     Privacy: replacing one record moves the mistakes of every cut by at most 1; one choice with ε (see
     :class:`~quorate.learners.base.grid_choice.GridChoice`). Labels needed grow with the number of bits:
     :class:`~quorate.learners.GenericLearner` replaces that by unlabelled rows.

@@ -109,17 +109,11 @@ class FiniteClass(EnumeratedClass):
     Raises InvalidParameter if there is no classifier, or one has no ``predict``, or gives neither 0 nor 1 for a row of
     zeros, which is public: it is not fitted, or on other labels or columns.
 
-    Parameters
-    ----------
-    classifiers : sequence
-        At least one; each has ``predict``, which labels every row by itself, 0 or 1. They must not depend on the rows
-        that a learner will see: fit them on public data. Where one fails on a row, or gives anything else, the row
-        counts as labelled 0, without a word: see :class:`Member`.
-    n_features : int
-        Number of columns, all real numbers; classifiers get a float64 array.
+    `classifiers`: at least one; each has ``predict``, which labels every row by itself, 0 or 1. They must not depend on
+    the rows that a learner will see: fit them on public data. Where one fails on a row, or gives anything else, the row
+    counts as labelled 0, without a word: see :class:`Member`. `n_features`: number of columns, all real numbers;
+    classifiers get a float64 array.
 
-    Notes
-    -----
     VC dimension at most :math:`\lfloor \log_2 |C| \rfloor`. Each dichotomy is represented by the first classifier of
     the list that has it, and ties of errors go to the first one too.
 

@@ -78,15 +78,9 @@ class RectangleConcepts(BoxConcepts):
 class Rectangles(EnumeratedClass):
     r"""All axis-aligned rectangles of a grid, the empty one included.
 
-    Parameters
-    ----------
-    bits : int or tuple of int
-        Column j has the values :math:`0, \dots, 2^{bits_j} - 1`; one number is for all columns. 1 to 62.
-    n_features : int
-        Number ℓ of columns.
+    `bits`: column j has the values :math:`0, \dots, 2^{bits_j} - 1`; one number is for all columns. 1 to 62.
+    `n_features`: number ℓ of columns.
 
-    Notes
-    -----
     VC dimension 2ℓ where every column has more than two values; see :attr:`vc_dimension` for the others. On n points
     there are at most as many dichotomies as Sauer's lemma allows, O(n^{2ℓ}); each is represented by its smallest
     rectangle. Fixed order of the class: the empty rectangle, then by the low end of the first column, the highest

@@ -69,26 +69,15 @@ class LabelBoost(TransformedLearner):
 
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
-    Parameters
-    ----------
-    base : PrivateLearner
-        A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
+    `base`: a private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
         `beta`, if it has them, are set to α/11 and β/2.
-    constants : {"tight", "paper"}
-        The largest keep-rates that give (ε, δ) back, or the constants as printed (with them the base learner has
-        ε <= 1 and at most δ/41).
-    alpha, beta : float
-        The error is at most α, but for a probability of β, where there are as many rows as :meth:`rows_needed` says.
-    base_rows : int, optional
-        n: on how many rows the base learner is run. As many as its own theorem asks for by default.
+    `constants`: the largest keep-rates that give (ε, δ) back, or the constants as printed (with them the base learner
+        has ε <= 1 and at most δ/41).
+    `alpha`, `beta`: the error is at most α, but for a probability of β, where there are as many rows as
+        :meth:`rows_needed` says.
+    `base_rows`: n: on how many rows the base learner is run. As many as its own theorem asks for by default.
+    `plan_`: among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
 
-    Attributes
-    ----------
-    plan_ : BoostPlan
-        Among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
-
-    Notes
-    -----
     Privacy: the sizes of all steps are functions of the numbers of labelled and unlabelled rows. With
     ``constants="paper"`` the price is that of Lemma 4.6; with "tight" the one proven in
     :func:`~quorate.learners.label_boost.schedule.price_of`. Too few rows for the theorem make one iteration on what

@@ -33,11 +33,9 @@ _XOR_FACTOR = 10  # VC(C⊕) <= 10 VC(C): BNS15, Observation 3.2
 def theorem_size(vc_dimension: int, alpha: float) -> int:
     r"""Return a number of synthetic points at which some multiset errs by at most α on :math:`C^\oplus`, whatever D is.
 
-    BNS15, Theorem B.6, on the uniform distribution over D: so many draws,
-    :math:`m \ge (50\,VC/\alpha^2) \ln(1/(\alpha\beta))`, err by at most α with probability at least 1 − β, so for some
-    β < 1 such draws exist: :math:`m > (50\,VC(C^\oplus)/\alpha^2) \ln(1/\alpha)`, with
-    :math:`VC(C^\oplus) \le 10\,VC(C)` by Observation 3.2. This is the :math:`O((VC/\alpha^2) \log(1/\alpha))` of
-    Theorem A.3 with its constants. :meth:`BLR.for_error` asks for far fewer on a tiny domain.
+    BNS15, Theorem B.6, on the uniform distribution over D, for some β < 1: :math:`m > (50\,VC(C^\oplus)/\alpha^2)
+    \ln(1/\alpha)`, with :math:`VC(C^\oplus) \le 10\,VC(C)` by Observation 3.2: the :math:`O((VC/\alpha^2)
+    \log(1/\alpha))` of Theorem A.3 with its constants. :meth:`BLR.for_error` asks for far fewer.
 
     Examples
     --------
@@ -57,17 +55,10 @@ class BLR:
     multisets (the message holds their number); if an argument is out of range. DataRefused if there are no points, or
     some lie outside the domain.
 
-    Parameters
-    ----------
-    size : int
-        m, the number of synthetic points, at least 1. :meth:`for_error` and :func:`theorem_size` choose it.
-    limit : int, default 2**20
-        Largest number of multisets that are weighed.
-    domain : table of numbers, optional
-        All the points that a row can be; public. None takes the grid of the class.
+    `size`: m, the number of synthetic points, at least 1. :meth:`for_error` and :func:`theorem_size` choose it.
+    `limit`: largest number of multisets that are weighed. `domain`: all the points that a row can be; public. None
+    takes the grid of the class.
 
-    Notes
-    -----
     Privacy: ε-DP for one replaced record, n public. The score of a multiset M is the whole number
     :math:`-\max_{c \in C^\oplus} |m\,c(D) - n\,c(M)|`, with c(·) the number of points that c labels 1. One replaced
     record moves c(D) by at most 1, so every score by at most m: the sensitivity.
@@ -133,10 +124,8 @@ class BLR:
     def net_error(self, concept_class: ConceptClass) -> float:
         r"""Return a bound on the error of the best multiset of `size` points, whatever the data are.
 
-        Notes ----- The lesser of two. *Rounding*: :math:`|X|/(4m)`, the largest remainders rounded up
-        (:func:`~quorate.learners.sanitizers.noisy_tree.rounded_weights`). *Sampling*: by Hoeffding's inequality, m
-        draws from D err by more than t on one of Q queries with probability at most :math:`2Q e^{-2mt^2}`, which is
-        below 1 at :math:`t = \sqrt{\ln(2Q + 1)/(2m)}`; so such draws exist.
+        *Rounding* the largest remainders up, :math:`|X|/(4m)`, or *sampling*, if less: by Hoeffding's inequality, m
+        draws from D err by more than :math:`t = \sqrt{\ln(2Q + 1)/(2m)}` on one of Q queries with probability below 1.
         """
         return self._net_error(self._queries(concept_class))
 
@@ -146,10 +135,7 @@ class BLR:
         return self._error(count("n", n, at_least=1), queries, *_checked(beta, epsilon))
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`.
-
-        Raises InvalidParameter if `alpha` is not above :meth:`net_error`.
-        """
+        """Return the rows at which :meth:`error_bound` is at most `alpha`, which has to be above :meth:`net_error`."""
         alpha, (beta, epsilon) = real("alpha", alpha, above=0, below=1), _checked(beta, epsilon)
         queries = self._queries(concept_class)
         return least_rows(

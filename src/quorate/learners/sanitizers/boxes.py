@@ -32,12 +32,10 @@ _COLUMNS = Fraction(3, 4)  # of ε, for the trees of all columns; what is left g
 class BoxPlan:
     r"""How d columns are cut, and what noise the boxes between the cuts get: a function of public facts alone.
 
-    `trees`: one for each column; None where all values of the column are kept. `most_values`: how many values
-    :math:`s_j \ge 2` a column is cut down to, at most. `gaps`: :math:`w_j`: strictly between two of them lie at most so
-    many rows, by the tree's estimates. `scale`: λ of the discrete Laplace noise on the count of each box, in rows.
-
-    Privacy: the trees cost :attr:`TreePlan.epsilon` each, and the counts :math:`2/\lambda`, since one replaced record
-    moves two of them by 1: :attr:`epsilon` together (proof in :mod:`quorate.learners.sanitizers.boxes`).
+    `trees`: one for each column; None where all its values are kept.
+    `most_values`: how many values :math:`s_j \ge 2` a column is cut down to, at most.
+    `gaps`: :math:`w_j`: strictly between two of them lie at most so many rows, by the tree's estimates.
+    `scale`: λ of the discrete Laplace noise on the count of each box, in rows: :math:`2/\lambda`-DP, beside the trees.
 
     Examples
     --------
@@ -132,23 +130,14 @@ _COPIES = 200  # of a released point in the mean, beside the one that each has
 class Boxes:
     r"""Sanitize rows for axis-aligned rectangles, on a grid of any size, in a few columns.
 
-    Raises InvalidParameter if the class is not :class:`~quorate.learners.concepts.Rectangles`, or an argument is out of
-    range. DataRefused if there are no points.
+    `candidates`: at most so many rectangles differ on the released points: :math:`1 + \prod_j s_j (s_j + 1)/2`. It
+    decides how finely the columns are cut; two columns get 44 values each, three 13.
 
-    Parameters
-    ----------
-    candidates : int, default 1_000_000
-        At most so many rectangles differ on the released points: :math:`1 + \prod_j s_j (s_j + 1)/2`. It decides how
-        finely the columns are cut; two columns get 44 values each, three 13.
-
-    Notes
-    -----
-    Privacy: ε-DP for one replaced record, n public; it rests on no bound below. Errors: with
-    :math:`g = w + \tau + x`, rectangles that agree on the released points differ on at most :math:`2dg` rows
-    (:meth:`agreement_bound`, what GenericLearner uses), and every difference of two rectangles keeps its fraction up to
-    :math:`(4dg + Z)/n` and rounding (:meth:`error_bound`). The proofs are in the text of
-    :mod:`quorate.learners.sanitizers.boxes`. w is about n/s, so the bounds stop falling at :math:`2d/s` for so many
-    `candidates`.
+    Only :class:`~quorate.learners.concepts.Rectangles` are taken, and at least one point. Privacy: ε-DP for one
+    replaced record, n public. Errors: with :math:`g = w + \tau + x`, rectangles that agree on the released points
+    differ on at most :math:`2dg` rows, and every difference of two keeps its fraction up to :math:`(4dg + Z)/n` and
+    rounding. w is about n/s, so the bounds stop falling at :math:`2d/s` for so many `candidates`. Proofs:
+    ``docs/theory/private-learners.md``.
 
     BNS15, Definition A.2, Algorithm 1 (Step 2) and Section 4 (RECTANGLE). Qardaji, Yang and Li (2013), "Differentially
     private grids for geospatial data", for a grid that follows the data in place of a hierarchy over all of it.
@@ -202,19 +191,13 @@ class Boxes:
         return np.repeat(grid, copies, axis=0).astype(points.dtype)
 
     def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, rectangles that agree on the released points differ by more than α with prob. β.
-
-        `n`: Rows, at least 1. `concept_class`: Rectangles. `beta`: β in (0, 1). `epsilon`: ε > 0.
-        """
+        """Return α: on any `n` rows, rectangles that agree on the released points differ by more but with prob. β."""
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = self._plan(n, concept_class, epsilon)
         return min(1.0, 2 * len(plan.trees) * _gap_error(plan, n, beta) / n)
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
-
-        Parameters are those of :meth:`agreement_bound`. Half of β is for the columns, half for the boxes.
-        """
+        r"""Return α: no :math:`c \in C^\oplus` is off by more but for β, half of it for columns, half for boxes."""
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = self._plan(n, concept_class, epsilon)
         moved = 4 * len(plan.trees) * _gap_error(plan, n, beta / 2)
@@ -223,17 +206,11 @@ class Boxes:
         return min(1.0, (moved + absolute_noise(plan.n_boxes, plan.scale, beta / 2)) / n + rounding)
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`.
-
-        Raises InvalidParameter if no number of rows is enough with so few candidates.
-        """
+        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
         return _rows_for(alpha, lambda n: self.error_bound(n, concept_class, beta, epsilon))
 
     def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
-
-        Raises InvalidParameter if no number of rows is enough with so few candidates.
-        """
+        """Return the rows at which :meth:`agreement_bound` is at most `alpha`."""
         return _rows_for(alpha, lambda n: self.agreement_bound(n, concept_class, beta, epsilon))
 
     def _plan(self, n: int, concept_class: ConceptClass, epsilon: float) -> BoxPlan:

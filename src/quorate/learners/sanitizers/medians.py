@@ -155,26 +155,16 @@ _FINER = 3  # exact medians would make gaps so many times smaller than those ask
 class Medians:
     r"""Sanitize points on a line by medians of medians: thresholds, intervals and points of a grid of :math:`2^{bits}`.
 
-    Raises InvalidParameter if the class is not one on a line (:class:`Thresholds`, :class:`Intervals`,
-    :class:`PointFunctions`), or an argument is out of range. DataRefused if there are no points.
+    `delta`: δ of the release. With 0 a median is chosen from all points of the grid, at a price that grows with its
+    bits; with δ > 0 by scales, at one that grows as :math:`2^{O(\log^* |X|)}`, which is more on every grid up to 2^62.
+    `levels`: at most so many levels of splits, K: at most 2^K − 1 values are released, and there are no more
+    dichotomies than on those. Fewer where there are few rows. None takes 10, and inside a learner what its α asks for.
 
-    Parameters
-    ----------
-    delta : float, default 0.0
-        δ of the release. With 0 a median is chosen from all points of the grid, at a price that grows with its bits;
-        with δ > 0 by scales, at one that grows as :math:`2^{O(\log^* |X|)}`, which is more on every grid up to 2^62.
-    levels : int, optional
-        At most so many levels of splits, K: at most 2^K − 1 values are released, and there are no more dichotomies
-        than on those. Fewer where there are few rows. None takes 10, and inside a learner what its α asks for.
+    Only a class on a line is taken (Thresholds, Intervals, PointFunctions), and at least one point. Privacy: ε-DP, or
+    (ε, δ)-DP, for one replaced record, n public. Proofs and bounds: ``docs/theory/private-learners.md``.
 
-    Notes
-    -----
-    Privacy: ε-DP, or (ε, δ)-DP, for one replaced record, n public; proofs and bounds are in the text of
-    :mod:`quorate.learners.sanitizers.medians`, with every constant. Privacy rests on no bound.
-
-    BNS15, Corollary 3.4, rests on an (ε, δ)-sanitizer for thresholds of a size that grows as
-    :math:`2^{O(\log^* |X|)}` and cites one (Beimel, Nissim and Stemmer 2013) without stating it; the reduction of a
-    quasi-concave choice to that of a scale is theirs. Splitting at medians: Kaplan, Schnapp and Stemmer (2022),
+    BNS15, Corollary 3.4, cites an (ε, δ)-sanitizer for thresholds (Beimel, Nissim and Stemmer 2013), whose reduction of
+    a quasi-concave choice to that of a scale this is. Splitting at medians: Kaplan, Schnapp and Stemmer (2022),
     "Differentially private approximate quantiles".
 
     Examples
@@ -232,17 +222,11 @@ class Medians:
         return np.sort(np.append(splits, copies))[:, np.newaxis].astype(points.dtype)
 
     def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, concepts that agree on the released points differ by more than α with prob. β.
-
-        `n`: Rows, at least 1. `concept_class`: on a line. `beta`: β in (0, 1). `epsilon`: ε > 0.
-        """
+        """Return α: on any `n` rows, concepts that agree on the released points differ by more but with prob. β."""
         return min(1.0, _gaps(concept_class) * self._plan(n, concept_class, epsilon, beta).gap / n)
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
-
-        Parameters are those of :meth:`agreement_bound`. Half of β is for the splits, half for the counts.
-        """
+        r"""Return α: no :math:`c \in C^\oplus` is off by more but for β, half of it for splits, half for counts."""
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = self._plan(n, concept_class, epsilon, beta / 2)
         _, intervals = bits_and_intervals(concept_class)
@@ -251,17 +235,11 @@ class Medians:
         return min(1.0, intervals * ((interval_error(plan.counts, n, beta / 2) + 2 * plan.gap) / n + rounding))
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`.
-
-        Raises InvalidParameter if no number of rows is enough with so few levels.
-        """
+        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
         return self._rows_for(lambda n: self.error_bound(n, concept_class, beta, epsilon), alpha)
 
     def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
-
-        Raises InvalidParameter if no number of rows is enough with so few levels.
-        """
+        """Return the rows at which :meth:`agreement_bound` is at most `alpha`."""
         return self._rows_for(lambda n: self.agreement_bound(n, concept_class, beta, epsilon), alpha)
 
     def _rows_for(self, bound: Callable[[int], float], alpha: float) -> int:

@@ -54,18 +54,10 @@ class MWEM:
     Raises InvalidParameter if the class has no small grid (the message holds its size) and there is no `domain`, or an
     argument is out of range. DataRefused if there are no points, or some lie outside the domain.
 
-    Parameters
-    ----------
-    rounds : int, optional
-        T, at least 1. None takes the number, up to 1000, at which :meth:`error_bound` is least for β = 0.1.
-    n_synthetic : int, optional
-        m, synthetic points, at least 1. None takes 250 for each point of the domain X. Rounding costs at most
-        :math:`|X|/(4m)`.
-    domain : table of numbers, optional
-        All the points that a row can be; public. None takes the grid of the class.
+    `rounds`: T, at least 1. None takes the number, up to 1000, at which :meth:`error_bound` is least for β = 0.1.
+    `n_synthetic`: m, synthetic points, at least 1. None takes 250 for each point of the domain X. Rounding costs at
+    most :math:`|X|/(4m)`. `domain`: all the points that a row can be; public. None takes the grid of the class.
 
-    Notes
-    -----
     Privacy: ε-DP for one replaced record, n public. Each round is ε/T-DP, adaptively. *Choice*, for 3/4 of it: the
     score of c is the whole number :math:`|c(D) - r_c|`, where c(D) counts rows and :math:`r_c`, the distribution's own
     count rounded to a whole number, is read from earlier releases: one replaced record moves a score by at most 1.
@@ -126,10 +118,7 @@ class MWEM:
         return self._error(n, queries, beta, real("epsilon", epsilon, above=0))
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`.
-
-        Raises InvalidParameter if `alpha` is not above what rounding and the number of rounds leave.
-        """
+        """Return the rows at which :meth:`error_bound` is at most `alpha`, above what rounding and the rounds leave."""
         alpha, beta = real("alpha", alpha, above=0, below=1), real("beta", beta, above=0, below=1)
         epsilon = real("epsilon", epsilon, above=0)
         queries = XorQueries.of(concept_class, self.domain)

@@ -57,7 +57,12 @@ class Sanitizer(Protocol):
         """Return α in [0, 1]: on any `n` rows the error is above α with probability at most `beta`."""
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return a number of rows at which :meth:`error_bound` is at most `alpha`."""
+        """Return a number of rows at which :meth:`error_bound` is at most `alpha`.
+
+        Raises InvalidParameter where no number of rows is enough. Boxes and Medians have ``agreement_bound`` and
+        ``rows_to_agree`` as well: of how often concepts that agree on the released points differ on the rows, which is
+        all that GenericLearner needs.
+        """
 
 
 def share(epsilon: float, parts: int | Fraction) -> float:

@@ -29,29 +29,17 @@ class Tree:
     A tree over the grid, most of it never opened, gets discrete Laplace noise on the counts of all children of each
     open node; the estimates of all prefix counts are made consistent, and the synthetic points are their quantiles.
 
-    Raises InvalidParameter if the class is not one on a line (:class:`Thresholds`, :class:`Intervals`,
-    :class:`PointFunctions`), or an argument is out of range. DataRefused if there are no points.
+    `n_synthetic`: m, synthetic points, at least 1. An interval is off by at most 1/m on their account, and there are no
+    more dichotomies on them than on m points. None makes as many as there are rows.
 
-    Parameters
-    ----------
-    n_synthetic : int, optional
-        m, synthetic points, at least 1. An interval is off by at most 1/m on their account, and there are no more
-        dichotomies on them than on m points. None makes as many as there are rows.
+    Only a class on a line is taken (Thresholds, Intervals, PointFunctions), and at least one point. Privacy: ε-DP for
+    one replaced record, n public (:mod:`quorate.learners.sanitizers.noisy_tree`). Error: with x from
+    :func:`interval_error`, no interval's fraction is off by more than :math:`x/n + 1/m`, x growing as
+    :math:`(bits)^{3/2}/\varepsilon` up to logarithms. Two thresholds differ on one interval, two intervals or two
+    points on at most two.
 
-    Notes
-    -----
-    Privacy: ε-DP for one replaced record, n public. Each of the L levels moves by at most 2 in L1 and has noise of
-    scale :math:`\lambda = 2L/\varepsilon`; which nodes are opened is read from noisy counts alone
-    (:mod:`quorate.learners.sanitizers.noisy_tree`). It holds for every n, threshold and grid.
-
-    Error: with x from :func:`interval_error`, no interval's fraction is off by more than :math:`x/n + 1/m`. Two
-    thresholds differ on one interval, two intervals or two points on at most two: so :math:`C^\oplus` costs thresholds
-    what intervals cost, nearly twice what prefixes do, and intervals and points twice that again. x grows as
-    :math:`(bits)^{3/2}/\varepsilon` up to logarithms, and all its constants are there.
-
-    BNS15, Algorithm 1, Step 2 (what it is for) and Definition A.2 (what is measured). Dwork, Naor, Pitassi and Rothblum
-    (2010) for trees of counts; Hay, Rastogi, Miklau and Suciu (2010) for consistency; Qardaji, Yang and Li (2013) for
-    fanouts of about 16.
+    BNS15, Algorithm 1, Step 2 and Definition A.2. Dwork, Naor, Pitassi and Rothblum (2010) for trees of counts; Hay,
+    Rastogi, Miklau and Suciu (2010) for consistency; Qardaji, Yang and Li (2013) for fanouts of about 16.
 
     Examples
     --------
@@ -96,10 +84,7 @@ class Tree:
         return min(1.0, intervals * (interval_error(plan, n, beta) / n + self._rounding(n)))
 
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`.
-
-        Raises InvalidParameter if `alpha` is not above what the number of synthetic points leaves.
-        """
+        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
         alpha = real("alpha", alpha, above=0, below=1)
         _, intervals = bits_and_intervals(concept_class)
         return least_rows(
