@@ -285,6 +285,10 @@ NO_POOL = {
     "schema.bmi": "number",
     "schema.ward": ["north", "south", "west"],
 }
+NUMBER = {
+    "data.label": None, "data.classes": None, "data.target": "bmi", "data.range": [10.0, 60.0], "data.drop": ["ill"],
+    "data.evaluation": "evaluation.csv", "mechanism.queries": None, "run.allow_hopeless": None,
+}  # fmt: skip
 
 
 @pytest.mark.heavy
@@ -302,6 +306,10 @@ NO_POOL = {
         DIRECT,
         {**DIRECT, "method.feature_map": "linear", "data.evaluation": "evaluation.csv"},
         {**DIRECT, **NO_POOL},
+        {**NUMBER, "method.by": "votes"},
+        {**DIRECT, **NUMBER},
+        {**DIRECT, **NUMBER, **NO_POOL, "schema.bmi": None},
+        {**DIRECT, **NUMBER, "n": 900, "data.n_records": 900, "data.calibration_share": 0.4},
     ],
     ids=lambda changes: "-".join(changes)[:60] or "votes",
 )

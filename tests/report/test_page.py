@@ -202,13 +202,13 @@ def test_the_first_page_says_what_is_compared(facts, change, sentence):
 
 def test_the_first_page_says_what_is_wrong_and_what_else_is_compared(facts, runs):
     first = render_html(facts).split('id="guarantee"')[0]
-    assert "Limits of the guarantee: 1." in first
+    assert "Limits of the guarantee: 1;" in first
     assert "Checks that failed" not in first
     failed = replace(facts, checks=(replace(facts.checks[0], outcome="failed"), *facts.checks[1:]))
     assert "Checks that failed: 1. The guarantee may not hold" in render_html(failed)
     other = OtherRelation(neighbours="replace one patient", epsilon=2.0, delta=1e-5)
     guarantee = replace(facts.guarantee, neighbours="add or remove one patient", also=(other,))
-    assert "in that one's place: at most 881 times in 1,000." in unescape(
+    assert "or another given one is in the private data: at most 881 times in 1,000." in unescape(
         render_html(replace(facts, guarantee=guarantee))
     )
     seeded = render_html(runs.seeded(facts)).split('id="guarantee"')[0]

@@ -190,7 +190,7 @@ def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefuse
     if any(isinstance(value, float | np.floating) and float(value) % 1 for value in values):
         return DataRefused(
             f"{name}: labels are numbers with a fraction, and a classifier learns classes. Cut them into classes, such "
-            "as y > limit, and declare these"
+            "as y > limit, and declare these; or predict the number itself (docs/how-to/predict-a-number.md)"
         )
     declared = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
     return DataRefused(f"{name}: a label outside classes was found; declared: {declared}. Declare it, or drop its rows")

@@ -178,7 +178,7 @@ def _parts(series: Any) -> Iterator[list[Any]]:
 
 def likely_units(public: Rows | None, left_out: Iterable[str] = ()) -> tuple[str, ...]:
     """Name the public columns that probably say whose row it is, and columns left out that are named so: by the name of
-    an id of persons, or of any id or entries of one form, that repeat. Where `public` is None, names alone tell.
+    an id of persons, or of any id or entries of one form, that repeat. `public`: None where names alone tell.
     """
     names = []
     if public is not None and is_frame(public):

@@ -39,8 +39,11 @@ ELSEWHERE = {
     "data_norm": "public= or schema= of fit says what columns hold",
     "noise_multiplier": "the noise follows from epsilon= and delta=",
     "max_grad_norm": "the bound on what one unit adds is clip= of PrivateLogisticRegression",
-    "C": "the model follows from public facts; of a teacher or student of yours, give it there",
-    "max_iter": "the model follows from public facts; of a teacher or student of yours, give it there",
+    **dict.fromkeys(
+        ("C", "max_iter", "penalty", "solver", "tol", "fit_intercept"),
+        "the model follows from public facts; of a teacher or student of yours, give it there",
+    ),
+    "n_jobs": "it works in one process",
     "budget": "epsilon= and delta= are what a fit may cost, and ledger= says what it is charged to",
 }
 

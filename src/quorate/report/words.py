@@ -76,8 +76,9 @@ _ENGLISH = {
     "at most {right} times in 1,000. Tossing a coin is right 500 times.",
     "learn nothing": "Nothing is promised: the noise of this run came from a given seed, and whoever has the seed can "
     "take the noise away again.",
-    "also replace": "Where the other table has another {unit} in that one's place: at most {right} times in 1,000.",
-    "also add": "Where the other table lacks that {unit}: at most {right} times in 1,000.",
+    "also replace": "Asked whether that {unit} or another given one is in the private data: at most {right} times in "
+    "1,000.",
+    "also add": "Asked whether that {unit} is in the private data at all: at most {right} times in 1,000.",
     "seeded earlier": "What an earlier run on the same ledger published with seeded noise is not covered.",
     "dots coin": "{n} right by tossing a coin",
     "dots more": "{n} more by looking at all that leaves, at most",
@@ -89,7 +90,7 @@ _ENGLISH = {
     "tick ledger": "It covers all that leaves together, and whatever the same ledger paid for before.",
     "not": "It does not say that nothing can be concluded about a person. What is true of many is learnt by design, "
     "and may be said of anybody.",
-    "caveats": "Limits of the guarantee: {n}. They stand under “{heading}”, “What it does not protect”.",
+    "caveats": "Limits of the guarantee: {n}; see “{heading}”, “What it does not protect”.",
     "checks": "Checks that failed: {n}. The guarantee may not hold; see “{heading}”.",
     "attacked": "An audit contradicts the guarantee: it does not hold. See “{heading}”.",
     "figures": "In figures: ε ≤ {epsilon}, δ ≤ {delta}.",
@@ -169,9 +170,10 @@ _GERMAN = {
     "solcher Angreifer hat im Mittel höchstens {right} von 1.000 Malen recht. Ein Münzwurf hat 500 Mal recht.",
     "learn nothing": "Nichts wird zugesichert: Das Rauschen dieses Laufs kam aus einem vorgegebenen Startwert. Wer ihn "
     "hat, kann das Rauschen wieder entfernen.",
-    "also replace": "Steht in der anderen Tabelle eine andere Einheit „{unit}“ an deren Stelle: höchstens {right} von "
+    "also replace": "Auf die Frage, ob diese oder eine bestimmte andere Einheit „{unit}“ in den privaten Daten ist: "
+    "höchstens {right} von 1.000 Malen.",
+    "also add": "Auf die Frage, ob diese Einheit „{unit}“ überhaupt in den privaten Daten ist: höchstens {right} von "
     "1.000 Malen.",
-    "also add": "Fehlt in der anderen Tabelle diese Einheit „{unit}“: höchstens {right} von 1.000 Malen.",
     "seeded earlier": "Nicht abgedeckt ist, was ein früherer Lauf mit demselben Register und vorgegebenem Startwert "
     "veröffentlicht hat.",
     "dots coin": "{n} richtig durch Münzwurf",
@@ -185,7 +187,7 @@ _GERMAN = {
     "bezahlt hat.",
     "not": "Das heißt nicht, dass sich über eine Person nichts folgern lässt. Was für viele gilt, soll gelernt werden, "
     "und lässt sich von allen sagen.",
-    "caveats": "Einschränkungen der Garantie: {n}. Sie stehen unter „{heading}“, „Was sie nicht schützt“.",
+    "caveats": "Einschränkungen der Garantie: {n}; siehe „{heading}“, „Was sie nicht schützt“.",
     "checks": "Nicht bestandene Prüfungen: {n}. Die Garantie gilt womöglich nicht; siehe „{heading}“.",
     "attacked": "Ein Audit widerspricht der Garantie: Sie gilt nicht. Siehe „{heading}“.",
     "figures": "In Zahlen: ε ≤ {epsilon}, δ ≤ {delta}.",
@@ -264,8 +266,10 @@ _FRENCH = {
     "attaquant a raison au plus {right} fois sur 1 000. Un tirage à pile ou face a raison 500 fois.",
     "learn nothing": "Rien n'est garanti : le bruit de cette exécution vient d'une graine donnée, et qui la possède "
     "peut retirer le bruit.",
-    "also replace": "Si l'autre table a une autre unité « {unit} » à sa place : au plus {right} fois sur 1 000.",
-    "also add": "Si cette unité « {unit} » manque dans l'autre table : au plus {right} fois sur 1 000.",
+    "also replace": "À la question de savoir si cette unité « {unit} » ou une autre donnée est dans les données "
+    "privées : au plus {right} fois sur 1 000.",
+    "also add": "À la question de savoir si cette unité « {unit} » est bien dans les données privées : au plus {right} "
+    "fois sur 1 000.",
     "seeded earlier": "N'est pas couvert ce qu'une exécution antérieure du même registre a publié avec un bruit à "
     "graine donnée.",
     "dots coin": "{n} fois raison à pile ou face",
@@ -278,7 +282,7 @@ _FRENCH = {
     "tick ledger": "Cela vaut pour tout ce qui est communiqué, avec tout ce que le même registre a payé auparavant.",
     "not": "Cela ne dit pas qu'on ne peut rien conclure d'une personne. Ce qui vaut pour beaucoup est appris à "
     "dessein, et peut se dire de chacun.",
-    "caveats": "Limites de la garantie : {n}. Elles sont sous « {heading} », « Ce qu'elle ne protège pas ».",
+    "caveats": "Limites de la garantie : {n} ; voir « {heading} », « Ce qu'elle ne protège pas ».",
     "checks": "Contrôles échoués : {n}. La garantie peut ne pas valoir ; voir « {heading} ».",
     "attacked": "Un audit contredit la garantie : elle ne vaut pas. Voir « {heading} ».",
     "figures": "En chiffres : ε ≤ {epsilon}, δ ≤ {delta}.",

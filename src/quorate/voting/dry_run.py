@@ -321,7 +321,7 @@ def _refusal(role: str, model: Any, sample: Any, failure: str) -> InvalidParamet
     if isinstance(model[-1] if isinstance(model, Pipeline) else model, RegressorMixin):
         return InvalidParameter(
             f"the {role} {type(model).__name__} is a regressor: it predicts numbers, and a {role} predicts classes. "
-            "Give a classifier, such as LogisticRegression()"
+            "Give a classifier, such as LogisticRegression(); PrivateRegressor takes regressors as teachers of a number"
         )
     silent = " On private rows every teacher would abstain, and no message could say why." if role == "teacher" else ""
     return InvalidParameter(
