@@ -22,24 +22,14 @@ _EXPECTED: Final = "two finite numbers (low, high), low < high"
 
 
 def without_numbers(cells: Iterable[str]) -> str | None:
-    """Return one of these public cells where none of them is a number; None where one is, or there are none.
-
-    Examples
-    --------
-    >>> without_numbers(["yes", "no"]), without_numbers(["n/a", "1.234,5"]), without_numbers([" "])
-    ('no', None, None)
-    """
+    """Return one of these public cells where none of them is a number; None where one is, or there are none."""
     texts = sorted(text for text in cells if text.strip())
     any_number = any(isfinite(number_with_comma(text)) or has_thousands(text) for text in texts)
     return None if any_number or not texts else texts[0]
 
 
 def finite_numbers(targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
-    """Return public targets as numbers, which may lie beyond any range.
-
-    Raises DataRefused if one is no finite number, or there are not `n_rows` of them; `name`: of the column, for the
-    message.
-    """
+    """Return public targets as `n_rows` finite numbers, perhaps beyond any range, or refuse them by `name`."""
     column = one_column(targets, name, entry="target")
     if not hasattr(column, "__iter__"):
         raise DataRefused(f"{name}: got {type(column).__name__}, expected one target for every row")
@@ -62,10 +52,8 @@ class TargetRange:
 
     @classmethod
     def of(cls, given: Any) -> TargetRange:
-        """Take a range as its owner gives it.
-
-        Raises InvalidParameter if it is not two finite numbers in ascending order, or they are so close together that
-        floats hold no steps between them.
+        """Take a range as its owner gives it, or refuse: two finite ascending numbers between which floats hold the
+        steps.
         """
         if given is None:
             raise InvalidParameter(
@@ -103,9 +91,8 @@ class TargetRange:
         return self.high - self.low
 
     def steps_of(self, targets: Sequence[Any]) -> IntArray:
-        """Return each target as a whole number of steps from `low`, 0 … 2¹⁶; −1 for what is no finite number.
-
-        Each follows from its own cell: a text is read as a number, a truth value is 0 or 1.
+        """Return each target's steps from `low`, 0 … 2¹⁶; −1 for no finite number. A text is read, a truth value is 0
+        or 1.
         """
         values = np.array(each(number, targets), dtype=np.float64)
         finite = np.isfinite(values)
