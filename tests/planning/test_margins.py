@@ -15,7 +15,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import SeededNoise
-from quorate.planning.margins import MARGINS, answer_probabilities, votes
+from quorate.planning.margins import MARGINS, answer_probabilities, leading, votes
 
 
 def drawn_truth(mechanism: Mechanism, n_teachers: int, n_classes: int, margin: float, *, times: int = 20_000) -> float:
@@ -83,3 +83,7 @@ def test_votes_add_up_to_all_teachers() -> None:
 def test_a_mechanism_that_asks_a_student_has_no_probabilities() -> None:
     asks = InteractiveNoisyMax(threshold=50.0, sigma_threshold=9.0, sigma_answer=5.0, n_teachers=100, confidence=0.9)
     assert answer_probabilities(asks, n_teachers=100, n_classes=2) is None
+
+
+def test_a_leading_class_is_ahead_by_its_share_and_the_others_share_the_rest() -> None:
+    assert [leading(margin, 100, n_classes) for margin, n_classes in ((0.2, 2), (0.2, 5), (1.0, 5))] == [60, 36, 100]

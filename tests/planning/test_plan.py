@@ -12,12 +12,13 @@ import quorate
 from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.learn.plan_rows import learner_rows
-from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
-from quorate.planning.margins import MATTERS, sparse_vector_from
+from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
+from quorate.planning.by_epsilon import AtEpsilon, rising
+from quorate.planning.margins import MATTERS, answer_probabilities, sparse_vector_from
 from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan, in_order, plan_votes
-from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
-from quorate.planning.text import render_plan
+from quorate.planning.plan_row import Grid, PlanRow, noise_in_words, numbers_of_teachers, share_noise, vote_rows
+from quorate.planning.text import name_of, render_plan
 from quorate.run.expected import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe
@@ -295,3 +296,31 @@ def test_a_learner_that_no_table_is_large_enough_for_does_not_cost_the_plan_its_
     rows = learner_rows(facts)
     assert [row.name for row in rows] == ["NoisyThreshold"]
     assert rows[0].cannot.startswith("no promise")
+
+
+def test_a_class_says_less_of_a_share_than_the_votes_behind_it() -> None:
+    task = {"n_teachers": 178, "n_queries": 1_000}
+    assert share_noise(FACTS, NoisyCounts(sigma=117.97, form="binary"), None, **task) == pytest.approx(0.22, abs=0.005)
+    classes = GaussianNoisyMax(sigma=117.97, form="binary")
+    chances = answer_probabilities(classes, n_teachers=178, n_classes=2)
+    assert share_noise(FACTS, classes, chances, **task) == pytest.approx(0.28, abs=0.005)
+
+
+def test_a_row_is_called_by_what_releases_and_by_its_sizes() -> None:
+    votes = PlanRow(way="votes", name="NoisyCounts", model="tree", n_teachers=178, n_queries=1_000)
+    assert name_of(votes) == "NoisyCounts, tree of 178 teachers on 1,000 queries"
+    assert name_of(PlanRow(way="direct", name="gradient rounds")) == "direct method"
+    assert noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)) == "b = 166.7 votes"
+    assert noise_in_words(PermuteAndFlip(epsilon=0.01)) == "ε = 0.01 an answer"
+
+
+def test_what_is_told_of_other_budgets_does_not_fall_as_epsilon_rises() -> None:
+    ways = [
+        AtEpsilon(
+            epsilon=epsilon, worlds=500, n_teachers=None,
+            expected=Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="labelled public rows"),
+        )
+        for epsilon, a in ((0.25, 0.72), (0.5, 0.74), (1.0, 0.73), (2.0, 0.76), (4.0, 0.75))
+    ]  # fmt: skip
+    told = [at.expected.accuracy for at in rising(ways, 1.0, ways[2].expected) if at.expected is not None]
+    assert told == pytest.approx([0.72, 0.73, 0.73, 0.76, 0.76])

@@ -36,8 +36,8 @@ class Target(Protocol):
 class Canary:
     """One poisoned unit: a row that is unlike all others, with a label of its own.
 
-    `X` ``(n_features,)``: its features; queries near it show most. `y`: its label. `change`: whether it is appended as
-    a unit that was not there, or takes the place of the last row.
+    `X` ``(n_features,)``: its features; queries near it show most. `y`: its label. `change`: "add" or "replace":
+    whether it is appended as a unit that was not there, or takes the place of the last row.
     """
 
     X: Any = field(repr=False)

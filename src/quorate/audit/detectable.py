@@ -85,19 +85,13 @@ def setting_of(mechanism: Any, event: Event, n_teachers: int, n_classes: int, de
 class DetectableSize:
     """The smallest fault of one kind that an audit of one setting finds with a probability.
 
-    `setting`: what was audited.
-    `fault`: its kind: a key of :data:`quorate.audit.measured_sizes.FAULTS`.
-    `size`: of the fault: per cent of noise that is missing, or of how many answers one has no noise.
-    `found`: False where not even the grossest fault of the kind, which is then the size, is found with that
-        probability.
-    `probability`, `certainty`: a fault of this size is found with this probability or more; that has been measured with
-        this certainty.
-    `attack`: which one finds it; an audit makes others beside it.
-    `runs`: the number of runs that was asked for.
-    `trials`: runs that the attack counts.
-    `confidence`: of all bounds and comparisons of such an audit together.
-    `share`: of the attack by itself.
-    `audits`, `hits`: how many audits of the faulty mechanism were made, and in how many of them the fault was found.
+    `fault`: a key of :data:`quorate.audit.measured_sizes.FAULTS`. `size`: per cent of noise that is missing, or of how
+    many answers one has no noise. `found`: False where not even the grossest fault of the kind, which is then the size,
+    is found with that probability. `probability`, `certainty`: a fault of this size is found with it or more; with what
+    certainty that was measured. `attack`: which one finds it; an audit makes others beside it. `runs`, `trials`: the
+    number that was asked for; those that the attack counts. `confidence`, `share`: of all bounds and comparisons of
+    such an audit together, and of the attack by itself. `audits`, `hits`: how many audits of the faulty mechanism were
+    made, and in how many of them the fault was found.
     """
 
     setting: Setting

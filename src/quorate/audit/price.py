@@ -29,7 +29,8 @@ _MOST = 3_000  # outcomes of one release whose pairs are still summed
 class PriceFault:
     """A rule that claims less than what the release does.
 
-    `rule`: the function of :mod:`quorate.accounting`. `times`: of how many releases. `at`: the ε, the δ or the order.
+    `rule`: "delta", "epsilon", "rdp" or "zcdp": the function of :mod:`quorate.accounting`. `times`: of how many
+    releases. `at`: the ε, the δ or the order.
     `claimed`, `exact`: what the rule gives there, and the sum.
     """
 

@@ -121,7 +121,7 @@ def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
 class Probe:
     """One changed unit, and what it did.
 
-    `change`: what was done to the unit.
+    `change`: "add", "remove" or "replace": what was done to the unit.
     `touched`: what of the unit changed: its features, an outlier among them, its label, …
     `unit`: which of the audited units, 0, 1, …; not its id.
     `moved`: how many teachers' parameters or votes changed.

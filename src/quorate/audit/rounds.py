@@ -209,7 +209,8 @@ def audit_rounds(
     `rows` ``(n_public, n_columns)``: public rows, encoded.
     `delta`, `confidence`, `seed`, `n_jobs`, `watch`: as for :func:`~quorate.audit.audit_schedule`.
     `runs`: of each attack at most; where a round has many numbers as many as fit, and 400 at least.
-    `neighbours`: the change of one unit that was charged for: whether a unit is there, or which of two.
+    `neighbours`: "add-or-remove" or "replace": the change of one unit that was charged for: whether a unit is there, or
+    which of two.
     """
     see = watch or (lambda stage, done, total: None)
     planned = tuple(_planned(plan, event, neighbours))

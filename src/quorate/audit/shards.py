@@ -196,10 +196,10 @@ def audit_shards(
     `groups` ``(n_rows,)``: the unit of each row; None makes every row a unit.
     `classes`: all labels.
     `n_teachers`: K; needed unless `pipeline` is callable.
-    `partition`: of the package's trainer; not used for a pipeline of one's own. With "unit" there are as many teachers
-        as units, and `n_teachers` is not used.
-    `changes`: None: all that the partition claims ("balanced" claims "replace" only); all three for a pipeline of one's
-        own.
+    `partition`: "hash", "balanced" or "unit": of the package's trainer; not used for a pipeline of one's own. With
+        "unit" there are as many teachers as units, and `n_teachers` is not used.
+    `changes`: of "add", "remove" and "replace". None: all that the partition claims ("balanced" claims "replace" only);
+        all three for a pipeline of one's own.
     `units`: how many units are tried, chosen at random; each costs up to 10 trainings.
     `seed`: chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
     `n_jobs`: worker processes of the package's trainer.

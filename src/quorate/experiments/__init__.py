@@ -3,6 +3,11 @@
 Here belongs what reproduces a figure of a paper, behind ``quorate reproduce``: its data, its repetitions and its rows.
 What others could use belongs in the room of its subject. Begin with :mod:`~quorate.experiments.measurement`, then
 :mod:`~quorate.experiments.table4`.
+
+Every ``reproduce_…`` takes `repeats`, splits or divisions with noise of their own; `seed` of all of them; `epsilons`,
+the budgets, and `methods`, the lines, all by default; `files`, where the larger data sets are; `command` for the
+record; and ``watch(stage, done, total)``. It raises InvalidParameter if a name is not known, and PreconditionFailed if
+a file is not there.
 """
 
 from __future__ import annotations

@@ -42,10 +42,9 @@ def reproduce_margins(
     command: str = "quorate reproduce margins",
     watch: Watch | None = None,
 ) -> Experiment:
-    """Measure margins and agreement.
+    """Measure margins and agreement, on divisions of Adult into 36,631 rows that play the private ones, and the rest.
 
-    `repeats`: divisions of Adult into 36,631 rows that play the private ones, and the rest, 2,000 of which are asked.
-    `seed`: of the divisions and shards. `command`: for the record. `watch`: ``watch(stage, done, total)``.
+    2,000 of the others are asked.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     adult = load_adult()

@@ -68,19 +68,10 @@ def reproduce_mnist(
     command: str = "quorate reproduce mnist",
     watch: Watch | None = None,
 ) -> Experiment:
-    """Train teachers, release votes, score students.
+    """Train teachers, release votes, score students; δ is 1e-5, `methods` are among :data:`METHODS`.
 
-    `repeats`: divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's
-        halves.
-    `epsilons`: budgets; δ is 1e-5.
-    `methods`: among :data:`METHODS`; by default all but teachers of torch, and a network where torch is installed.
-    `seed`: of divisions, shards and noise.
-    `files`: where the data set is.
-    `command`: for the record.
-    `watch`: ``watch(stage, done, total)``.
-
-    Raises PreconditionFailed if the data set is not there, or a line is named that needs torch where it is not
-    installed.
+    Divisions are of the test images into 5,000 public and 5,000 held out, the first by the published order. By default
+    all methods but teachers of torch, and a network where torch is installed; PreconditionFailed where a line needs it.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)

@@ -250,17 +250,10 @@ def reproduce_table4(
     command: str = "quorate reproduce table4",
     watch: Watch | None = None,
 ) -> Experiment:
-    """Measure the table.
+    """Measure the table; δ is 1/n, `methods` are among :data:`METHODS` and :data:`REFERENCES`.
 
-    `data`: among "mushroom", "a9a", "imdb", "imdb-5000" and, where its file is given, "real-sim".
-    `repeats`: splits, each with noise of its own.
-    `epsilons`: budgets; δ is 1/n.
-    `methods`: among :data:`METHODS` and :data:`REFERENCES`; all by default.
-    `seed`: of splits and noise.
-    `files`, `real_sim_file`: where the larger data sets are; the user's own copy of real-sim.
-    `command`: for the record.
-    `watch`: ``watch(stage, done, total)``. Raises InvalidParameter if a name is not known. PreconditionFailed if a file
-    is not there.
+    `data`: among "mushroom", "a9a", "imdb", "imdb-5000" and, where its file is given, "real-sim". `real_sim_file`: the
+    user's own copy of it.
     """
     repeats, seed = count("repeats", repeats, at_least=1), count("seed", seed)
     known, begun = sources(files, real_sim_file), time.monotonic()

@@ -54,18 +54,9 @@ def reproduce_writers(
     command: str = "quorate reproduce writers",
     watch: Watch | None = None,
 ) -> Experiment:
-    """Learn digits from writers, each of whom is protected with all that they wrote.
+    """Learn digits from writers, each of whom is protected with all that they wrote; as :func:`reproduce_mnist`.
 
-    `repeats`: divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's
-        halves.
-    `epsilons`: budgets; δ is 1e-5.
-    `methods`: among :data:`METHODS`; all by default.
-    `seed`: of divisions, shards and noise.
-    `files`: where the data set is, with ``mnist/writers.npz``.
-    `command`: for the record.
-    `watch`: ``watch(stage, done, total)``.
-
-    Raises PreconditionFailed if the data set is not there.
+    `methods`: among :data:`METHODS`. `files`: with ``mnist/writers.npz`` too.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)

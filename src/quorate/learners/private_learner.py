@@ -68,46 +68,29 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     - ``_learn(points, labels, noise, plan) -> Concept``: the algorithm; `labels` are int8, 0, 1 or ``UNLABELLED``.
     - ``_rows_needed(epsilon, delta) -> RowsNeeded``: what its theorem asks for.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        What may be learned. A learner that is made from another one takes the `concepts` of its `base` by default.
-    epsilon : float
-        ε > 0 of the whole.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
-    ledger : path or Ledger, optional
-        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
-    alpha, beta : float, default 0.1
-        The theorem's, of learners that have one: error above α with probability at most β, where some concept of the
-        class is the truth; of learners for any labels, error more than α above the best concept's.
-    delta : float, default 0.0
-        δ of the whole, of the learners that are made from another one; 0 for a pure base learner.
-    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
-        What chooses, where that can be chosen; the paper has the exponential mechanism, never better at the same price.
+    `concepts`: what may be learned. A learner that is made from another one takes the `concepts` of its `base` by
+        default.
+    `epsilon`: ε > 0 of the whole.
+    `classes`: the labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it
+        `y` holds 0, 1 and ``UNLABELLED``.
+    `rows`: "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
+    `ledger`: where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    `unsafe_noise_seed`: for tests and demos: reproducible, therefore not private.
+    `alpha`, `beta`: 0.1 by default; the theorem's, of learners that have one: error above α with probability at most β,
+        where some concept of the class is the truth; of learners for any labels, above that of the best concept.
+    `delta`: δ of the whole, of the learners that are made from another one; 0 for a pure base learner.
+    `selection`: "permute-and-flip" (default) or "exponential": what chooses, where that can be chosen; the latter, of
+        the paper, is never better at the same price.
 
-    Attributes
-    ----------
-    concept_ : Concept
-        What was learned; may be published.
-    guarantee_ : Guarantee
-        For one replaced record; how many rows there are, and which of them have a label, is public.
-    plan_ : Plan
-        The calibrated parameters; public.
-    n_labels_used_ : int
-        How many labels the learner looked at, or would have if they were not secret: all that were given, where it says
-        nothing else. Rows without a label are left out by learners that make no use of them.
-    transcript_covered_ : bool
-        Whether the guarantee still holds towards an observer who sees for which rows a label was asked (BNS15
-        Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no `delta` to give.
+    `concept_`: what was learned; may be published.
+    `guarantee_`: for one replaced record; how many rows there are, and which of them have a label, is public.
+    `plan_`: the calibrated parameters; public.
+    `n_labels_used_`: how many labels the learner looked at, or would have if they were not secret: all that were given,
+        where it says nothing else. Rows without a label are left out by learners that make no use of them.
+    `transcript_covered_`: whether the guarantee still holds towards an observer who sees for which rows a label was
+        asked (BNS15 Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no
+        `delta` to give.
 
-    Notes
-    -----
     Formal guarantees, by order of :meth:`fit`:
 
     - Arguments are refused before a row is looked at, and a table before anything is charged.

@@ -102,15 +102,6 @@ def rising(ways: Sequence[AtEpsilon], own: float, expected: Expected | None) -> 
 
     What is expected at the plan's own ε stands; a budget above it that is expected below it, or below another that is
     smaller, is as good as that one, and so downwards.
-
-    Examples
-    --------
-    >>> def at(epsilon, accuracy):
-    ...     told = Expected(accuracy=accuracy, low=accuracy - 0.02, high=accuracy + 0.02, basis="labelled public rows")
-    ...     return AtEpsilon(epsilon=epsilon, worlds=500, n_teachers=None, expected=told)
-    >>> by_luck = [at(0.25, 0.72), at(0.5, 0.74), at(1.0, 0.73), at(2.0, 0.76), at(4.0, 0.75)]
-    >>> [round(each.expected.accuracy, 2) for each in rising(by_luck, 1.0, by_luck[2].expected)]
-    [0.72, 0.73, 0.73, 0.76, 0.76]
     """
     if expected is None:
         return tuple(ways)

@@ -71,13 +71,7 @@ def answer_probabilities(
 
 
 def leading(margin: float, n_teachers: int, n_classes: int) -> int:
-    """Return the votes of a class that is ahead of each other class by this share of K, which share the rest.
-
-    Examples
-    --------
-    >>> leading(0.2, 100, 2), leading(0.2, 100, 5), leading(1.0, 100, 5)
-    (60, 36, 100)
-    """
+    """Return the votes of a class that is ahead of each other class by this share of K, which share the rest."""
     return round(n_teachers * (1 + (n_classes - 1) * margin) / n_classes)
 
 

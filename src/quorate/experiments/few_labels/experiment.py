@@ -152,11 +152,7 @@ def reproduce_few_labels(
     command: str = "quorate reproduce few-labels",
     watch: Watch | None = None,
 ) -> FewLabels:
-    """Measure labels and rows needed.
-
-    `repeats`: samples, each with noise of its own. `seed`: of samples and noise. `parts`: among :data:`PARTS`; all by
-    default. `size`: how much of each part is run; all of it by default. `command`: for the record. `watch`:
-    ``watch(stage, done, total)``. Raises InvalidParameter if a name is not known.
+    """Measure labels and rows needed, in `parts` among :data:`PARTS`, each as much as `size` says; all by default.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class AgnosticPrediction(BaseEstimator):
     `cutoff`: T ≥ 1, with a `delta` above 0: the whole budget then pays for T points that are declined, and a point on
         which the concepts agree is answered at no price of its own, however many there are.
     `alpha`, `beta`: the theorem's: error more than α above the best concept's with probability at most β over the fit.
-    `selection`: what chooses the labelling.
+    `selection`: "permute-and-flip" or "exponential": what chooses the labelling.
     `limit`: labellings to choose from at most.
     `classes`, `rows`, `ledger`, `unsafe_noise_seed`: as for :class:`~quorate.learners.PrivateLearner`; the price is
         charged by each ``fit`` as a whole.
