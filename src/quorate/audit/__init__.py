@@ -24,9 +24,7 @@ or object that somebody outside can see.
 
 Here belongs how a claim is measured, and the broken twin that shows that the measurement can fail. Nothing here knows
 a run or a folder: those hand in what is theirs. Begin with :mod:`~quorate.audit.sampled`, then
-:mod:`~quorate.audit.shards`.
-
-"No violation found" is not a proof, and every verdict says so.
+:mod:`~quorate.audit.shards`. "No violation found" is not a proof, and every verdict says so.
 """
 
 from quorate.audit import cheats

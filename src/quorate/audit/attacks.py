@@ -11,10 +11,8 @@ remainders of the parts modulo 2                noise that lives on a coarser la
 how often consecutive parts agree               one draw of noise that several answers share
 =============================================== ====================================================================
 
-Every number that a score is made with (weights, means, spreads, which values a column has) is computed on the fitted
-runs alone, so a score is a fixed function of an outcome by the time it meets the runs that are tested.
-
-The averaging attack (:func:`reconstruct`) needs no score: it takes the mean of the answers to one repeated question.
+Weights, means, spreads and columns are computed on the fitted runs alone, so a score is a fixed function of an outcome
+by the time it meets the runs that are tested.
 """
 
 from __future__ import annotations
@@ -38,10 +36,9 @@ DECLINED = -1.0
 
 
 def as_matrix(blocks: Sequence[Any], n_runs: int) -> FloatArray:
-    """Return the outcomes of all runs, ``(n_runs, width)``.
+    """Return the outcomes of all runs, ``(n_runs, width)``, from arrays by run, or lists of one outcome a run.
 
-    Each block is an array whose first axis is the run, or a list with one outcome a run: a number, None (declined),
-    a string, or a sequence of such. What is not a number gets a code, the same in all blocks.
+    An outcome is a number, None (declined), a string, or a sequence of such; codes are the same in all blocks.
     """
     coder = _Coder()
     parts = [
@@ -118,10 +115,7 @@ _MOST_PARTS = 8  # that are looked at one by one
 
 
 def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[str, FloatArray]]:
-    """Yield ``(name, score of every run)``; of the bits those of the `fitted` runs alone are looked at.
-
-    `matrix`: outcomes ``(n_runs, width)``. `bits`: the secret bit of every run.
-    """
+    """Yield ``(name, score of every run)`` of ``(n_runs, width)`` outcomes, by the bits of the `fitted` runs alone."""
     yield "likelihood ratio of the whole answer", _likelihood_ratio(matrix, bits, fitted)
     encoded, lookup = _encoding(matrix, fitted)
     if matrix.shape[1] > 1 or not lookup[0]:
@@ -221,14 +215,10 @@ class Guess:
 def best_guess(
     claim: Claim, score: FloatArray, bits: IntArray, alpha: float, scale: float
 ) -> tuple[Guess, tuple[int, float]]:
-    """Return the guess that would prove most against `claim` on runs like these, and what it is worth.
+    """Return the guess that would prove most against `claim` on runs like these, and what it is worth, to be compared.
 
-    The worth is a pair, to be compared as such: first how surely the guess proves anything (2 where it does after
-    correction for the number of guesses, 1 without it, 0 else), then how much. So a guess that was lucky once does not
-    stand before one that is sure.
-
-    `scale` is how many times more runs the guess will be tested on: a rare event that is not worth its uncertainty
-    there is not chosen.
+    How surely it proves anything first (2 after correction for the number of guesses, 1 without it, 0 else), then how
+    much, so that no lucky guess stands before a sure one. `scale`: how many times more runs it will be tested on.
     """
     marks = np.unique(np.quantile(score, np.linspace(0, 1, _THRESHOLDS), method="inverted_cdf"))
     distinct = np.unique(score)
@@ -268,16 +258,9 @@ def best_guess(
 class Reconstruction:
     """What repeated answers tell.
 
-    Attributes
-    ----------
-    mean : FloatArray
-        The mean answer, of the shape of one answer: where noise is fresh each time, it tends to the exact votes.
-    standard_error : FloatArray
-        Its standard error as an attacker would take it.
-    asked : int
-        How often was asked.
-    distinct : int
-        How many different answers came. With a memo it is 1, and the mean holds the noise of one answer.
+    `mean`: the mean answer, of the shape of one answer: where noise is fresh each time, it tends to the exact votes.
+    `standard_error`: its standard error as an attacker would take it. `asked`: how often was asked. `distinct`: how
+    many different answers came. With a memo it is 1, and the mean holds the noise of one answer.
     """
 
     mean: FloatArray
@@ -294,12 +277,8 @@ class Reconstruction:
 def reconstruct(ask: Callable[[], Any], times: int) -> Reconstruction:
     """Ask `times` times and average.
 
-    Parameters
-    ----------
-    ask : callable
-        Asks one and the same question; returns a number or an array of numbers (noisy counts, or a class code).
-    times : int
-        At least 2.
+    `ask`: asks one and the same question; returns a number or an array of numbers (noisy counts, or a class code).
+    `times`: at least 2.
 
     Examples
     --------

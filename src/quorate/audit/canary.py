@@ -36,14 +36,8 @@ class Target(Protocol):
 class Canary:
     """One poisoned unit: a row that is unlike all others, with a label of its own.
 
-    Attributes
-    ----------
-    X : array, (n_features,)
-        Its features; queries near it show most.
-    y : object
-        Its label.
-    change : {"add", "replace"}
-        Whether it is appended as a unit that was not there, or takes the place of the last row.
+    `X` ``(n_features,)``: its features; queries near it show most. `y`: its label. `change`: whether it is appended as
+    a unit that was not there, or takes the place of the last row.
     """
 
     X: Any = field(repr=False)
@@ -68,7 +62,9 @@ def audit_target(
     progress: Callable[[int, int], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AuditResult:
-    r"""Bound the privacy loss of a whole run from below, with a poisoned canary unit.
+    """Bound the privacy loss of a whole run from below, with a poisoned canary unit.
+
+    Raises InvalidParameter if an argument is of the wrong kind or shape.
 
     Parameters
     ----------
@@ -96,11 +92,6 @@ def audit_target(
     Returns
     -------
     AuditResult
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is of the wrong kind or shape.
 
     Notes
     -----

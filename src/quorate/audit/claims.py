@@ -1,8 +1,7 @@
 r"""What a mechanism claims about one neighbouring pair, and how far counts of an attack contradict it.
 
-A claim is contradicted by a lower bound on the true loss. Let :math:`\underline p(k, n, \alpha)` and
-:math:`\overline p(k, n, \alpha)` be the Clopper–Pearson bounds of a binomial proportion: each function here that
-returns a bound returns a number that exceeds the true loss with probability at most α.
+Each bound here exceeds the true loss with probability at most α: :math:`\underline p(k, n, \alpha)` and
+:math:`\overline p(k, n, \alpha)` are the Clopper–Pearson bounds of a binomial proportion.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ def proportion_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> F
 def pure_epsilon_lower(correct: ArrayLike, guesses: ArrayLike, alpha: float) -> FloatArray:
     r"""Bound ε from below by the right guesses of a uniform secret bit: :math:`\mathrm{logit}\,\underline p`.
 
-    Under ε-DP a guess, made whenever the attacker likes, is right with probability at most
-    :math:`e^\varepsilon/(1+e^\varepsilon)`, whatever the others were; abstentions are not counted.
+    Under ε-DP a guess is right with probability at most :math:`e^\varepsilon/(1+e^\varepsilon)`; abstentions do not
+    count.
     """
     return np.maximum(0.0, special.logit(np.maximum(proportion_lower(correct, guesses, alpha), 0.5)))
 
@@ -87,15 +86,7 @@ class Tally:
 class PureClaim:
     """A claim of ε-DP.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, > 0.
-
-    Raises
-    ------
-    InvalidParameter
-        If `epsilon` is not a finite number > 0.
+    `epsilon`: in nats, > 0. Raises InvalidParameter if `epsilon` is not a finite number > 0.
 
     Examples
     --------
@@ -125,17 +116,8 @@ class PureClaim:
 class ApproxClaim:
     """A claim of (ε, δ)-DP.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, > 0.
-    delta : float
-        A probability, > 0 and < 1; for δ = 0 use :class:`PureClaim`.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range.
+    `epsilon`: in nats, > 0. `delta`: a probability, > 0 and < 1; for δ = 0 use :class:`PureClaim`. Raises
+    InvalidParameter if a field is out of range.
 
     Examples
     --------
@@ -173,17 +155,10 @@ class ApproxClaim:
 class GaussianClaim:
     """A claim of μ-GDP: telling the data sets apart is as hard as N(0, 1) from N(μ, 1).
 
-    Parameters
-    ----------
-    mu : float
-        > 0; sensitivity / σ for one answer with continuous Gaussian noise. Discrete Gaussian noise may pass the curve
-        by 2e−5 in probability at σ = 10, and by less for wider noise; 100,000 runs tell probabilities apart that differ
-        by a hundred times as much. Below σ = 10 claim (ε, δ) instead (:func:`~quorate.audit.claim_of`).
-
-    Raises
-    ------
-    InvalidParameter
-        If `mu` is not a finite number > 0.
+    `mu`: > 0; sensitivity / σ for one answer with continuous Gaussian noise. Discrete Gaussian noise may pass the curve
+    by 2e−5 in probability at σ = 10, and by less for wider noise; 100,000 runs tell probabilities apart that differ by
+    a hundred times as much. Below σ = 10 claim (ε, δ) instead (:func:`~quorate.audit.claim_of`). Raises
+    InvalidParameter if `mu` is not a finite number > 0.
 
     Examples
     --------

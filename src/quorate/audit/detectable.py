@@ -1,10 +1,8 @@
 """How small a fault an audit finds: the stored table, what a row of it says, and which rows hold for an audit.
 
-"No violation found" has a size only where it was measured how small a fault would have been found. That is done once,
-for every mechanism at one setting (:mod:`quorate.audit.measured_sizes`), and stored in ``detectable.json``. A row says
-of one fault: whoever audits this mechanism at this setting, with so many runs and at this confidence, finds it with
-this probability or more. It holds for an audit of the same setting that makes the same attack with no fewer trials and
-at no higher confidence; of any other it says nothing.
+A row of ``detectable.json`` (:mod:`quorate.audit.measured_sizes`) says of one fault: whoever audits this mechanism at
+this setting, by the same attack, with no fewer trials and at no higher confidence, finds it with this probability or
+more.
 """
 
 from __future__ import annotations
@@ -36,19 +34,12 @@ _SAME = 1e-9  # relative, of two floats that were calibrated on different machin
 class Setting:
     """What the answers to an audit depend on, but for the number of runs.
 
-    Attributes
-    ----------
-    mechanism : str
-        Its class name; with its module where it is none of the package's.
-    fields : tuple of (str, float, int or str)
-        Its fields; empty where it is none of the package's.
-    answers : int
-        How many are answered in a run, or asked in a stream.
-    epsilon, delta : float
-        What was charged for a run: ε at δ.
-    n_teachers, n_classes : int or None
-        None where they change nothing: between two tied classes only differences of votes count, and the stream with
-        which a sparse vector's answers are compared has votes of its own.
+    `mechanism`: its class name; with its module where it is none of the package's.
+    `fields`: its fields; empty where it is none of the package's.
+    `answers`: how many are answered in a run, or asked in a stream.
+    `epsilon`, `delta`: what was charged for a run: ε at δ.
+    `n_teachers`, `n_classes`: None where they change nothing: between two tied classes only differences of votes count,
+        and the stream with which a sparse vector's answers are compared has votes of its own.
     """
 
     mechanism: str
@@ -94,30 +85,19 @@ def setting_of(mechanism: Any, event: Event, n_teachers: int, n_classes: int, de
 class DetectableSize:
     """The smallest fault of one kind that an audit of one setting finds with a probability.
 
-    Attributes
-    ----------
-    setting : Setting
-        What was audited.
-    fault : str
-        Its kind: a key of :data:`quorate.audit.measured_sizes.FAULTS`.
-    size : int
-        Of the fault: per cent of noise that is missing, or of how many answers one has no noise.
-    found : bool
-        False where not even the grossest fault of the kind, which is then the size, is found with that probability.
-    probability, certainty : float
-        A fault of this size is found with this probability or more; that has been measured with this certainty.
-    attack : str
-        Which one finds it; an audit makes others beside it.
-    runs : int
-        The number of runs that was asked for.
-    trials : int
-        Runs that the attack counts.
-    confidence : float
-        Of all bounds and comparisons of such an audit together.
-    share : float
-        Of the attack by itself.
-    audits, hits : int
-        How many audits of the faulty mechanism were made, and in how many of them the fault was found.
+    `setting`: what was audited.
+    `fault`: its kind: a key of :data:`quorate.audit.measured_sizes.FAULTS`.
+    `size`: of the fault: per cent of noise that is missing, or of how many answers one has no noise.
+    `found`: False where not even the grossest fault of the kind, which is then the size, is found with that
+        probability.
+    `probability`, `certainty`: a fault of this size is found with this probability or more; that has been measured with
+        this certainty.
+    `attack`: which one finds it; an audit makes others beside it.
+    `runs`: the number of runs that was asked for.
+    `trials`: runs that the attack counts.
+    `confidence`: of all bounds and comparisons of such an audit together.
+    `share`: of the attack by itself.
+    `audits`, `hits`: how many audits of the faulty mechanism were made, and in how many of them the fault was found.
     """
 
     setting: Setting
@@ -177,12 +157,8 @@ def fault_in_words(fault: str, size: int) -> str:
 class Sizes:
     """What is known of the faults that an audit would have found.
 
-    Attributes
-    ----------
-    rows : tuple of DetectableSize
-        Those that hold for the audit; where there are none, those of the mechanism at the setting that was measured.
-    here : bool
-        Whether they hold for the audit.
+    `rows`: those that hold for the audit; where there are none, those of the mechanism at the setting that was
+    measured. `here`: whether they hold for the audit.
     """
 
     rows: tuple[DetectableSize, ...]
@@ -209,10 +185,7 @@ def stored_sizes() -> tuple[DetectableSize, ...]:
 
 
 def read_sizes(text: str) -> tuple[DetectableSize, ...]:
-    """Read what :func:`write_sizes` wrote.
-
-    Raises InvalidParameter if it is no such table.
-    """
+    """Read what :func:`write_sizes` wrote, or refuse what is no such table."""
     try:
         tree = json.loads(text)
         if tree["format"] == FORMAT:

@@ -1,11 +1,9 @@
 r"""The exact audit of mechanisms with few outcomes: the hockey-stick divergence, summed on the lattice.
 
-Where a mechanism gives outcome o with probability :math:`P(o)` on a data set and :math:`Q(o)` on its neighbour,
-:math:`\delta(\varepsilon) = \sum_o [P(o) - e^\varepsilon Q(o)]_+`. Nothing is sampled, so a single pair with more than
-the claimed δ disproves a claim.
-
-The laws of integer noise that are summed over stand here in closed form, with their tails in log space. They are
-written from the definitions and not from the samplers or the accountant, so that each can be checked by the other.
+:math:`\delta(\varepsilon) = \sum_o [P(o) - e^\varepsilon Q(o)]_+` on two neighbours. Nothing is sampled, so a single
+pair with more than the claimed δ disproves a claim. The laws of integer noise stand here in closed form, with their
+tails in log space, written from the definitions and not from the samplers or the accountant: each can be checked by the
+other.
 """
 
 from __future__ import annotations

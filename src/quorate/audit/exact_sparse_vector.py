@@ -4,13 +4,9 @@ For answers :math:`a_1, …, a_n` to values :math:`v_1, …, v_n` of sensitivity
 
 .. math:: P(a) = \sum_r P(\rho = r) \prod_i P(a_i \mid v_i + \nu_i > w + r \text{ or not}),
 
-which is a finite sum on the lattice. The log-ratio of two neighbouring streams is the privacy loss of that answer, so
-any answer gives a lower bound on ε, and a correct proof an upper one: where they meet, the accounting is tight.
-
-The same sums give the exact probability of every pattern of answers to a short stream (:class:`ExpectedAnswers`). The
-answers of a stage depend on one threshold noise, and stages are independent. So the probability that the queries
-:math:`i, …, j - 1` pass and query :math:`j` ends the stage is one sum over the threshold noise, and the probability of
-a pattern is a product of such sums. They share no code with the mechanism.
+a finite sum on the lattice. The log-ratio of two neighbouring streams gives a lower bound on ε for any answer, and a
+correct proof an upper one. Stages are independent, so the probability of every pattern of answers to a short stream is
+a product of such sums (:class:`ExpectedAnswers`). They share no code with the mechanism.
 """
 
 from __future__ import annotations
@@ -103,18 +99,15 @@ class SparseVectorForm:
     def worst_loss(self, *, free: Sequence[int] = (0, 1, 4, 8), far: float = 60.0) -> WorstLoss:
         """Return the largest loss over a family of streams that attains the bound of every known form.
 
-        The family: some free answers to one value, then as many costly ones as the cut-off allows (4 without one) to
-        another; the values lie up to `far` noise widths on either side of the threshold, and the neighbour moves the
-        two kinds one vote in any direction.
+        Some free answers to one value, then as many costly ones as the cut-off allows (4 without one) to another, up to
+        `far` noise widths on either side of the threshold; the neighbour moves the two kinds one vote in any direction.
         """
         return max((self._tried(*pair) for pair in self._family(free, far)), key=lambda worst: worst.loss)
 
     def stage_loss(self) -> float:
         """Return the loss of one stage on a few of the streams of :meth:`worst_loss`: quick where the noise is wide.
 
-        Four free answers just inside the threshold or far from it, then a costly one; all of them become less likely on
-        the neighbour, or all more likely. It is at most the loss of the stage, and for noise of Laplace or geometric
-        tails it is within a thousandth of it.
+        It is at most the loss of the stage, and for Laplace or geometric tails within a thousandth of it.
         """
         stage = replace(self, cutoff=1, resets=False)
         is_free = self.costly == "below"
@@ -214,18 +207,11 @@ _PASSING = (0.85, 0.5, 0.5, 0.85, 0.15, 0.5, 0.85, 0.5, 0.15)
 class ExpectedAnswers:
     """The answers that a stream may get, each with its probability.
 
-    Attributes
-    ----------
-    name : str
-        What the stream looks at.
-    stream : IntArray, (n_queries, n_classes)
-        Made-up votes, the same in every run.
-    patterns : IntArray, (n_patterns, n_queries)
-        Answers: a class index, or ``DECLINED``.
-    probabilities : FloatArray, (n_patterns,)
-        Of each pattern; an upper bound where it is not exact.
-    rest : float
-        At most the probability of all other answers together.
+    `name`: what the stream looks at.
+    `stream` ``(n_queries, n_classes)``: Made-up votes, the same in every run.
+    `patterns` ``(n_patterns, n_queries)``: answers: a class index, or ``DECLINED``.
+    `probabilities` ``(n_patterns,)``: of each pattern; an upper bound where it is not exact.
+    `rest`: at most the probability of all other answers together.
     """
 
     name: str
@@ -263,10 +249,7 @@ def answers_at_threshold(mechanism: StableSparseVector) -> ExpectedAnswers:
     What the answers tell are the noise of the threshold, the noise of the queries, and that both are drawn when they
     should be.
 
-    Parameters
-    ----------
-    mechanism : StableSparseVector
-        Its fields and its calibrated noise are read; it answers nothing here.
+    `mechanism`: its fields and its calibrated noise are read; it answers nothing here.
 
     Examples
     --------
@@ -285,17 +268,9 @@ def answers_after_cutoff(mechanism: StableSparseVector, stages_spent: int = 0) -
 
     Queries that are declined, one for each stage that is left, are followed by some that all teachers agree on.
 
-    Parameters
-    ----------
-    mechanism : StableSparseVector
-        Its fields and its calibrated noise are read; it answers nothing here.
-    stages_spent : int, default 0
-        How many stages were spent before the stream.
-
-    Returns
-    -------
-    ExpectedAnswers or None
-        None where no query can follow the cut-off, since :math:`m = T`.
+    `mechanism`: its fields and its calibrated noise are read; it answers nothing here. `stages_spent`: how many stages
+    were spent before the stream.
+    Returns: None where no query can follow the cut-off, since :math:`m = T`.
 
     Examples
     --------
@@ -314,11 +289,9 @@ def answers_after_cutoff(mechanism: StableSparseVector, stages_spent: int = 0) -
 
 
 def pattern_distribution(form: SparseVectorForm, values: list[int]) -> tuple[IntArray, FloatArray]:
-    """Return every pattern of answers to a stream, 1 for above and 0 for not, and its exact probability.
+    """Return every pattern of answers to a stream, 1 for above and 0 for not or after the end, and its probability.
 
-    After the last costly answer of the cut-off a pattern goes on with 0.
-
-    Raises InvalidParameter if the form does not pay for "below", or keeps its threshold after a costly answer.
+    The form has to pay for "below", and to draw a new threshold after a costly answer.
     """
     if form.costly != "below" or not form.resets:
         raise InvalidParameter('form must have costly="below" and resets=True; stages are independent then')

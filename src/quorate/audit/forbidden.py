@@ -32,6 +32,9 @@ _LEAST_BYTES = 6  # of a run: fewer may be anybody's
 class Forbidden:
     """A private fact: votes, margins, a person's name, the number of rows, a data-dependent ε.
 
+    Raises InvalidParameter if there is nothing to look for, a text is shorter than 3 characters, or an array has fewer
+    than 3 values or only one distinct value: those would be found everywhere.
+
     Parameters
     ----------
     name : str
@@ -45,12 +48,6 @@ class Forbidden:
     arrays : sequence of array_like
         Any run of consecutive values of any one of them (C order), long enough not to be chance, in text, JSON, CSV
         (also as one column among others), numpy files, or raw little-endian integers and floats.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is nothing to look for, a text is shorter than 3 characters, or an array has fewer than 3 values or
-        only one distinct value: those would be found everywhere.
 
     Examples
     --------
@@ -151,12 +148,10 @@ def _writings(text: str) -> set[str]:
 class Run:
     """The runs of consecutive values by which one array is recognised.
 
-    `values`: the array, flat. `length`: how many consecutive values are compared: all of them in a short array; in a
-    long one as many as carry ``RUN_BITS`` bits of Shannon entropy, so that a few hundred 0s and 1s need a longer run
-    than vote counts. `probes`: ``(n_probes, length)``: every ``length``-th window of the array, without those that are
-    nearly constant. A leaked piece of ``2 * length`` values holds at least one of them. `whole`: whether all values are
-    whole numbers, which are compared exactly; fractions may have been rounded. `raw`: the probes in each type that can
-    write them, as long as they can be told from chance there.
+    `length`: how many are compared: all of a short array, else as many as carry ``RUN_BITS`` bits of Shannon entropy.
+    `probes`: ``(n_probes, length)``: every ``length``-th window, without those nearly constant: a leaked piece of ``2 *
+    length`` values holds one. `whole`: compared exactly; fractions may have been rounded. `raw`: the probes in each
+    type that can write them and be told from chance.
     """
 
     values: FloatArray

@@ -1,13 +1,9 @@
-r"""Does a mechanism answer as the proof of its price assumes? A test of its answers against their exact distribution.
+"""Does a mechanism answer as the proof of its price assumes? A test of its answers against their exact distribution.
 
-A bound on ε sees a fault only where the fault makes the loss larger than what was claimed for the whole run. A
-threshold that is not drawn anew after a declined query, or one without noise, can stay below that. Beside the exact
-distribution of the answers it shows.
-
-False alarms: one half of the runs chooses an event (a set of answers); the other half counts it. For a mechanism with
-the stated distribution the count is binomial with a probability of at most :math:`p`, which is known exactly, whatever
-the first half chose. So the Clopper–Pearson lower bound of the observed share is above :math:`p` with probability at
-most α, and no correction for the number of events is needed.
+A threshold that is not drawn anew after a declined query, or one without noise, can stay below a bound on ε. Beside the
+exact distribution of the answers it shows. One half of the runs chooses an event; the other half counts it, binomial
+with a probability of at most :math:`p`, known exactly, so that the Clopper–Pearson lower bound is above :math:`p` with
+probability at most α, without a correction for the number of events.
 """
 
 from __future__ import annotations
@@ -39,22 +35,13 @@ _REST = -1
 class GoodnessOfFit:
     """How a mechanism's answers compare with their exact distribution.
 
-    Attributes
-    ----------
-    name : str
-        What the stream looked at.
-    event : str
-        The answers that were counted.
-    observed, expected : float
-        Their share among the runs, and the largest probability that they should have.
-    distance : float
-        The total variation distance that this proves, at least; 0 where it proves none.
-    trials : int
-        Runs that were counted.
-    confidence : float
-        Of the distance.
-    seconds : float
-        By the clock handed in.
+    `name`: what the stream looked at.
+    `event`: the answers that were counted.
+    `observed`, `expected`: their share among the runs, and the largest probability that they should have.
+    `distance`: the total variation distance that this proves, at least; 0 where it proves none.
+    `trials`: runs that were counted.
+    `confidence`: of the distance.
+    `seconds`: by the clock handed in.
     """
 
     name: str
@@ -91,29 +78,12 @@ def audit_answers(
 ) -> GoodnessOfFit:
     """Compare the answers of a mechanism to one stream with the distribution that they should have.
 
-    Parameters
-    ----------
-    mechanism : Releases
-        With ``release(counts, noise)`` for a whole stream, ``(n_queries, n_classes)``.
-    expected : ExpectedAnswers
-        The stream, and the answers that it should get.
-    confidence : float, default 0.95
-        In (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
-    runs : int, default 4,000
-        At least 40; a quarter makes events, a quarter chooses one, and half counts it.
-    seed : int, optional
-        Makes the test reproducible. None draws from the operating system.
-    clock : callable, default :func:`time.perf_counter`
-        Seconds.
-
-    Returns
-    -------
-    GoodnessOfFit
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is out of range.
+    `mechanism`: with ``release(counts, noise)`` for a whole stream, ``(n_queries, n_classes)``.
+    `expected`: the stream, and the answers that it should get.
+    `confidence`: in (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
+    `runs`: at least 40; a quarter makes events, a quarter chooses one, and half counts it.
+    `seed`: makes the test reproducible. None draws from the operating system.
+    `clock`: seconds. Raises InvalidParameter if an argument is out of range.
 
     Examples
     --------

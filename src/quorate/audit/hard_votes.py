@@ -1,10 +1,8 @@
 """Neighbouring votes on which a mechanism shows most: known beforehand, or found by a scan of its answers.
 
-For a shipped mechanism the votes are known, with what they claim about its event (:func:`hard_votes`). But a mechanism
-may be right where two classes tie and wrong elsewhere: without noise where all teachers agree, exact at one lead, or
-other where the number of votes cast is odd. So a few answers are drawn at each lead and at each number of votes cast,
-more on the neighbours that differ most, and the pair that still does is attacked with fresh noise. What is learned
-while pairs are chosen enters no bound.
+A mechanism may be right where two classes tie and wrong elsewhere: where all teachers agree, at one lead, where the
+number of votes cast is odd. So a few answers are drawn at each lead and number, more on the neighbours that differ
+most, and the pair that still does is attacked with fresh noise: what chooses pairs enters no bound.
 """
 
 from __future__ import annotations
@@ -35,12 +33,7 @@ _LONGEST_SOFT_STREAM = 4  # one Python step a query
 class HardVotes:
     """Counts (or scores) of one query, or of a stream, on two data sets between which one teacher changes.
 
-    Attributes
-    ----------
-    name : str
-        What is hard about them.
-    neighbours : pair of arrays
-        As :func:`~quorate.audit.audit_mechanism` takes them.
+    `name`: what is hard about them. `neighbours`: as :func:`~quorate.audit.audit_mechanism` takes them.
     """
 
     name: str
@@ -50,16 +43,10 @@ class HardVotes:
 def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVotes, ...]:
     """Return the neighbouring votes on which one teacher's change is told best.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Any of :mod:`quorate.mechanisms`: a tie shows most of a noisy max; votes that stand at a threshold show most
-        of a test. A stream mechanism gets a short stream. One that takes sums gets sums of K contributions.
-    n_teachers, n_classes : int
-        K ≥ 1 and C ≥ 2; both public.
+    `mechanism`: any of :mod:`quorate.mechanisms`: a tie shows most of a noisy max; votes that stand at a threshold show
+    most of a test. A stream mechanism gets a short stream. One that takes sums gets sums of K contributions.
+    `n_teachers`, `n_classes`: K ≥ 1 and C ≥ 2; both public.
 
-    Notes
-    -----
     Privacy: made of public numbers alone, no real vote is looked at.
 
     A test that compares a noisy number with a threshold gets two kinds of votes: those where a noisy comparison is

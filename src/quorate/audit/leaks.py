@@ -25,16 +25,9 @@ from quorate.types import FloatArray, Secret
 class Leak:
     """A forbidden fact on a public surface.
 
-    Attributes
-    ----------
-    surface, fact : str
-        The names of the two.
-    form : str
-        How it was written: ``"text"``, ``"number"``, ``"values"``, or the type of raw bytes (``"int64 bytes"``).
-    position : int
-        The character, byte or number at which it begins.
-    excerpt : Secret of str
-        What stands there. A leak is itself private, so that a test's log does not spread it.
+    `surface`, `fact`: the names of the two. `form`: how it was written: ``"text"``, ``"number"``, ``"values"``, or the
+    type of raw bytes (``"int64 bytes"``). `position`: the character, byte or number at which it begins. `excerpt`: what
+    stands there. A leak is itself private, so that a test's log does not spread it.
 
     Examples
     --------
@@ -53,23 +46,10 @@ class Leak:
 def find_leaks(surfaces: Surfaces | Iterable[Surface], forbidden: Sequence[Forbidden]) -> list[Leak]:
     """Search every surface for every forbidden fact.
 
-    Parameters
-    ----------
-    surfaces : Surfaces or iterable of Surface
-        What can be seen from outside.
-    forbidden : sequence of Forbidden
-        What must not be seen there.
-
-    Returns
-    -------
-    list of Leak
-        The first place of each fact on each surface, in the order of the surfaces; empty when nothing was found. That
-        is evidence, not a proof: an encrypted, rounded or re-ordered fact is not recognised.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no surface or no fact: a search of nothing must not look clean.
+    `surfaces`: what can be seen from outside. `forbidden`: what must not be seen there.
+    Returns: the first place of each fact on each surface, in the order of the surfaces; empty when nothing was found.
+    That is evidence, not a proof: an encrypted, rounded or re-ordered fact is not recognised. Raises InvalidParameter
+    if there is no surface or no fact: a search of nothing must not look clean.
 
     Examples
     --------

@@ -1,18 +1,11 @@
 """All answers of a run at once: as a few sums, and compared with each other where their votes are equal.
 
-The sums (:class:`SumOfAnswers`, :class:`ContrastsOfAnswers`) let thousands of runs of thousands of answers fit into
-memory. The comparison finds noise that any two answers of a run share, at all distances.
-
-The price of many answers is that of independent ones. Queries with the same votes get answers of one law, so that any
-event has one probability p for all of them, and two independent answers agree about it with probability
-:math:`q = p^2 + (1 - p)^2`. One quarter of the runs chooses pairs of queries whose answers are correlated: those that
-surely are, else those at the distance at which all correlations add up to most. The second quarter bounds p, and with
-it q; the other half counts how often the chosen pairs agree. No query is in two pairs, so that the counts of
-independent answers are binomial, whatever was chosen, and the Clopper–Pearson bounds, each at a quarter of the error,
-contradict each other with probability at most :math:`α`.
-
-Runs are answered in batches, each drawn, stored and answered as a run's are, on a ledger in memory: what is compared
-has come the whole way from the reservation to the answer, with the noise that is handed on there.
+The comparison finds noise that any two answers of a run share, at all distances. Queries with the same votes get
+answers of one law: any event has one probability p for all, and two independent answers agree about it with :math:`q =
+p^2 + (1-p)^2`. One quarter of the runs chooses pairs of queries whose answers are correlated, no query in two; the
+second bounds p, and with it q; the other half counts how often the pairs agree. The Clopper–Pearson bounds, each at a
+quarter of the error, contradict each other with probability at most α. Runs are drawn, stored and answered in batches
+on a ledger in memory: with the noise that a run's answers are handed.
 """
 
 from __future__ import annotations
@@ -45,10 +38,7 @@ class SumOfAnswers:
     Noisy counts are added up. Sums are made from released answers alone, so whatever an attack on them proves it
     proves about the run; and where every query has the same votes, they hold all that there is to know.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With ``release_many(counts, noise)``.
+    `mechanism`: with ``release_many(counts, noise)``.
 
     Examples
     --------
@@ -79,10 +69,7 @@ class ContrastsOfAnswers:
     many of the pairs (1, 2), (3, 4), …; the sums over the second answers minus those over the first; and the sums over
     all. Noise that two consecutive answers share falls out of such a difference.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With ``release_many(counts, noise)``.
+    `mechanism`: with ``release_many(counts, noise)``.
 
     Examples
     --------
@@ -133,30 +120,23 @@ _SURE = 5.0  # standard errors from which two answers are taken for correlated
 def audit_equal_votes(
     mechanism: Any, votes: IntArray, n_queries: int, confidence: float, runs: int, noise: NoiseSource, *, name: str
 ) -> GoodnessOfFit:
-    """Compare how often answers to equal votes agree with how often independent ones do, on at least 40 runs.
-
-    `mechanism`: answers each query by itself. Independent answers are flagged with probability at most ``1 −
-    confidence``.
-    """
+    """Compare how often answers to equal votes agree with how often independent ones do, on at least 40 runs."""
     counts = np.broadcast_to(votes, (runs, n_queries, len(votes)))
     answers = _answers_of_runs(mechanism, counts, noise)
     return compared(events(answers, runs // 4), confidence, name=name)
 
 
 def shared_noise_seen(runs: int, n_queries: int) -> float:
-    """Return which share of the answers at one distance must share their noise to be seen, about; at most 1.
+    """Return about which share of the answers at one distance must share their noise to be seen; at most 1.
 
-    Where half of the answers say one thing: five standard errors on the runs that choose, and on those that count.
+    Five standard errors on the runs that choose, and on those that count, where half of the answers say one thing.
     """
     choosing, counting = (part * n_queries / 2 for part in (runs // 4, runs - runs // 2))
     return min(1.0, max(_SURE / sqrt(choosing), _SURE / sqrt(counting)))
 
 
 def compared(told_by: NDArray[np.bool_], confidence: float, *, name: str, known: float | None = None) -> GoodnessOfFit:
-    """Compare pairs of independent events of one probability, ``(n_runs, n_places, n_events)``.
-
-    `known` is the probability of each event, where it is not to be learned.
-    """
+    """Compare pairs of independent events of one probability, ``(n_runs, n_places, n_events)``; `known`: if it is."""
     runs, n_places, _ = told_by.shape
     quarter, half = runs // 4, runs // 2
     place, pairs, distance = _chosen(told_by[:quarter].astype(np.float64))

@@ -1,18 +1,13 @@
 """How small a fault an audit finds with probability 0.9, measured: faults of a size, and the rows of the stored table.
 
-A fault of a size is a shipped mechanism with less noise than was charged for, or with some answers that have none. It
-answers as the mechanism would if it had that fault and no other: thresholds, ties and the order of the answers stay as
-they are. (The faults of :mod:`quorate.audit.cheats` have no size; they are there or not.)
+A fault of a size is a shipped mechanism with less noise than was charged for, or with some answers that have none, and
+no other: thresholds, ties and the order of the answers stay. Each registered mechanism is audited at one setting, as
+``quorate audit`` does, by an attack that was chosen on audits that are not counted.
 
-Each registered mechanism is audited at one setting, as ``quorate audit`` audits a run of it, with a fault of one size
-at a time. The attack is chosen beforehand, on audits that are not counted: the one that finds the smallest fault.
-
-Let :math:`p(s)` be the probability that the attack finds a fault of size s. A size passes where all of n audits find
-it; where :math:`p(s) < 0.9` that has probability below :math:`0.9^n`, so n is chosen to make this at most an error e.
-Sizes are tried in a fixed order, from a gross fault to smaller ones, and the first that does not pass ends it; the last
-that passed is the row. For the row to be wrong, the first size in this order with :math:`p(s) < 0.9` must have passed.
-So the error is e for all sizes together, whether p is monotone or not. Where the first size does not pass, a grosser
-one begins anew with half the error. The errors of all beginnings add up to at most :data:`ERROR`.
+A size passes where all of n audits find it; where :math:`p(s) < 0.9` that has probability below :math:`0.9^n`, at most
+an error e. Sizes are tried in a fixed order, the smaller ones last, and the first that does not pass ends it; the last
+that passed is the row. For it to be wrong, the first size with :math:`p(s) < 0.9` must have passed: the error is e for
+all together, p monotone or not. A grosser beginning has half the error; all add up to at most :data:`ERROR`.
 """
 
 from __future__ import annotations
@@ -51,10 +46,7 @@ _VANISHING = 1e-9  # times a noise of some votes, it is below any integer
 
 @dataclass(frozen=True, slots=True)
 class FaultyTest:
-    """A distance-to-instability test whose noise is scaled; its threshold is the one that was charged for.
-
-    `mechanism`: the correct one. `factor`: by which its noise is multiplied; 1 for none of the fault.
-    """
+    """A distance-to-instability test with its noise, but not the threshold, scaled by `factor`."""
 
     mechanism: DistanceToInstability
     factor: float
@@ -69,10 +61,9 @@ class FaultyTest:
 
 @dataclass(frozen=True, slots=True)
 class FaultyStages:
-    """A sparse vector on many streams at once, whose noise is scaled, or left out for some of the queries.
+    """A sparse vector on many streams at once, whose noise is scaled, or left out for one of `every` queries.
 
-    `factor`: of all noise. `every`: of so many queries in a row one has none; 0 for none. Where in a stream the first
-    one stands is drawn, as if the mechanism had answered other streams before.
+    Where in a stream the first one stands is drawn, as if the mechanism had answered other streams before. 0 for none.
     """
 
     mechanism: StableSparseVector
@@ -240,13 +231,9 @@ class Reference:
 def reference(name: str) -> Reference:
     """Return the setting at which a registered mechanism is measured.
 
-    Two classes and 250 teachers, ε = 1 at δ = 1e−5; fields that a user must give have their example values. A stream,
-    and the mechanism that is the default of a run, give 50 answers; any other mechanism gives 10. One answer is taken
-    where it is a sum, where each is charged a pure ε, and where so many teachers could get none of 10 answered. An
-    audit takes longer with more answers, and what it can see depends on the claim for all of them together more than on
-    their number.
-
-    `name`: a key of :data:`quorate.mechanisms.REGISTERED`.
+    Two classes and 250 teachers, ε = 1 at δ = 1e−5, example values for what a user must give. A stream and the default
+    mechanism give 50 answers, others 10; one where it is a sum, is charged a pure ε each, or could get none of 10
+    answered.
     """
     kind = REGISTERED[name]
     arguments = {field: value for field, (value, _) in required_fields(kind).items()}
@@ -268,10 +255,7 @@ def reference(name: str) -> Reference:
 
 
 def measure(name: str, fault: str) -> DetectableSize:
-    """Measure one row of the table; takes up to some minutes of CPU.
-
-    `name`: a registered mechanism. `fault`: a key of :data:`~quorate.audit.measured_sizes.FAULTS`.
-    """
+    """Measure the row of a registered mechanism and a fault of :data:`FAULTS`; up to some minutes of CPU."""
     measured_at, sizes = reference(name), FAULTS[fault].sizes
 
     def finds(place: int, part: Planned, seeds: Iterable[int]) -> bool:
@@ -317,10 +301,7 @@ def audits_needed(error: float) -> int:
 
 
 def _passed(start: int, n: int, all_found: Callable[[int, int], bool]) -> tuple[int | None, int]:
-    """Return the place of the smallest fault that passes, in the order of the head of this file, and the audits made.
-
-    None where not even the grossest fault passes.
-    """
+    """Return the place of the smallest fault that passes, None where none does, and how many audits were made."""
     error = ERROR / 2
     while not all_found(start, audits_needed(error)):
         if start == 0:
@@ -332,10 +313,7 @@ def _passed(start: int, n: int, all_found: Callable[[int, int], bool]) -> tuple[
 
 
 def _last(low: int, n: int, holds: Callable[[int], bool]) -> int:
-    """Return the last place in [low, n) where something holds that holds at the first places and not at the others.
-
-    `low` itself is not looked at.
-    """
+    """Return the last place in [low, n) where something holds that holds at the first places alone."""
     high = n
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,8 +1,7 @@
 """The noisy means of teachers' numbers, attacked: one answer, and all of them together; and counts of targets before.
 
-The attacker knows all teachers but one, which is at one end of the range or at the other, on made-up queries; and all
-targets but one, likewise. What teachers add to a sum, in which cells targets are counted, and the noise, are made by
-the functions that a run makes them with.
+The attacker knows all teachers but one, at one end of the range or at the other, on made-up queries; and all targets
+but one. Contributions, cells and noise are made by the functions that a run makes them with.
 """
 
 from __future__ import annotations
@@ -95,21 +94,10 @@ def audit_means(
 ) -> ScheduleAudit:
     """Attack one noisy mean, and all of them together, and compare what was charged with what is released.
 
-    Parameters
-    ----------
-    mechanism : NoisyMean
-        Of the run.
-    event : Event
-        What was charged for all answers.
-    queries : int
-        How many answers there are, at least 1.
-    counts : TargetCounts, optional
-        Of the targets, released before; then `event` composes what they cost with what the answers cost.
-    delta, confidence, runs, seed, n_jobs, watch
-        As for :func:`~quorate.audit.audit_rounds`.
+    `mechanism`: of the run. `event`: what was charged for all answers. `queries`: how many answers there are, at least
+    1. `counts`: of the targets, released before; then `event` composes what they cost with what the answers cost.
+    `delta`, `confidence`, `runs`, `seed`, `n_jobs`, `watch`: as for :func:`~quorate.audit.audit_rounds`.
 
-    Notes
-    -----
     Privacy: made of public settings alone.
 
     Examples

@@ -1,7 +1,6 @@
 """Which attacks are made on one run of a mechanism: what is asked, on which votes, how often, and what it claims.
 
-A plan is made of public settings alone, before anything is drawn; whatever answers can be put to it, also a twin with a
-fault (:mod:`quorate.audit.measured_sizes`).
+A plan is made of public settings alone; whatever answers can be put to it (:mod:`quorate.audit.measured_sizes`).
 """
 
 from __future__ import annotations
@@ -56,15 +55,9 @@ _CHOICES = 20_000  # of a limit
 class Attack:
     """One attack on a mechanism, in terms of ε at the run's δ.
 
-    Attributes
-    ----------
-    name : str
-        What was attacked, and on which votes.
-    claimed, proved : float
-        The ε that was charged for it, and the one that the attack proves from below. Where a Gaussian trade-off curve
-        is claimed, the proved ε is that of the curve the attack proves.
-    result : AuditResult
-        As measured.
+    `name`: what was attacked, and on which votes. `claimed`, `proved`: the ε that was charged for it, and the one that
+    the attack proves from below. Where a Gaussian trade-off curve is claimed, the proved ε is that of the curve the
+    attack proves. `result`: as measured.
     """
 
     name: str
@@ -90,10 +83,9 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedAttack:
-    """An attack that is still to be made, on made-up votes.
+    """An attack that is still to be made, on made-up votes; `event`: what it may at most prove.
 
-    `event`: what it may at most prove. `audited`: makes of a mechanism what is attacked: the mechanism, or what tells
-    its answers as a few sums.
+    `audited`: makes of a mechanism what is attacked: itself, or what tells its answers as a few sums.
     """
 
     name: str
@@ -134,10 +126,7 @@ class PlannedAttack:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedScan:
-    """An attack on one answer whose neighbours are chosen among many, on draws of their own.
-
-    `sees`: which faults show, and how large. `runs`: on the neighbours that are chosen.
-    """
+    """An attack on one answer, its neighbours chosen on draws of their own; `sees`: which faults show, how large."""
 
     name: str
     sees: str
@@ -176,10 +165,7 @@ class _Comparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedPairs(_Comparison):
-    """A comparison of a run's answers to equal votes with each other.
-
-    `votes`: of every query; those of the second neighbour, since on a tie some mechanisms need no noise at all.
-    """
+    """A comparison of a run's answers to equal votes with each other; on a tie some mechanisms need no noise."""
 
     name: str
     votes: HardVotes = field(repr=False)
@@ -206,7 +192,7 @@ class PlannedPairs(_Comparison):
 class PlannedComparison(_Comparison):
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
-    `stages_spent`: none where the stream is handed over whole; else it is asked query by query, after these.
+    `stages_spent`: None where the stream is handed over whole; else it is asked query by query, after these.
     """
 
     expected: ExpectedAnswers = field(repr=False)
@@ -241,8 +227,7 @@ def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
 def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs: int) -> tuple[Planned, ...]:
     """Return the attacks on a run of `mechanism` that was charged `event`, and then the comparisons.
 
-    `n_teachers`, `n_classes`: public. `runs`: of the attack on one answer; whole schedules, which draw more noise, get
-    as many as fit.
+    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
     """
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = sparse_vector_of(mechanism)

@@ -1,9 +1,7 @@
-r"""The price of an event, held against the law of what is released: every rule of it, and the rules against each other.
+"""The price of an event, held against the law of what is released: every rule of it, and the rules against each other.
 
-Where the worst neighbours give outcome o of one release with probabilities :math:`P(o)` and :math:`Q(o)`, all that an
-event may claim can be summed: :math:`\delta(\varepsilon) = \sum_o [P - e^\varepsilon Q]_+`, the Rényi divergence
-:math:`\frac{1}{a-1} \log \sum_o P^a Q^{1-a}`, and both of two independent releases. Nothing is sampled, so a single
-pair on which a rule is below the sum disproves the rule.
+From the probabilities of the worst neighbours all that an event may claim can be summed, δ(ε) and the Rényi divergence,
+of one release and of two. Nothing is sampled, so a single pair on which a rule is below the sum disproves the rule.
 """
 
 from __future__ import annotations
@@ -31,16 +29,8 @@ _MOST = 3_000  # outcomes of one release whose pairs are still summed
 class PriceFault:
     """A rule that claims less than what the release does.
 
-    Attributes
-    ----------
-    rule : {"delta", "epsilon", "rdp", "zcdp"}
-        The function of :mod:`quorate.accounting`.
-    times : int
-        Of how many releases.
-    at : float
-        The ε, the δ or the order.
-    claimed, exact : float
-        What the rule gives there, and the sum.
+    `rule`: the function of :mod:`quorate.accounting`. `times`: of how many releases. `at`: the ε, the δ or the order.
+    `claimed`, `exact`: what the rule gives there, and the sum.
     """
 
     rule: str
@@ -59,25 +49,11 @@ def price_faults(
 ) -> tuple[PriceFault, ...]:
     """Return every place at which the price of an event is below the exact loss of what it is said to price.
 
-    Parameters
-    ----------
-    event : Event
-        Of one release.
-    outcomes : iterable of pairs of array_like
-        The distributions ``(n_outcomes,)`` of one release on two neighbouring data sets, for each pair that may be the
-        worst; both directions are looked at.
-    epsilons, orders : sequence of float
-        Where the curves are compared.
-
-    Returns
-    -------
-    tuple of PriceFault
-        Empty where no rule is below the truth there. That is a proof for these pairs, and for no other.
-
-    Raises
-    ------
-    InvalidParameter
-        If the pairs are no distributions of one shape.
+    `event`: of one release. `outcomes`: the distributions ``(n_outcomes,)`` of one release on two neighbouring data
+    sets, for each pair that may be the worst; both directions are looked at. `epsilons`, `orders`: where the curves are
+    compared.
+    Returns: empty where no rule is below the truth there. That is a proof for these pairs, and for no other. Raises
+    InvalidParameter if the pairs are no distributions of one shape.
 
     Examples
     --------

@@ -43,10 +43,7 @@ class NeighbouringTable:
 def neighbours_of(
     table: NeighbouringTable, unit: Any, change: Change, classes: NDArray[Any], rng: np.random.Generator
 ) -> Iterator[tuple[Touched, NeighbouringTable]]:
-    """Yield tables that differ from one of at least two units in the rows of one; `rng` chooses the rows that come in.
-
-    "add" appends a copy of the unit's rows, with other labels, as a unit that was not there.
-    """
+    """Yield tables that differ from one of at least two units in the rows of one; `rng` chooses rows that come in."""
     mine = np.flatnonzero(table.units == unit)
     others = np.flatnonzero(table.units != unit)
     everyone = np.arange(len(table.y))
@@ -124,24 +121,14 @@ def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
 class Probe:
     """One changed unit, and what it did.
 
-    Attributes
-    ----------
-    change : {"add", "remove", "replace"}
-        What was done to the unit.
-    touched : str
-        What of the unit changed: its features, an outlier among them, its label, …
-    unit : int
-        Which of the audited units, 0, 1, …; not its id.
-    moved : int
-        How many teachers' parameters or votes changed.
-    voted_otherwise : int
-        How many of these vote otherwise somewhere on the table.
-    resized : bool
-        Whether the number of teachers changed.
-    stopped : bool
-        Whether the whole training stopped with an exception.
-    teachers : Secret
-        Which ones moved.
+    `change`: what was done to the unit.
+    `touched`: what of the unit changed: its features, an outlier among them, its label, …
+    `unit`: which of the audited units, 0, 1, …; not its id.
+    `moved`: how many teachers' parameters or votes changed.
+    `voted_otherwise`: how many of these vote otherwise somewhere on the table.
+    `resized`: whether the number of teachers changed.
+    `stopped`: whether the whole training stopped with an exception.
+    `teachers`: which ones moved.
     """
 
     change: Change
@@ -185,9 +172,9 @@ CHAIN = (
 def likely_causes(probes: Sequence[Probe], n_teachers: int) -> tuple[str, ...]:
     """Return likely causes, the likeliest first; none where no probe moved more than one teacher.
 
-    Reasoning: what is fitted on pooled features moves everybody whenever any feature changes, and nobody else when
-    only a label does; a shared stopping rule moves everybody or nobody, depending on the record; a partition by
-    position is blind to replacement in place; a unit spread over shards moves no more than one teacher a row.
+    What is fitted on pooled features moves everybody whenever any feature changes, and nobody else when only a label
+    does; a shared stopping rule moves everybody or nobody; a partition by position is blind to replacement in place; a
+    unit spread over shards moves no more than one teacher a row.
     """
     causes = []
     if any(probe.stopped for probe in probes):

@@ -2,15 +2,13 @@ r"""The rounds of the direct method, attacked, and the noise of whole direct run
 
 The attack guesses which of two public units was in the sums, or whether one was. Everything is made from public rows
 with made-up labels: what such an attack finds on private rows would be about private rows. Contributions and noisy sums
-are made by the functions that a run makes them with; the attacker knows all units but one, the weights and the
-direction in which the two candidates differ.
+are made by a run's own functions; the attacker knows all units but one, the weights and the direction between both.
 
-The noise is that of whole runs of :func:`~quorate.direct.descend.descend` on a ledger in memory: the exact sum of each
-round is known, and with it the noise, what was released less what was summed. Correct noise is one discrete Gaussian on
-each number of each round, independent of all others. Four things are compared with that, each at a quarter of the
-error: how much of the noise is small, whether any round has less or more of it than chance allows (:math:`\chi^2`, at
-the error divided by the number of rounds), and whether signs agree, or which noise is large, between rounds and between
-the numbers of a round, at all distances.
+The noise of whole runs of :func:`~quorate.direct.descend.descend` is what was released less what was summed: one
+discrete Gaussian on each number of each round, all independent, if it is correct. Compared with that, each at a quarter
+of the error, are how much of it is small, whether any round has less or more than chance allows (:math:`\chi^2`, at the
+error divided by the rounds), and whether signs agree, or which noise is large, between rounds and numbers, at all
+distances.
 """
 
 from __future__ import annotations
@@ -70,10 +68,7 @@ def _noise_seen(comparisons: Sequence[GoodnessOfFit]) -> tuple[str, ...]:
 def _audit_round_noise(
     plan: DirectPlan, rows: Rows, confidence: float, *, delta: float, seed: int | None = None
 ) -> tuple[GoodnessOfFit, ...]:
-    """Compare the noise of whole runs on units made of public `rows` with what was charged for at `delta`.
-
-    `confidence` is that of all comparisons together.
-    """
+    """Compare the noise of whole runs on units of public `rows` with the charge, all comparisons at one confidence."""
     source, numbers = source_of(seed).at("whole runs", 0), plan.start.size
     rounds = plan.settings.rounds
     wanted = max(_LEAST / rounds, _LEAST / numbers, _LEAST_NUMBERS / (rounds * numbers))
@@ -161,8 +156,7 @@ _BLOCK = 4_000_000  # at once
 class NoisyRounds:
     """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
 
-    A unit is the number of a row, or :data:`ABSENT`, and a label. `grid`: of rounds of one kind. `direction`: of
-    length one.
+    A unit is a label and the number of a row, or :data:`ABSENT`. `direction`: of length one.
     """
 
     plan: DirectPlan
@@ -215,20 +209,12 @@ def audit_rounds(
 ) -> ScheduleAudit:
     """Attack one round, and all of them together; look at the noise of whole runs, and compare what was charged.
 
-    Parameters
-    ----------
-    plan : DirectPlan
-        Of the run.
-    event : Event
-        What was charged for all rounds: ``Repeated`` of one.
-    rows : (n_public, n_columns)
-        Public rows, encoded.
-    delta, confidence, seed, n_jobs, watch
-        As for :func:`~quorate.audit.audit_schedule`.
-    runs : int, default 100,000
-        Of each attack at most; where a round has many numbers as many as fit, and 400 at least.
-    neighbours : {"add-or-remove", "replace"}
-        The change of one unit that was charged for: whether a unit is there, or which of two.
+    `plan`: of the run.
+    `event`: what was charged for all rounds: ``Repeated`` of one.
+    `rows` ``(n_public, n_columns)``: public rows, encoded.
+    `delta`, `confidence`, `seed`, `n_jobs`, `watch`: as for :func:`~quorate.audit.audit_schedule`.
+    `runs`: of each attack at most; where a round has many numbers as many as fit, and 400 at least.
+    `neighbours`: the change of one unit that was charged for: whether a unit is there, or which of two.
     """
     see = watch or (lambda stage, done, total: None)
     planned = tuple(_planned(plan, event, neighbours))

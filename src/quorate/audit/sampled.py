@@ -40,20 +40,9 @@ class Releases(Protocol):
 class AuditResult:
     """What an audit found.
 
-    Attributes
-    ----------
-    lower_bound : float
-        The ε (or μ) that the attack proves: the true one is smaller with probability at most ``1 − confidence``.
-    claimed : PureClaim, ApproxClaim or GaussianClaim
-        What was claimed.
-    attack : str
-        What the guess was made from.
-    trials : int
-        Runs that the bound counts (the others were learned on).
-    confidence : float
-        Of the bound.
-    seconds : float
-        By the clock handed in.
+    `lower_bound`: the ε (or μ) that the attack proves: the true one is smaller with probability at most ``1 −
+    confidence``. `claimed`: what was claimed. `attack`: what the guess was made from. `trials`: runs that the bound
+    counts (the others were learned on). `confidence`: of the bound. `seconds`: by the clock handed in.
     """
 
     lower_bound: float
@@ -99,7 +88,9 @@ def audit_mechanism(
     progress: Callable[[int, int], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AuditResult:
-    r"""Bound the privacy loss of a mechanism from below by attacking it.
+    """Bound the privacy loss of a mechanism from below by attacking it.
+
+    Raises InvalidParameter if an argument is out of range or the neighbours have different shapes.
 
     Parameters
     ----------
@@ -129,11 +120,6 @@ def audit_mechanism(
     Returns
     -------
     AuditResult
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is out of range or the neighbours have different shapes.
 
     Notes
     -----
@@ -187,11 +173,9 @@ def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSo
 
 
 def may_travel(mechanism: Any, pair: NDArray[Any]) -> bool:
-    """Say whether copies of `mechanism` are as good as the original.
+    """Say whether copies of `mechanism` are as good as the original: a frozen dataclass that behaves like one.
 
-    Copies of a generator, or of a state, repeat each other's noise. So a mechanism travels only if it is a frozen
-    dataclass of plain values *and* behaves like one: it reads the noise handed in, and gives the same answers for the
-    same noise. Anything else stays in one process.
+    Copies of a generator or a state repeat each other's noise; it has to read the noise handed in, and nothing else.
     """
     return _is_plain(mechanism, top=True) and _depends_on_noise_alone(mechanism, pair)
 
@@ -245,14 +229,8 @@ def source_of(seed: int | None) -> NoiseSource:
 def tied_neighbours(n_teachers: int, n_classes: int, n_queries: int | None = None) -> tuple[IntArray, IntArray]:
     """Return the neighbours on which a noisy max shows most: two classes tie, and one teacher changes its vote.
 
-    Parameters
-    ----------
-    n_teachers : int
-        K, at least 2.
-    n_classes : int
-        C, at least 2.
-    n_queries : int, optional
-        Repeats the query: a stream ``(n_queries, n_classes)`` in which the same teacher changes every vote.
+    `n_teachers`: K, at least 2. `n_classes`: C, at least 2. `n_queries`: repeats the query: a stream ``(n_queries,
+    n_classes)`` in which the same teacher changes every vote.
 
     Examples
     --------
@@ -343,12 +321,8 @@ def _tell(progress: Callable[[int, int], None] | None, done: list[Any], length: 
 class StepByStep:
     """Answer a stream with ``init`` and ``step`` in place of ``release``; the answers have the same distribution.
 
-    Parameters
-    ----------
-    mechanism : StreamMechanism
-        With ``init(noise, stages_spent, asked)`` and ``step(state, counts, noise)``.
-    stages_spent : int, default 0
-        How many stages were spent before the stream, each on one query.
+    `mechanism`: with ``init(noise, stages_spent, asked)`` and ``step(state, counts, noise)``. `stages_spent`: how many
+    stages were spent before the stream, each on one query.
 
     Examples
     --------

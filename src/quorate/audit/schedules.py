@@ -1,19 +1,16 @@
 """Everything that one run of a mechanism may answer, attacked from several sides at one confidence.
 
-A mechanism that answers each query by itself is attacked on one answer, on all answers, and on all answers of which
-every second one changes; its answers to equal votes are compared with each other; and the neighbours on which one
-answer differs most are looked for at all leads and at all numbers of votes cast. A sparse vector is attacked on short
-streams; its answers are compared with their exact distribution, both as a whole stream and step by step; and the exact
-loss of a stage is compared with what was charged for it. What was charged is compared with what the mechanism declares.
+A mechanism that answers each query by itself is attacked on one answer, on all, and on all of which every second one
+changes; answers to equal votes are compared with each other; and the neighbours on which one answer differs most are
+looked for. A sparse vector is attacked on short streams; its answers are compared with their exact distribution, as a
+whole stream and step by step, and the exact loss of a stage with its charge. What was charged is compared with what is
+declared.
 
 False alarms
 ------------
-Each attack and each comparison holds by itself with confidence :math:`1 - α/n`, where :math:`n` is their number, which
-depends on public settings alone. So with probability at most :math:`α` one of them flags a correct mechanism (union
-bound). Within one of them nothing has to be divided: whatever is learned (weights, means, which attack, which event,
-which neighbours) is learned on one half of the runs, or on runs made for it, and the other half, which is independent
-of it, is counted once. There the event is fixed, its counts are binomial, and the Clopper–Pearson bounds hold at
-:math:`α/n`. The exact sum, and the comparison of the charge, have no false alarms.
+Each attack and each comparison holds with confidence :math:`1 - α/n`, n their number, a public figure: but for α none
+flags a correct mechanism (union bound). Within one nothing has to be divided: what is learned is learned on one half of
+the runs, or on runs made for it, and the other half is counted once. Exact sums have no false alarms.
 """
 
 from __future__ import annotations
@@ -37,12 +34,7 @@ from quorate.types import Watch
 class StageLoss:
     """The privacy loss of one sparse-vector stage, summed exactly, beside what was charged for it.
 
-    Attributes
-    ----------
-    claimed : float
-        The ε that was charged for one stage.
-    exact : float
-        The largest loss found; it is reached, not estimated.
+    `claimed`: the ε that was charged for one stage. `exact`: the largest loss found; it is reached, not estimated.
     """
 
     claimed: float
@@ -56,11 +48,7 @@ class StageLoss:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Charge:
-    """What a ledger was charged for, beside what is released; each has its price at `delta`.
-
-    `charged`, `released`: as it stands in the ledger; as the code that releases declares it. `delta`: at which ε is
-    told.
-    """
+    """What a ledger was charged for, beside what the code that releases declares; each has its price at `delta`."""
 
     charged: Event
     released: Event
@@ -96,21 +84,13 @@ class Charge:
 class ScheduleAudit:
     """What attacks on a whole run of a mechanism found.
 
-    Attributes
-    ----------
-    attacks : tuple of Attack
-        Each with a bound on ε.
-    comparisons : tuple of GoodnessOfFit
-        Of a sparse vector's answers with their exact distribution; of other answers with each other; of the noise of
-        rounds with its law.
-    stage : StageLoss or None
-        The exact loss of a sparse-vector stage.
-    confidence : float
-        With which all of it holds together.
-    charge : Charge or None
-        What was charged beside what is released; None where that was not compared.
-    sees, does_not_see : tuple of str
-        Kinds of fault that were looked for, each with its size, and kinds that were not.
+    `attacks`: each with a bound on ε.
+    `comparisons`: of a sparse vector's answers with their exact distribution; of other answers with each other; of the
+        noise of rounds with its law.
+    `stage`: the exact loss of a sparse-vector stage.
+    `confidence`: with which all of it holds together.
+    `charge`: what was charged beside what is released; None where that was not compared.
+    `sees`, `does_not_see`: kinds of fault that were looked for, each with its size, and kinds that were not.
     """
 
     attacks: tuple[Attack, ...]
@@ -148,6 +128,8 @@ def audit_schedule(
 ) -> ScheduleAudit:
     """Attack one run of a mechanism: each answer, all of them, and for a sparse vector the stream.
 
+    Raises InvalidParameter if an argument is out of range.
+
     Parameters
     ----------
     mechanism : mechanism
@@ -168,11 +150,6 @@ def audit_schedule(
         Processes.
     watch : callable, optional
         ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is out of range.
 
     Notes
     -----
@@ -217,8 +194,7 @@ def with_limit(
 ) -> ScheduleAudit:
     """Attack a run, and the choice of a limit on the units that it holds out, at one confidence.
 
-    `audit`: attacks the rest, and takes `confidence`, `runs` and what else is given. `quantile`: what chooses; None
-    where nothing is held out. `of`: what the limit is of.
+    `audit`: attacks the rest. `quantile`: what chooses; None where nothing is held out. `of`: what the limit is of.
     """
     if quantile is None:
         return audit(confidence=confidence, runs=runs, **how)

@@ -36,10 +36,9 @@ from quorate.types import Secret, derive
 
 
 def fingerprint(model: object) -> str:
-    """Return a digest of a model's parameters: all its state, to the last bit.
+    """Return a digest of a model's parameters: all its state, to the last bit, as pickling would write it.
 
-    It reads what pickling would write, with two differences: padding inside records, which holds whatever the memory
-    held, is left out; and an object that refuses to be written is read by its attributes.
+    Padding inside records is left out; an object that refuses to be written is read by its attributes.
     """
     digest = _Digest()
     digest.add(model)
@@ -137,12 +136,8 @@ Train: TypeAlias = Callable[[Any, Any, Any], Sequence[Any]]
 class ShardAudit:
     """What the shard audit found.
 
-    Attributes
-    ----------
-    probes : tuple of Probe
-        Every change that was tried.
-    causes : tuple of str
-        Likely causes where more than one teacher moved, the likeliest first.
+    `probes`: every change that was tried. `causes`: likely causes where more than one teacher moved, the likeliest
+    first.
     """
 
     probes: tuple[Probe, ...]
@@ -190,6 +185,9 @@ def audit_shards(
 ) -> ShardAudit:
     """Check that one unit moves at most one teacher.
 
+    Raises InvalidParameter if an argument is of the wrong kind. DataRefused if the table does not fit.
+    PreconditionFailed if two trainings on the same rows differ: then nothing can be compared. Fix the random states.
+
     Parameters
     ----------
     pipeline : classifier, Teacher or callable
@@ -221,15 +219,6 @@ def audit_shards(
     Returns
     -------
     ShardAudit
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is of the wrong kind.
-    DataRefused
-        If the table does not fit.
-    PreconditionFailed
-        If two trainings on the same rows differ: then nothing can be compared. Fix the random states.
 
     Notes
     -----
@@ -376,10 +365,7 @@ def _trainer(
 
 
 def _by_unit(train: _OnTable, original: NeighbouringTable) -> _OnTable:
-    """List the teachers of :func:`_trainer`, which come one a row, by unit: their order is not what is claimed.
-
-    Each unit of the original table has a place, where it is there or not, and the last place is for one that came in.
-    """
+    """List the teachers of :func:`_trainer`, one a row, by their unit's place in the original table."""
     places = {unit: place for place, unit in enumerate(dict.fromkeys(original.units.tolist()))}
 
     def by_unit(table: NeighbouringTable) -> Sequence[Any]:

@@ -24,12 +24,8 @@ R = TypeVar("R")
 class Surface:
     """One thing that somebody outside can see.
 
-    Parameters
-    ----------
-    name : str
-        Where it was seen, such as ``"clf.repr"`` or ``"run/public/student.skops!schema.json"``.
-    content : str, bytes or FloatArray
-        What was seen; an array stands for numbers that follow each other. Not printed.
+    `name`: where it was seen, such as ``"clf.repr"`` or ``"run/public/student.skops!schema.json"``. `content`: what was
+    seen; an array stands for numbers that follow each other. Not printed.
 
     Examples
     --------

@@ -38,10 +38,10 @@ _SQLITE = b"SQLite format 3\x00"
 
 
 def unpack(name: str, data: bytes, *, depth: int = 0, wal: bytes = b"") -> Iterator[tuple[str, Content]]:
-    """Yield ``(name, content)`` for `data` itself and for everything that is packed in it.
+    """Yield ``(name, content)`` for `data` itself, as bytes, and for everything that is packed in it.
 
-    Opened are zip (hence skops, npz, xlsx), gzip, bzip2, xz, zlib, tar, npy, SQLite (with its write-ahead log),
-    Parquet, and pickles, whose instructions are read but never obeyed. What cannot be opened is still there as bytes.
+    Opened are zip (skops, npz, xlsx), gzip, bzip2, xz, zlib, tar, npy, SQLite (with its write-ahead log), Parquet, and
+    pickles, whose instructions are read but never obeyed.
     """
     yield name, data
     if depth >= MAX_DEPTH:

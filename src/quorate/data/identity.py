@@ -52,6 +52,12 @@ def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
     return column
 
 
+def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
+    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
+    if found != n_rows:
+        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
+
+
 def as_list(values: Any) -> list[Any]:
     """Take a 1-D array, series or sequence as a list of Python values, each a function of its own cell. A date that
     Python cannot hold is :data:`~quorate.data.cell_text.OUT_OF_RANGE`; libraries raise, and quote it.

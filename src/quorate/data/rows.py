@@ -54,7 +54,7 @@ def kind(X: Rows) -> Kind:
         return "polars"
     if _is_frame(X, "pandas"):
         return "pandas"
-    raise DataRefused(f"the rows are of type {type(X).__name__}; expected {_EXPECTED}")
+    raise DataRefused(f"the rows are of type {no_rows(X)}")
 
 
 def is_frame(X: Rows) -> bool:
@@ -192,9 +192,8 @@ def as_rows(X: Any, name: str = "X") -> Rows:
         if _is_long(rows.dtype):
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float64)
-    elif X is None or isinstance(X, (str, bytes, dict, Iterator)) or type(X).__name__ == "LazyFrame":
-        how = {"LazyFrame": ". Call collect() on it", "str": ". Read the file first"}.get(type(X).__name__, "")
-        raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}{how}")
+    elif X is None or isinstance(X, (str, bytes, dict, Iterator)) or hasattr(X, "collect") or hasattr(X, "to_table"):
+        raise DataRefused(f"{name}: got {no_rows(X)}")
     else:
         rows = flat_images(_as_array(X, name))
     if len(rows.shape) != 2:
@@ -211,6 +210,17 @@ def as_rows(X: Any, name: str = "X") -> Rows:
             f"{name}: 0 sample(s) (shape=(0, {width(rows)})) while a minimum of 1 is required; give at least one row"
         )
     return rows
+
+
+def no_rows(X: Any) -> str:
+    """Say what something is that holds no rows in memory, and what to do with it."""
+    if hasattr(X, "to_table"):  # a data set or a scanner of pyarrow
+        how = ". Call to_table() on it, or name its folder as [data] private of a run, which reads it part by part"
+    else:
+        how = (
+            ". Call collect() on it" if hasattr(X, "collect") else ". Read the file first" if isinstance(X, str) else ""
+        )
+    return f"{type(X).__name__}; expected {_EXPECTED}{how}"
 
 
 def from_arrow(X: Any) -> Any:

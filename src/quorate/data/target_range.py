@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.data.cell_text import each
+from quorate.data.identity import as_list, one_column, refuse_another_number
 from quorate.data.notation import has_thousands, number, number_with_comma
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as
@@ -27,9 +28,14 @@ def without_numbers(cells: Iterable[str]) -> str | None:
     return None if any_number or not texts else texts[0]
 
 
-def finite_numbers(targets: Any, *, name: str) -> FloatArray:
-    """Return public targets as finite numbers, perhaps beyond any range, or refuse them by the column's `name`."""
-    values = np.array(each(number, list(targets)), dtype=np.float64)
+def finite_numbers(targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
+    """Return public targets as `n_rows` finite numbers, perhaps beyond any range, or refuse them by `name`."""
+    column = one_column(targets, name, entry="target")
+    if not hasattr(column, "__iter__"):
+        raise DataRefused(f"{name}: got {type(column).__name__}, expected one target for every row")
+    values = np.array(each(number, as_list(column)), dtype=np.float64)
+    if n_rows is not None:
+        refuse_another_number(len(values), n_rows, name, entry="target")
     if not np.isfinite(values).all():
         place = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataRefused(f"{name}: row {place} holds no finite number; mend it, or drop its row")
@@ -94,9 +100,9 @@ class TargetRange:
         steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
 
-    def public_numbers(self, targets: Any, *, name: str) -> FloatArray:
-        """Return public targets as numbers, cut off at the ends; `name` and refusal as for :func:`finite_numbers`."""
-        return self.clipped(finite_numbers(targets, name=name))
+    def public_numbers(self, targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
+        """Return public targets as numbers, cut off at the ends; refused as by :func:`finite_numbers`."""
+        return self.clipped(finite_numbers(targets, name=name, n_rows=n_rows))
 
     def part(self, first: int, last: int) -> TargetRange:
         """Return the part from one number of steps to another."""

@@ -53,16 +53,8 @@ def reproduce_margins(
 ) -> Experiment:
     """Measure margins and agreement.
 
-    Parameters
-    ----------
-    repeats : int
-        Divisions of Adult into 36,631 rows that play the private ones, and the rest, 2,000 of which are asked.
-    seed : int
-        Of the divisions and shards.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
+    `repeats`: divisions of Adult into 36,631 rows that play the private ones, and the rest, 2,000 of which are asked.
+    `seed`: of the divisions and shards. `command`: for the record. `watch`: ``watch(stage, done, total)``.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     adult = load_adult()

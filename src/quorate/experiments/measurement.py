@@ -25,24 +25,14 @@ Rows = TypeVar("Rows")
 class Measured:
     """One row of a table.
 
-    Parameters
-    ----------
-    data, method : str
-        What was learned from, and how.
-    epsilon, delta : float or None
-        The guarantee; None where there is none.
-    n_queries : float or None
-        Answers that were released, the mean over repeats.
-    repeats : int
-        Splits, each with noise of its own.
-    accuracy_mean, accuracy_se : float or None
-        Mean, and standard error of the mean over repeats (None for a single one).
-    balanced_accuracy_mean : float or None
-        Mean of the recall of each class.
-    paper_accuracy : float or None
-        What the paper prints for it.
-    more : mapping of str to float or None
-        Other figures of the row, by name.
+    `data`, `method`: what was learned from, and how.
+    `epsilon`, `delta`: the guarantee; None where there is none.
+    `n_queries`: answers that were released, the mean over repeats.
+    `repeats`: splits, each with noise of its own.
+    `accuracy_mean`, `accuracy_se`: mean, and standard error of the mean over repeats (None for a single one).
+    `balanced_accuracy_mean`: mean of the recall of each class.
+    `paper_accuracy`: what the paper prints for it.
+    `more`: other figures of the row, by name.
     """
 
     data: str
@@ -77,22 +67,9 @@ class Scored:
 class Experiment:
     """A finished experiment.
 
-    Parameters
-    ----------
-    name, title : str
-        What the command calls it, and what it is.
-    rows : tuple of Measured
-        The table.
-    notes : tuple of str
-        What a reader must know to compare.
-    command : str
-        What makes it again.
-    seed : int
-        Of splits and noise.
-    seconds : float
-        Wall-clock time.
-    figures : mapping of str to str
-        SVG by name.
+    `name`, `title`: what the command calls it, and what it is. `rows`: the table. `notes`: what a reader must know to
+    compare. `command`: what makes it again. `seed`: of splits and noise. `seconds`: Wall-clock time. `figures`: SVG by
+    name.
     """
 
     name: str
@@ -221,7 +198,7 @@ def standard_error(values: FloatArray) -> float | None:
 
 
 def table(rows: Sequence[Measured]) -> str:
-    """Lay rows out: a block for each data set, a line for each method, a column for each budget.
+    """Lay rows out: a block a data set, a line a method, a column a budget.
 
     A cell is accuracy ± standard error, balanced accuracy in brackets, and what the paper prints after a bar.
     """

@@ -195,11 +195,7 @@ NOTES = (
 
 
 class Digits:
-    """One division of the images: teachers, their votes, and the students of either way.
-
-    `private`, `codes`: ``(60000, 784)`` upright images and their labels, which play the private ones. `pool`:
-    ``(n_public, 784)`` upright images. `seed`: of shards and noise.
-    """
+    """One division of upright images ``(n, 784)``: teachers, their votes, and the students of either way."""
 
     def __init__(self, private: FloatArray, codes: Any, pool: FloatArray, seed: int) -> None:
         from sklearn.decomposition import PCA
@@ -315,11 +311,7 @@ def upright_digits(folder: Path) -> tuple[LabelledTable, LabelledTable]:
 
 
 def upright(images: FloatArray) -> FloatArray:
-    """Shear every image so that its main axis stands upright, and centre it sideways; each by itself.
-
-    `images`: ``(n_images, 784)`` grey values. Returns: ``(n_images, 784)``, by linear interpolation along each line of
-    pixels.
-    """
+    """Shear each of ``(n_images, 784)`` by itself so that its main axis stands upright, and centre it sideways."""
     out = np.empty((len(images), SIDE * SIDE))
     for first in range(0, len(images), 5_000):
         block = images[first : first + 5_000].reshape(-1, SIDE, SIDE).astype(np.float64)

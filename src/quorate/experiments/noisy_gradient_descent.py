@@ -1,17 +1,11 @@
 r"""The direct competitor: logistic regression by noisy gradient descent on the private rows themselves.
 
-Every step takes the gradient of the loss over all rows, each unit's part clipped to length c, and adds Gaussian noise;
-T steps of noise :math:`\sigma` compose into one Gaussian mechanism of parameter :math:`\mu = \Delta\sqrt T/\sigma`,
-exactly. Steps have momentum, and what is returned is the mean of the second half of the iterates.
+Steps of clipped gradients with Gaussian noise compose into one Gaussian mechanism, :math:`\mu = \Delta\sqrt T/\sigma`,
+exactly (Dong, Roth and Su 2022, arXiv:1905.02383, Corollary 3.3); they have momentum, and the mean of the second half
+of the iterates is returned. Song, Chaudhuri and Sarwate (2013); Bassily, Smith and Thakurta (2014), arXiv:1405.7085.
 
-It is a yardstick for accuracy, and no tool: its noise is floating point, from a seeded generator. Use a maintained
-library to train such a model on data that are private. Beside it stands the shipped direct method, which has the public
-pool (:func:`public_coordinates`).
-
-References
-----------
-Song, Chaudhuri and Sarwate (2013); Bassily, Smith and Thakurta (2014), arXiv:1405.7085; Dong, Roth and Su (2022),
-arXiv:1905.02383, Corollary 3.3, for the composition.
+It is a yardstick for accuracy, and no tool: its noise is floating point, from a seeded generator. Beside it stands the
+shipped direct method, which has the public pool (:func:`public_coordinates`).
 """
 
 from __future__ import annotations
@@ -40,10 +34,7 @@ _MOVED = {"replace": 2.0, "add or remove": 1.0}  # lengths of c by which one cha
 @stored_as("quorate.experiments.noisy_gradient_descent.LinearRule")
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
-    """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.
-
-    `weights`: one score for two classes, else one a class.
-    """
+    """The class with the largest ``x·weights + intercept``, rows scaled to length one; of two by one score."""
 
     weights: FloatArray = field(repr=False)
     intercept: Any
@@ -66,19 +57,12 @@ def noisy_gradient_descent(
     n_classes: int = 2,
     groups: Any | None = None,
 ) -> LinearRule:
-    r"""Fit a linear rule to labelled rows with (ε, δ)-differential privacy for a record, or for a group of them.
+    """Fit a linear rule to rows, scaled to length one, with (ε, δ)-differential privacy for a record or a group.
 
-    `X`: each row is divided by its own length.
-    `codes`: ``(n_rows,)``, from 0.
-    `epsilon`, `delta`: ε > 0, 0 < δ < 1.
-    `rng`: of the noise.
-    `neighbours`: what changes; the number of units is public either way. Replacing one moves the sum of clipped
-        gradients by up to 2c, adding or removing one by c.
-    `steps`: t ≥ 1.
-    `n_classes`: c ≥ 2: one logit for two classes, else softmax.
-    `groups`: whose row it is: then the unit is a person, whose gradient is the mean over their rows.
-
-    Raises InvalidParameter if a number is out of range.
+    `codes`: ``(n_rows,)``, from 0. `neighbours`: replacing a unit moves the sum of clipped gradients by up to 2c,
+    adding or removing one by c; their number is public. `n_classes`: one logit for two, else softmax. `groups`: whose
+    row it is: the unit is a person, whose gradient is the mean over their rows. Raises InvalidParameter if a number is
+    out of range.
     """
     mu = mu_of_gaussian(real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1))
     steps = count("steps", steps, at_least=1)
@@ -110,8 +94,8 @@ def _slopes(logits: FloatArray, codes: IntArray) -> FloatArray:
 def sum_of_clipped(rows: Any, slopes: FloatArray, people: list[IntArray] | None) -> FloatArray:
     """Return the sum of the units' gradients, each cut off at the clip, ``(n_features + 1, n_outputs)``.
 
-    `rows`: of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long. `slopes`:
-    of the loss in the logits. `people`: the rows of each person; None where every row is a unit.
+    `rows`: of length one; the constant 1 comes on top. `slopes`: of the loss in the logits. `people`: rows of each
+    person.
     """
     if people is None:
         lengths = np.sqrt(2) * np.sqrt((slopes**2).sum(axis=1))
@@ -143,12 +127,9 @@ PUBLIC, PLAIN = "public coordinates, direct", "noisy gradient descent, direct"
 def public_coordinates(
     parts: Split, epsilon: float, seed: int, *, classes: Sequence[int] = (0, 1), **more: Any
 ) -> Scored:
-    """Fit the shipped direct method by its defaults, and score it; `more` are arguments of the estimator.
+    """Fit the shipped direct method by its defaults, ε for replacing one unit as :func:`plain` has it, and score it.
 
-    ε is for replacing one unit, as that of :func:`plain` is, which it stands beside.
-
-    `parts`: rows in their roles; δ is one by the number of private rows, unless `more` has another. `epsilon`: the
-    budget. `seed`: of the noise. `classes`: the declared classes.
+    δ is one by the number of private rows; `more` are arguments of the estimator.
     """
     n, begun = len(parts.y_private), time.process_time()
     arguments = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it

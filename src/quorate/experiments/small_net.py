@@ -11,10 +11,7 @@ from quorate.stored_names import stored_as
 
 @stored_as("quorate.experiments.small_net.SmallNet")
 class SmallNet(nn.Module):
-    """One hidden layer with dropout; ten classes.
-
-    `width`, `hidden`: numbers a row, and units of the hidden layer.
-    """
+    """One hidden layer with dropout; ten classes."""
 
     def __init__(self, width: int, hidden: int) -> None:
         super().__init__()

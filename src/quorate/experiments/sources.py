@@ -25,11 +25,7 @@ PRIVATE_SHARE = 0.8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LabelledTable:
-    """A data set that is public as a whole.
-
-    `name`: what tables call it. `codes`: ``(n_rows,)`` class codes. `classes`: the declared classes: the codes
-    themselves. `counts_words`: whether the columns are counts of words.
-    """
+    """A data set that is public as a whole, with class codes ``(n_rows,)``; `counts_words`: what its columns are."""
 
     name: str
     X: Any = field(repr=False)
@@ -40,11 +36,7 @@ class LabelledTable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Split:
-    """One division of a data set into roles.
-
-    `name`: of the data set. `X_private`, `y_private`: rows that play the private ones. `X_public`: the public pool. Its
-    labels are left behind, so that nothing can look at them. `X_test`, `y_test`: rows to score on.
-    """
+    """One division of a data set into private, public and test rows; the labels of the public pool are left behind."""
 
     name: str
     X_private: Any = field(repr=False)
@@ -55,11 +47,7 @@ class Split:
 
 
 def split(data: LabelledTable, seed: int, *, n_public: int | None = None) -> Split:
-    """Divide at random: 80 % private, 2 % public, 18 % test (LZCW21 Sect. 6).
-
-    `data`: what to divide. `seed`: of the division. `n_public`: public rows instead of 2 %; they are taken from the
-    test part.
-    """
+    """Divide at random: 80 % private, 2 % public or `n_public`, and what is left of 20 % to test (LZCW21 Sect. 6)."""
     n = n_rows(data.X)
     order = np.random.default_rng(seed).permutation(n)
     first = int(PRIVATE_SHARE * n)
@@ -109,11 +97,7 @@ def real_sim(path: Path) -> LabelledTable:
 
 
 def weighed_words(private: Any, public: Any, test: Any) -> list[Any]:
-    """Return counts as TF-IDF with logarithmic term frequencies; how rare a word is, is read off the public rows.
-
-    `private`, `public`, `test`: counts. Returns: rows of length one; each is a function of its own counts and the
-    public ones.
-    """
+    """Return counts as rows of TF-IDF of length one; how rare a word is, is read off the public rows alone."""
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -156,10 +140,7 @@ def idx(path: Path) -> NDArray[np.uint8]:
 
 
 def file_of(folder: Path, name: str) -> Path:
-    """Return the path of a larger data set's file.
-
-    Raises PreconditionFailed if it is not there.
-    """
+    """Return the path of a larger data set's file, which must be there."""
     path = folder / name
     if not path.is_file():
         raise PreconditionFailed(

@@ -1,18 +1,11 @@
 r"""LZCW21 Table 4: accuracy at a budget, for passive and active queries; and what this package makes of the same rows.
 
-80 % of the rows play the private ones, 2 % the public pool, 18 % are held out; δ = 1/n; teachers of about a hundred
-rows; linear models. The paper's two methods run as it describes them. Beside them stand a random subset of the active
-method's size, this package's default and best recipes, the same student without privacy, and a linear model trained
-with privacy on the private rows themselves.
-
-The best recipes are two that go past the default where one knows what kind of table it is. Both take smaller shards
-than the default, :math:`r = 0.18\sqrt{\mu n \sqrt w}`, and teachers that make more of few rows. Which of them suits a
-table was found on the training side: a part of the *private* rows of a split played the whole problem again, private
-rows, pool and test rows of its own. The rows that are scored on took no part in it.
-
-The ensemble of the experiments is trained once for every budget. How many teachers there are, and what they vote,
-depends neither on ε nor on which points are asked. So the paper's methods, and the random subset beside them, share one
-ensemble and its votes on the whole pool.
+80 % of the rows play the private ones, 2 % the public pool, 18 % are held out; δ = 1/n. Beside the paper's two methods
+stand a random subset of the active one's size, this package's default and best recipes, the same student without
+privacy, and a linear model trained with privacy on the private rows. The best recipes are two that go past the default
+where one knows what kind of table it is: smaller shards, :math:`r = 0.18\sqrt{\mu n \sqrt w}`, and teachers that make
+more of few rows; which suits a table was found on the training side alone. One ensemble, and its votes on the whole
+pool, serves every budget and method, since they depend neither on ε nor on which points are asked.
 """
 
 from __future__ import annotations
@@ -64,11 +57,7 @@ ROWS_PER_TEACHER = 100
 
 
 class LinearEnsemble:
-    """Teachers of one split, and what they vote on its pool.
-
-    `parts`: rows in their roles; all of them are public. `seed`: of shards and noise: an experiment that can be made
-    again has no guarantee. `n_jobs`: processes.
-    """
+    """Teachers of one split, and what they vote on its pool; seeded, so without a guarantee."""
 
     def __init__(self, parts: Split, seed: int, *, n_jobs: int = 1) -> None:
         self.parts = parts
@@ -275,31 +264,15 @@ def reproduce_table4(
 ) -> Experiment:
     """Measure the table.
 
-    Parameters
-    ----------
-    data : sequence of str
-        Among "mushroom", "a9a", "imdb", "imdb-5000" and, where its file is given, "real-sim".
-    repeats : int
-        Splits, each with noise of its own.
-    epsilons : sequence of float
-        Budgets; δ is 1/n.
-    methods : sequence of str, optional
-        Among :data:`METHODS` and :data:`REFERENCES`; all by default.
-    seed : int
-        Of splits and noise.
-    files, real_sim_file : path, optional
-        Where the larger data sets are; the user's own copy of real-sim.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    InvalidParameter
-        If a name is not known.
-    PreconditionFailed
-        If a file is not there.
+    `data`: among "mushroom", "a9a", "imdb", "imdb-5000" and, where its file is given, "real-sim".
+    `repeats`: splits, each with noise of its own.
+    `epsilons`: budgets; δ is 1/n.
+    `methods`: among :data:`METHODS` and :data:`REFERENCES`; all by default.
+    `seed`: of splits and noise.
+    `files`, `real_sim_file`: where the larger data sets are; the user's own copy of real-sim.
+    `command`: for the record.
+    `watch`: ``watch(stage, done, total)``. Raises InvalidParameter if a name is not known. PreconditionFailed if a file
+    is not there.
     """
     repeats, seed = count("repeats", repeats, at_least=1), count("seed", seed)
     known, begun = sources(files, real_sim_file), time.monotonic()

@@ -1,8 +1,7 @@
 """Networks for digits, where torch and skorch are installed (the extra ``quorate[torch]``).
 
-A small convolutional student of images; and votes of nets in public coordinates: patches of the public images tell
-every image, and small nets vote. What the default models see of an image, nets may see too: a teacher on 240 images
-learns from 128 numbers an image instead of from 784 pixels, and its student knows the same coordinates.
+A small convolutional student of images; and votes of small nets, told every image by patches of the public images: 128
+numbers of 240 images in place of 784 pixels, which their student knows too.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ def torch_is_there() -> bool:
 def convolutional(seed: int, *, n_classes: int = 10) -> Any:
     """Return an unfitted scikit-learn classifier of images of 28 by 28 grey values, ``(n_images, 784)`` float32.
 
-    Two layers of convolution and pooling, one of 128 units with dropout; Adam, twenty epochs.
-
-    `seed`: of weights and batches. `n_classes`: c. Raises PreconditionFailed if torch or skorch is not installed.
+    Two layers of convolution and pooling, one of 128 units with dropout; Adam, twenty epochs. It needs torch and
+    skorch.
     """
     if not torch_is_there():
         raise PreconditionFailed(NO_TORCH)
@@ -82,11 +80,7 @@ NET = "public patches, torch teachers, SVC"
 
 
 def votes_of_nets(parts: Split, epsilon: float, seed: int) -> Scored:
-    """Train nets in public coordinates, release noisy counts, and score the student.
-
-    `parts`: upright images ``(n, 784)`` of the three sides. `epsilon`: budget; δ is 1e-5. `seed`: of shards and noise.
-    Raises PreconditionFailed if torch or skorch is not installed.
-    """
+    """Train nets in public coordinates, release noisy counts at ε and δ = 1e-5, and score the student."""
     from sklearn.svm import SVC
 
     private, public, test = coordinates(parts)

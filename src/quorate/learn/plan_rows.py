@@ -1,7 +1,6 @@
 """The rows of a plan for private learners with few labels: rules of a named class, without teachers or a pool.
 
-How well the best rule of a class does on a task, nobody knows beforehand; how many rows are enough to find nearly that
-rule is a theorem. So these rows say how many labels the theorem asks for, and expect no accuracy.
+How well the best rule does nobody knows beforehand: a row says how many labels find nearly that rule by a theorem.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ BITS = 16  # of a column's grid
 def learner_rows(facts: PublicFacts, n_labelled: int | None = None) -> tuple[PlanRow, ...]:
     """Return a row for each learner that a table could be given to.
 
-    `facts`: of the task. There are no rows for more than two classes, or where a unit is more than one row: the
-    learners are for 0 and 1, and protect one record. Nor is there one for a learner that 2^40 rows are too few for.
-    `n_labelled`: how many private rows are labelled; by default all.
+    None for more than two classes, or where a unit is more than one row: learners are for 0 and 1, and protect one
+    record; nor for a learner that 2^40 rows are too few for. `n_labelled`: of the private rows; by default all.
     """
     if facts.n_classes != 2 or facts.n_records is None or (facts.n_rows or facts.n_records) > facts.n_records:
         return ()

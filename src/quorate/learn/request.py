@@ -1,7 +1,7 @@
 """What ``quorate learn`` says before it pays: what would be learned, from which columns, at which price, how well.
 
-The cuts of a column are gathered once, and held against public facts alone: what the owner declares of it, and the rows
-of a public pool. Private rows are looked at for one thing alone: that the pool is not the private table given again.
+Cuts are held against public facts alone: what the owner declares, and the rows of a pool. Private rows are looked at
+for one thing: that the pool is not the private table given again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _ERRORS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that a bound may promi
 class LearnRequest:
     """What is asked of a table; all of it public but the rows, of which some may have no label.
 
-    `classes`: two labels; the rule tells when a row is the second one. `learner`: "whole-class" chooses by the labelled
-    rows alone; "sanitized" uses the others too. `budget`: ε of a ledger that is new, by default that of one fit.
+    `classes`: the rule tells when a row is the second one. `learner`: "whole-class" chooses by the labelled rows alone;
+    "sanitized" uses the others too. `budget`: ε of a ledger that is new, by default that of one fit.
     """
 
     table: Path
@@ -53,8 +53,8 @@ class LearnRequest:
 class LearnCheck:
     """What a fit would be; nothing was charged for it, and nothing learned.
 
-    `released`: what is released and how, in a phrase. `error`: an error above that of the best rule of its kind, which
-    a theorem bounds nine times in ten; None where none of use does.
+    `error`: above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none is of
+    use.
     """
 
     request: LearnRequest
@@ -103,8 +103,7 @@ class LearnCheck:
 def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) -> float | None:
     """Return the least error above the best rule's that a theorem bounds with so many rows; None where none below 0.5.
 
-    A function of public facts. Where a learner has no bound for rows of which no rule makes no error, it is that for
-    rows of which one does.
+    Where a learner has no bound for rows of which no rule makes no error, it is that for rows of which one does.
     """
 
     def is_proven(error: float) -> bool:
@@ -144,10 +143,7 @@ def asked_of(request: LearnRequest) -> dict[str, Any]:
 
 
 def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
-    """Refuse a folder that holds what another request has written, before anything is charged.
-
-    Raises PreconditionFailed if it does.
-    """
+    """Refuse a folder that holds what another request has written, before anything is charged."""
     if not any((folder / name).exists() for name in (RULE, PAGE)):
         return
     with suppress(OSError, ValueError, AttributeError):
@@ -157,10 +153,7 @@ def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
 
 
 def refuse_to_replace(contents: Mapping[str, str], folder: Path) -> None:
-    """Refuse to write over the rule of another table, once this one is learned and kept in its ledger.
-
-    Raises PreconditionFailed if another rule stands there.
-    """
+    """Refuse to write over the rule of another table, once this one is learned and kept in its ledger."""
     before = folder / RULE
     if before.exists() and before.read_text(encoding="utf-8", errors="replace") != contents[RULE]:
         raise PreconditionFailed(
@@ -175,10 +168,7 @@ _LOOKED_AT = 1_000  # values of a column
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDomain:
-    """What a cell of a column can say, as its owner declares it: a range of numbers, or a list of values.
-
-    `low`, `high`: the least and the largest number, both among them. `values`: all values, where they are listed.
-    """
+    """What a cell can say, as its owner declares it: a range of numbers, ends included, or a list of all values."""
 
     low: float | None = None
     high: float | None = None
@@ -204,10 +194,7 @@ class DeclaredDomain:
 def gathered_cuts(
     cuts: Iterable[tuple[str, tuple[Any, ...]]], columns: Sequence[str], domains: Iterable[tuple[str, DeclaredDomain]]
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, DeclaredDomain]]:
-    """Return declared cuts and domains by column; of `columns` a pool will tell the cuts.
-
-    Raises InvalidParameter if a column is given twice, or has both, or has a domain and no cuts.
-    """
+    """Return declared cuts and domains by column; none twice, no domain without cuts, none of the pool's `columns`."""
     declared, known = list(cuts), list(domains)
     for option, names, remedy in (
         ("--cut", [name for name, _ in declared], "give all cuts of a column at once"),
@@ -231,10 +218,7 @@ def gathered_cuts(
 
 
 def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
-    """Refuse dates, which would be words: a date that is not among them would mean nothing.
-
-    Raises InvalidParameter if a column is cut at a date.
-    """
+    """Refuse dates, which would be words: a date that is not among them would mean nothing."""
     for name, values in cuts.items():
         if are_dates([value for value in values if isinstance(value, str)][:_LOOKED_AT]):
             raise InvalidParameter(
@@ -246,11 +230,7 @@ def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
 def refuse_idle_cuts(
     cuts: Mapping[str, Sequence[Any]], domains: Mapping[str, DeclaredDomain], pool: Any | None
 ) -> None:
-    """Refuse cuts that part nothing by what is public; private rows never decide.
-
-    Raises InvalidParameter if a declared domain has no value on one side of a cut, or all values of a column of the
-    pool have one level.
-    """
+    """Refuse cuts that part nothing of a declared domain or of the rows of a pool; private rows never decide."""
     Binning(cuts).fit()
     for name, values in cuts.items():
         for cut in values:
@@ -270,10 +250,7 @@ def refuse_idle_cuts(
 
 
 def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> dict[str, Any]:
-    """Return the cuts that public rows tell for some columns, at most `levels` a column; labels are not looked at.
-
-    Raises DataRefused if the pool is the private table given again, or has no such column.
-    """
+    """Return the cuts that public rows tell, at most `levels` a column; the private table given again is refused."""
     known = set(private.columns)
     common = [name for name in getattr(pool, "columns", ()) if name in known]
     if common and is_same_table(_said(private, common), _said(pool, common)):

@@ -102,10 +102,7 @@ LEARNERS: Final = ("whole-class", "sanitized")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Learned:
-    """What came of it; all of it may be published.
-
-    `rule`: when a row is of the second class, in words. `request`: what was asked. `learner`: fitted.
-    """
+    """What came of it, all of which may be published; `rule`: when a row is of the second class, in words."""
 
     rule: str
     request: LearnRequest
@@ -135,10 +132,7 @@ class Learned:
         }
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``rule.json`` and ``report.html`` into a folder; return their paths.
-
-        Raises PreconditionFailed if another rule stands there.
-        """
+        """Write ``rule.json`` and ``report.html`` into a folder in which no other rule stands; return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         page = render_learned(
             classes=self.request.classes,
@@ -163,20 +157,14 @@ def ledger_beside(table: Path) -> Path:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PrivateCells:
-    """A private table as it was read, once: each cell by itself, so that no row changes how another is read.
-
-    `X`: the features. `y`: the label's cells, as they stand there.
-    """
+    """A private table as it was read, once: each cell by itself, so that no row changes how another is read."""
 
     X: Any = field(repr=False)
     y: list[Any] = field(repr=False)
 
     @classmethod
     def read(cls, path: Path, label: str) -> PrivateCells:
-        """Read a file.
-
-        Raises DataRefused if it cannot be read, or has no such column.
-        """
+        """Read a file that has the column `label`."""
         if not has_named_columns(path):
             raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
         table = read_cells(path, label=label, n_features=1)
@@ -258,10 +246,7 @@ def _bind(request: LearnRequest, ready: _Ready) -> None:
 
 
 def made_learner(request: LearnRequest) -> PrivateLearner:
-    """Return the learner for a request: a function of public facts alone.
-
-    Raises InvalidParameter if the columns do not fit the concept, or the learner's name is none.
-    """
+    """Return the learner for a request: a function of public facts alone; the columns have to fit the concept."""
     binning = Binning(request.cuts).fit()
     concepts, sanitizer = _class_of(request.concept, binning)
     arguments: dict[str, Any] = {

@@ -1,12 +1,11 @@
 """What a random sample of the rows does to a price, and how such a sample is drawn.
 
-An algorithm that is (ε, δ)-DP is run on a sample of the rows instead of on all of them. Neighbours are two tables with
-one row replaced, and how many rows there are, and are sampled, is public. The rules hold for every such algorithm;
-those that are not printed in BNS15 or LWY25 are also the best that hold for every pure one, and rounded up.
+Neighbours are two tables with one row replaced; how many rows there are, and are sampled, is public, and a number out
+of range is an InvalidParameter. A rule holds for every (ε, δ)-DP algorithm that is run on the sample; those that are
+not printed in BNS15 or LWY25 are also the best that hold for every pure one, and rounded up.
 
-The secrecy of a sample is what amplifies, so it is drawn exactly. An integer below b is the remainder of a 64-bit word
-modulo b, where the words of the last, incomplete block of b words are thrown away and drawn again. Callers address the
-source (``noise.at("kept rows", i)``), so that one use of randomness never reads another's words.
+The secrecy of a sample is what amplifies, so it is drawn exactly: an integer below b is the remainder of a 64-bit word
+modulo b, words of the last, incomplete block drawn again. Callers address the source (``noise.at("kept rows", i)``).
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ LARGEST_EPSILON = 500.0  #: e^500 is a float; no larger ε is a promise
 @stored_as("quorate.learners.amplification.Price")
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What an algorithm costs per replaced row: it is (ε, δ)-differentially private.
-
-    `epsilon`: from 0 to 500. `delta`: from 0 to 1. Raises InvalidParameter if a number is out of range.
-    """
+    """What an algorithm costs per replaced row: (ε, δ)-DP, with ε from 0 to 500 and δ from 0 to 1."""
 
     epsilon: float
     delta: float = 0.0
@@ -80,10 +76,7 @@ def largest_count(fits: Callable[[int], bool], at_most: int) -> int:
 
 
 def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
-    """Return the smallest whole number from `at_least` on that `fits`, as all larger ones do.
-
-    Raises InvalidParameter if none up to 2^60 does.
-    """
+    """Return the smallest whole number from `at_least` on that `fits`, as all larger ones do; refused beyond 2^60."""
     high = max(at_least, 1)
     while not fits(high):
         high *= 2
@@ -99,16 +92,10 @@ def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
 
 
 def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
-    r"""Return the price of running an algorithm on `n_kept` of the `n_rows` rows, every subset alike.
+    r"""Return :math:`(\log(1 + r(e^\varepsilon - 1)),\ r\delta)`, r = `n_kept`/`n_rows`: every subset alike.
 
-    With :math:`r = \mathtt{n\_kept}/\mathtt{n\_rows}`: :math:`(\log(1 + r(e^\varepsilon - 1)),\ r\delta)`.
-
-    `price`: that of the algorithm on the sample. `n_rows`, `n_kept`: 0 <= `n_kept` <= `n_rows`, and `n_rows` >= 1.
-    Raises InvalidParameter if a number is out of range. The sample must come in random order if the algorithm looks at
-    it, as that of :func:`~quorate.learners.amplification.random_arrangement` does. Tight for every
-    ε, δ and r.
-
-    Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 9. BNS15's Claim 4.3 is weaker.
+    The sample must come in random order if the algorithm looks at it (:func:`random_arrangement`). Tight for all ε, δ,
+    r: Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 9. BNS15's Claim 4.3 is weaker.
     """
     n_rows, n_kept = count("n_rows", n_rows, at_least=1), count("n_kept", n_kept)
     if n_kept > n_rows:
@@ -120,12 +107,10 @@ def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
 
 
 def bns15_claim_4_3(price: Price, *, epsilon: float, n_rows: int) -> tuple[int, Price]:
-    r"""Return how many rows BNS15's Claim 4.3 samples `n_rows` from to bring a price to ε <= 1, and that price.
+    r"""Return how many rows BNS15's Claim 4.3 samples `n_rows` from to bring a price to ε in (0, 1], and that price.
 
     :math:`t = \frac{n}{\varepsilon}(3 + e^{\varepsilon^*})` rows give
     :math:`(\varepsilon, \frac{4\varepsilon}{3 + e^{\varepsilon^*}}\delta)`.
-
-    Raises InvalidParameter if ε is not in (0, 1], or `n_rows` below 1.
     """
     epsilon = real("epsilon", epsilon, above=0, at_most=1)
     share = (3 + exp(price.epsilon)) / epsilon
@@ -144,10 +129,9 @@ _WORDS = 2**64
 
 
 def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
-    """Draw one uniform integer in ``[0, bound)`` for each of the bounds, exactly.
+    """Draw one uniform integer in ``[0, bound)`` for each of the int64 bounds from 1 to 2^62, exactly.
 
-    `bounds`: each from 1 to 2^62. `noise`: where the words come from: one an integer, and one more for each that is
-    rejected. Returns: independent. Raises InvalidParameter if the bounds are not int64 from 1 to 2^62.
+    A word of the noise each, and one more for each that is rejected.
     """
     if not (isinstance(bounds, np.ndarray) and bounds.dtype == np.int64 and bounds.ndim == 1):
         raise InvalidParameter("bounds must be a one-dimensional int64 array")
@@ -166,13 +150,10 @@ def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
 
 
 def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
-    r"""Draw `size` of the `n` indices without replacement, in random order: every arrangement alike.
+    """Draw `size` of `n` indices without replacement, in random order, every arrangement alike (Fisher-Yates).
 
-    `n`: how many there are, >= 0. `size`: how many are drawn, 0 to `n`. `noise`: where the words come from. Returns:
-    distinct indices below `n`. Raises InvalidParameter if `n` or `size` is out of range. Partial Fisher-Yates: at step
-    i one of the n − i indices that are left is chosen, so each of the :math:`n!/(n-\mathtt{size})!` arrangements has
-    exactly one path. Neighbours: where one row of the sample is exchanged for another, the latter takes its place, so
-    that rules about samples hold for learners that look at the order too (BNS15, Remark 4.4).
+    Where one row of the sample is exchanged for another, the latter takes its place, so that rules about samples hold
+    for learners that look at the order too (BNS15, Remark 4.4).
     """
     n = count("n", n)
     size = count("size", size)
@@ -189,10 +170,7 @@ def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
 
 
 def random_draws(n: int, size: int, noise: NoiseSource) -> IntArray:
-    """Draw `size` independent, uniform indices below `n`: with replacement, ``(size,)``.
-
-    Raises InvalidParameter if `n` is below 1 or `size` below 0.
-    """
+    """Draw `size` >= 0 independent, uniform indices below `n` >= 1: with replacement, ``(size,)``."""
     n = count("n", n, at_least=1)
     return random_integers(np.full(count("size", size), n, dtype=np.int64), noise)
 
@@ -201,24 +179,17 @@ _MOST_DRAWS_A_ROW = 100  # of the sum over binomial weights
 
 
 def with_replacement(price: Price, *, n_rows: int, n_draws: int) -> Price:
-    r"""Return the price of running an algorithm on `n_draws` rows, each drawn from all `n_rows` with replacement.
+    r"""Return the price of running an algorithm on m = `n_draws` rows, each drawn from all n with replacement.
 
-    With n rows and m draws :math:`(\varepsilon', \delta')`, where
+    :math:`(\varepsilon', \delta')` with :math:`\varepsilon' = m \log(1 + (e^\varepsilon - 1)/n)` and
+    :math:`\delta' = \delta\, (e^{\varepsilon'} - 1)/(e^\varepsilon - 1)`.
 
-    .. math::
-        \varepsilon' = m \log\left(1 + \frac{e^\varepsilon - 1}{n}\right), \qquad
-        \delta' = \delta\, \frac{e^{\varepsilon'} - 1}{e^\varepsilon - 1}.
-
-    `price`: that of the algorithm on the draws. `n_rows`, `n_draws`: n >= 1 and m >= 0. Raises InvalidParameter if a
-    number is out of range, or ε' above 500. Proof. Let :math:`A_t` take its first t draws from one table and the others
-    from its neighbour. Given all draws but the t-th, that one is a sample of 1 of n rows, so :math:`A_{t-1}` and
-    :math:`A_t` are within :math:`(\varepsilon_1, \delta/n)`, :math:`\varepsilon_1 = \log(1 + (e^\varepsilon - 1)/n)`.
-    The two tables are m such steps apart: :math:`\varepsilon' = m\varepsilon_1` and :math:`\delta' = \frac{\delta}{n}
-    \sum_{t<m} e^{t\varepsilon_1}`, a geometric sum. For δ = 0 nothing smaller holds for every algorithm: an event whose
-    probability is proportional to :math:`e^{\varepsilon k}`, k the number of draws with one certain value, is worth
-    :math:`\sum_k \tbinom{m}{k} n^{-k} (1 - 1/n)^{m-k} e^{\varepsilon k} = e^{\varepsilon'}`. For ε <= 1 and every m and
-    n it is below both LWY25's Lemma 2.13 and BNS15's Claim 4.5; at m = n and ε = 1 it is (1.72, 2.67δ) where Claim 4.5
-    has (5.50, 2467δ).
+    Proof. Let :math:`A_t` take its first t draws from one table and the others from its neighbour. Given all draws but
+    the t-th, that one is a sample of 1 of n rows, so :math:`A_{t-1}` and :math:`A_t` are within :math:`(\varepsilon_1,
+    \delta/n)`, :math:`\varepsilon_1 = \log(1 + (e^\varepsilon - 1)/n)`. The two tables are m such steps apart, and
+    :math:`\delta' = \frac{\delta}{n} \sum_{t<m} e^{t\varepsilon_1}`. For δ = 0 it is tight: an event whose probability
+    is proportional to :math:`e^{\varepsilon k}`, k the draws with one certain value. For ε <= 1 it is below LWY25's
+    Lemma 2.13 and BNS15's Claim 4.5: (1.72, 2.67δ) at m = n and ε = 1, where Claim 4.5 has (5.50, 2467δ).
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if n_draws == 0:
@@ -233,23 +204,18 @@ def with_replacement(price: Price, *, n_rows: int, n_draws: int) -> Price:
 
 
 def with_replacement_by_profile(price: Price, *, n_rows: int, n_draws: int, at: float) -> Price:
-    r"""Return the price of drawing with replacement that counts how often the changed row is drawn.
+    r"""Return the price of drawing with replacement that counts how often the changed row is drawn; 0 <= m <= 100n.
 
-    With :math:`q = 1 - (1 - 1/n)^m`, for any :math:`s > 0`,
+    With :math:`q = 1 - (1 - 1/n)^m`, for any :math:`s > 0` (`at`),
 
     .. math::
         \varepsilon' = \log(1 + q(e^s - 1)), \qquad
         \delta' = \sum_{k=1}^m \binom{m}{k} \left(\frac1n\right)^k \left(1 - \frac1n\right)^{m-k} \delta_k(s),
 
-    where :math:`\delta_k` is the privacy profile of the algorithm for groups of k rows. Of an (ε, δ)-DP algorithm it
-    is at most :math:`d_k = \delta (e^{k\varepsilon} - 1)/(e^\varepsilon - 1)` from :math:`s = k\varepsilon` on, and
-    below that :math:`d_k + (1 - d_k)(e^{k\varepsilon} - e^s)/(e^{k\varepsilon} + 1)`.
-
-    `price`: that of the algorithm on the draws. `n_rows`, `n_draws`: n >= 1 and 0 <= m <= 100n. `at`: s > 0: where the
-    profiles are read. Raises InvalidParameter if a number is out of range. It buys a smaller ε' with a δ' that does not
-    go to 0 with δ, so it is of use for a δ that is not small. :func:`with_replacement` is better for all others.
-
-    Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 10.
+    where :math:`\delta_k` is the privacy profile for groups of k rows: at most :math:`d_k = \delta (e^{k\varepsilon} -
+    1)/(e^\varepsilon - 1)` from :math:`s = k\varepsilon` on, and below that :math:`d_k + (1 - d_k)(e^{k\varepsilon} -
+    e^s)/(e^{k\varepsilon} + 1)`. Of use for a δ that is not small: its δ' does not go to 0 with δ. Balle, Barthe and
+    Gaboardi (2018), arXiv:1807.01647, Theorem 10.
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     at = real("at", at, above=0, at_most=LARGEST_EPSILON)
@@ -264,13 +230,7 @@ def with_replacement_by_profile(price: Price, *, n_rows: int, n_draws: int, at: 
 
 
 def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta: float) -> Price:
-    """Return the smallest ε' that the rules for draws with replacement prove at a δ' of at most `delta`.
-
-    Of :func:`with_replacement`, :func:`lwy25_lemma_2_13` where its conditions hold, and
-    :func:`with_replacement_by_profile` at its best s.
-
-    Raises InvalidParameter if a number is out of range, or no rule gets down to `delta`.
-    """
+    """Return the smallest ε' that the rules for draws with replacement prove at a δ' of at most `delta`."""
     delta = real("delta", delta, at_least=0, at_most=1)
     candidates = [with_replacement(price, n_rows=n_rows, n_draws=n_draws)]
     if _lemma_2_13_applies(price, n_rows, n_draws):
@@ -293,21 +253,15 @@ def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta:
 
 
 def bns15_claim_4_5(price: Price) -> Price:
-    """Return the price of n draws with replacement from n rows as BNS15's Claim 4.5 has it: (log 244, 2467 δ).
-
-    Raises InvalidParameter if ε is above 1.
-    """
+    """Return BNS15's Claim 4.5, n draws with replacement from n rows, for ε <= 1: (log 244, 2467 δ)."""
     real("epsilon", price.epsilon, at_most=1, hint="Claim 4.5 is for ε <= 1")
     return rounded_up_price(log(244), 2467 * price.delta)
 
 
 def lwy25_lemma_2_13(price: Price, *, n_rows: int, n_draws: int) -> Price:
-    r"""Return the price of m draws with replacement from n rows as LWY25's Lemma 2.13 has it.
+    r"""Return LWY25's Lemma 2.13: :math:`(6\varepsilon m/n,\ e^{6\varepsilon m/n} \frac{4m}{n} \delta)`.
 
-    :math:`(6\varepsilon m/n,\ e^{6\varepsilon m/n} \frac{4m}{n} \delta)`, for ε <= 1, n >= 2 and
-    :math:`6\varepsilon m/n \le 1`.
-
-    Raises InvalidParameter if one of the conditions does not hold.
+    For ε <= 1, n >= 2 and :math:`6\varepsilon m/n \le 1`; anything else is refused.
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if not _lemma_2_13_applies(price, n_rows, n_draws):

@@ -37,9 +37,8 @@ from quorate.types import IntArray
 def value_of(cell: Any) -> float | str | None:
     """Return the canonical value of a cell: a number if it reads as one, otherwise its text, or None for no value.
 
-    How a cell is held does not count: a truth value, the whole number 1, and the texts "true", "1" and "1.0" are one
-    value, since which of them a column holds may hang on one cell of another row. Spaces around a text do not count,
-    an empty text and "nan" are no value, and neither is what is no single value.
+    How a cell is held does not count, since that may hang on one cell of another row: see :class:`Binning`. An empty
+    text and "nan" are no value, and neither is what is no single value.
     """
     as_number = number(cell)
     if not isnan(as_number):
@@ -62,6 +61,8 @@ Cuts = Sequence[float] | Sequence[str]
 class Binning(TransformerMixin, BaseEstimator):
     """Turn columns of a table into levels 0, 1, 2, …, by public cuts: nothing is fitted.
 
+    Raises InvalidParameter if there are no cuts, or they are neither increasing numbers nor texts of distinct values.
+
     Parameters
     ----------
     cuts : mapping of str to sequence
@@ -69,11 +70,6 @@ class Binning(TransformerMixin, BaseEstimator):
         ``(30, 40)`` gives level 0 below 30, 1 from 30 on, 2 from 40 on. Texts: the value at place i of the list gets
         level i + 1, and any other one 0. Cuts are public: declare them, or take them from public rows
         (:meth:`from_pool`); never look at private ones.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are no cuts, or they are neither increasing numbers nor texts of distinct values.
 
     Notes
     -----
@@ -260,6 +256,8 @@ def telling_columns(
 ) -> tuple[str, ...]:
     r"""Return the columns of public rows that together say most about all other columns; no label is looked at.
 
+    Raises InvalidParameter, DataRefused if there are not so many columns, or an argument is out of range.
+
     Parameters
     ----------
     pool : pandas or polars frame
@@ -271,11 +269,6 @@ def telling_columns(
         those of other things than numbers or words (dates, and both mixed).
     levels : int, default 4
         Each column is cut into at most so many, as :meth:`Binning.from_pool` cuts it.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        If there are not so many columns, or an argument is out of range.
 
     Notes
     -----

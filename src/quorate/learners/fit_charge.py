@@ -41,18 +41,11 @@ class Plan:
 
     Learners add fields of their own.
 
-    Parameters
-    ----------
-    event : PureDP or ApproxDP
-        Price of the whole fit, as proven; what the ledger is charged.
-    told : str
-        What is released and how, in a phrase, for ``guarantee_.mechanism``.
-    n_labels : int
-        How many labels the learner will look at.
-    caveats : tuple of str
-        What else the guarantee rests on; empty for most.
-    cautions : tuple of str
-        Why the error bound does not hold here, if it does not; privacy holds all the same.
+    `event`: price of the whole fit, as proven; what the ledger is charged.
+    `told`: what is released and how, in a phrase, for ``guarantee_.mechanism``.
+    `n_labels`: how many labels the learner will look at.
+    `caveats`: what else the guarantee rests on; empty for most.
+    `cautions`: why the error bound does not hold here, if it does not; privacy holds all the same.
     """
 
     event: PureDP | ApproxDP
@@ -72,12 +65,8 @@ def delta_of(plan: Plan) -> float:
 class RowsNeeded:
     """How many rows a learner's theorem asks for.
 
-    Parameters
-    ----------
-    labelled, unlabelled : int
-        Rows with and without a label.
-    theorem : str
-        Whose statement it is, for messages: "BNS15 Theorem 3.3".
+    `labelled`, `unlabelled`: rows with and without a label. `theorem`: whose statement it is, for messages: "BNS15
+    Theorem 3.3".
     """
 
     labelled: int
@@ -98,11 +87,7 @@ LABELLED_IS_PUBLIC: Final = (
 @stored_as("quorate.learners.fit_charge.FitCharge")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FitCharge:
-    """What a fit asks of a ledger.
-
-    `learner`: its name, for messages. `plan`: what is paid for. `key`: what all attempts at this fit have in common.
-    `scope`: whose data it protects, against which change. `seeded`: whether the noise is seeded.
-    """
+    """What a fit asks of a ledger; `key` is what all attempts have in common, `scope` whose data it protects."""
 
     learner: str
     plan: Plan
@@ -180,10 +165,7 @@ def in_own_words(learner: str) -> Iterator[None]:
 
 
 def without_ledger(learner: Learner) -> Learner:
-    """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
-
-    What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
-    """
+    """Return a learner that is run inside another one without its ledger, seed, `rows`, and an earlier fit."""
     params = {
         name: without_ledger(value) if is_learner(value) else value
         for name, value in learner.get_params(deep=False).items()
@@ -201,10 +183,7 @@ def is_learner(value: Any) -> bool:
 def check_of_fit(
     learner: str, sample: Sample, plan: Plan, cautions: Iterable[Finding], epsilon: float, *, seeded: bool
 ) -> CheckResult:
-    """Say what a fit would do and cost; whether its ledger has enough left is not looked at.
-
-    `learner`: the name of its class. `sample`: whose numbers of rows are public. `plan`: at `epsilon`.
-    """
+    """Say what a fit by `plan` would do and cost at `epsilon`; whether its ledger has enough left is not looked at."""
     from quorate.accounting.figures import at_most, several  # here: a fit needs none of it
     from quorate.run.check_result import CheckResult
 
@@ -247,8 +226,8 @@ _LARGEST = 2**53  # whole numbers beyond it are written as text: other readers o
 def to_stored(concept: Concept) -> Any:
     """Return a JSON value that tells a concept, whole where it is a plain value of this package.
 
-    A classifier of a finite class is told by its place in the list. Any other concept is told by its type alone: it
-    cannot be read back.
+    A classifier of a finite class is told by its place in the list, any other by its type alone: it cannot be read
+    back.
     """
     try:
         return _written(concept)
@@ -257,10 +236,7 @@ def to_stored(concept: Concept) -> Any:
 
 
 def from_stored(value: Any, concepts: ConceptClass) -> Concept | None:
-    """Return the concept that :func:`to_stored` wrote; None where it was not written whole.
-
-    `value`: what a ledger holds. `concepts`: the class that it is of.
-    """
+    """Return the concept of a class that :func:`to_stored` wrote; None where it was not written whole."""
     if not isinstance(value, dict) or _KIND not in value:
         return None
     try:

@@ -49,11 +49,7 @@ _GAPS: Final[dict[type, int]] = {Thresholds: 1, PointFunctions: 2, Intervals: 2}
 @stored_as("quorate.learners.sanitized_net.Net")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Net:
-    """How a net is made: public.
-
-    `size`: it has at most so many points, 1 at least. `on_a_line`: whether the points are taken at even ranks, or drawn
-    at random.
-    """
+    """How a net is made, public: of at most `size` >= 1 points, at even ranks on a line, else drawn at random."""
 
     size: int
     on_a_line: bool
@@ -72,10 +68,7 @@ class Net:
         return replace(self, size=max(1, largest_count(lambda size: growth(size) <= limit, self.size)))
 
     def of(self, points: Points, noise: NoiseSource) -> Points:
-        """Return the distinct points of a net of ``(n_points, n_features)`` released points.
-
-        `points`: with repetitions: a point that occurs often counts often. `noise`: for random nets.
-        """
+        """Return the distinct points of a net of ``(n_points, n_features)`` released points, with repetitions."""
         # Sanitizers give copies one after another: most go by comparing neighbours, which costs no sort.
         first = np.append(True, (points[1:] != points[:-1]).any(axis=1)) if len(points) else np.zeros(0, dtype=np.bool_)
         distinct = np.unique(points[first], axis=0)
@@ -105,11 +98,7 @@ _NET_BETA, _SANITIZER_BETA, _DEVIATION_BETA, _CHOICE_BETA = 1 / 8, 1 / 4, 1 / 8,
 @stored_as("quorate.learners.generic.GenericPlan")
 @dataclass(frozen=True, kw_only=True)
 class GenericPlan(ChoicePlan):
-    """The calibrated parameters of a GenericLearner.
-
-    `epsilon`: ε of the sanitizer on the unlabelled rows, and of the choice on the labelled ones. `net`: on which of the
-    synthetic points H is made.
-    """
+    """The calibrated parameters of a GenericLearner: ε of sanitizer and choice, and the net that H is made on."""
 
     epsilon: float
     net: Net
@@ -118,7 +107,7 @@ class GenericPlan(ChoicePlan):
 @stored_as("quorate.learners.generic.GenericLearner")
 @dataclass(kw_only=True, eq=False, repr=False)
 class GenericLearner(PrivateLearner):
-    r"""Learn a class with labels for VC(C) alone: BNS15 Algorithm 1.
+    """Learn a class with labels for VC(C) alone: BNS15 Algorithm 1.
 
     1. A *sanitizer* releases synthetic points in place of the unlabelled rows, on which every two concepts differ about
        as often as on the rows.
@@ -137,17 +126,8 @@ class GenericLearner(PrivateLearner):
         more than 2^20 points.
     delta : float, optional
         δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's own.
-    alpha, beta : float, default 0.1
-        The theorem's: error above α with probability at most β, where some concept of the class is the truth.
-    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
-        What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         H has no more concepts than that; where its net is too large for it, the net gets smaller.
-
-    Attributes
-    ----------
-    n_labels_used_ : int
-        All labels that were given.
 
     Notes
     -----
@@ -158,8 +138,6 @@ class GenericLearner(PrivateLearner):
 
     Utility: Theorem 3.3, with every constant; the argument is in ``docs/theory/learner-proofs.md``.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Algorithm 1 and Theorem 3.3.
 
     Examples

@@ -61,15 +61,12 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the learners of this room: a scikit-learn classifier whose concept may be published.
 
     A subclass is a dataclass of this kind, whose fields are its arguments, or has a constructor of its own that stores
-    them (`delta` among them where :attr:`pure` is False). It has three methods:
+    them (`delta` among them where :attr:`pure` is False). It has three methods, functions of their arguments and of
+    constructor arguments alone, that may be called by another learner at a price of its own:
 
-    - ``_plan(n_labelled, n_unlabelled, epsilon, delta) -> Plan``: calibrate to the target. A function of its
-      arguments and of constructor arguments alone: it sees no row.
-    - ``_learn(points, labels, noise, plan) -> Concept``: the algorithm. A function of its arguments and of constructor
-      arguments alone; `labels` are int8, 0, 1 or ``UNLABELLED``.
+    - ``_plan(n_labelled, n_unlabelled, epsilon, delta) -> Plan``: calibrate to the target; it sees no row.
+    - ``_learn(points, labels, noise, plan) -> Concept``: the algorithm; `labels` are int8, 0, 1 or ``UNLABELLED``.
     - ``_rows_needed(epsilon, delta) -> RowsNeeded``: what its theorem asks for.
-
-    Both `_plan` and `_learn` may be called by another learner that uses this one inside, with a price of its own.
 
     Parameters
     ----------
@@ -86,6 +83,13 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
     unsafe_noise_seed : int, optional
         For tests and demos: reproducible, therefore not private.
+    alpha, beta : float, default 0.1
+        The theorem's, of learners that have one: error above α with probability at most β, where some concept of the
+        class is the truth; of learners for any labels, error more than α above the best concept's.
+    delta : float, default 0.0
+        δ of the whole, of the learners that are made from another one; 0 for a pure base learner.
+    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
+        What chooses, where that can be chosen; the paper has the exponential mechanism, never better at the same price.
 
     Attributes
     ----------
@@ -96,7 +100,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     plan_ : Plan
         The calibrated parameters; public.
     n_labels_used_ : int
-        How many labels the learner looked at, or would have if they were not secret.
+        How many labels the learner looked at, or would have if they were not secret: all that were given, where it says
+        nothing else. Rows without a label are left out by learners that make no use of them.
     transcript_covered_ : bool
         Whether the guarantee still holds towards an observer who sees for which rows a label was asked (BNS15
         Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no `delta` to give.
@@ -266,19 +271,10 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         Nothing is charged, written, drawn or learned. As of a fit, a refusal is told to the owner alone.
 
-        Parameters
-        ----------
-        X, y
-            As for :meth:`fit`.
-        budget : Budget, optional
-            What a ledger that is not there yet would be opened with; the learner's target by default.
-        bound_to : str, optional
-            The fingerprint that the ledger knows the rows by, where they were bound before they were cut into levels.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused, LedgerMismatch, BudgetExhausted
-            As :meth:`fit` does.
+        `X`, `y`: as for :meth:`fit`. `budget`: what a ledger that is not there yet would be opened with; the learner's
+        target by default. `bound_to`: the fingerprint that the ledger knows the rows by, where they were bound before
+        they were cut into levels. Raises InvalidParameter, DataRefused, LedgerMismatch, BudgetExhausted: As :meth:`fit`
+        does.
         """
         target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
         noise, _ = noise_and_key(self.unsafe_noise_seed)

@@ -28,11 +28,7 @@ CodedLabels = NDArray[np.int8]  # (n_rows,): 0, 1 or UNLABELLED
 @stored_as("quorate.learners.sample.Sample")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """The private rows of one fit, checked.
-
-    `points`: as the concept class checked them. `labels`: 0, 1 or ``UNLABELLED``. `n_labelled`, `n_unlabelled`: how
-    many rows have a label, and have none; public.
-    """
+    """The private rows of one fit, checked; how many have a label (0 or 1), and have none, is public."""
 
     points: Secret[Points] = field(repr=False)
     labels: Secret[CodedLabels] = field(repr=False)
@@ -40,11 +36,7 @@ class Sample:
     n_unlabelled: int
 
     def fingerprint(self, key: Secret[bytes]) -> str:
-        """Return the keyed hash that binds a ledger to these rows, the same for every order of them.
-
-        `key` stays with the ledger's private side. The rows are in lexicographic order, labels last, under one hash: a
-        sort, and no work for each row in Python.
-        """
+        """Return the hash under `key` that binds a ledger to these rows, the same for every order of them."""
         points, labels = self.points.reveal(), self.labels.reveal()
         if points.dtype.kind == "f":
             points = points + 0.0  # -0.0 and 0.0 are one
@@ -71,9 +63,8 @@ def two_classes(classes: Any) -> tuple[Label, Label]:
 def coded_labels(y: Any, classes: Any | None = None) -> CodedLabels:
     """Take ``(n_rows,)`` labels, or refuse them as a whole: int8, 0, 1 or ``UNLABELLED``.
 
-    `y`: 0, 1 or −1; with `classes`, those, and a row without a label is missing (None, NaN, NaT) or −1. `classes`:
-    text, whole numbers or truth values, as for :class:`~quorate.PrivateClassifier`. Raises DataRefused if they are no
-    column of labels, or one is none of these. The message holds no label.
+    `y`: 0, 1 or −1; with `classes`, those, and a row without a label is missing (None, NaN, NaT) or −1. Raises
+    DataRefused if they are no column of labels, or one is none of these; the message holds no label.
     """
     if classes is not None:
         return _codes_of(y, two_classes(classes))
@@ -107,11 +98,7 @@ def _codes_of(y: Any, classes: tuple[Label, Label]) -> CodedLabels:
 
 
 def read_sample(concepts: ConceptClass, X: Any, y: Any, classes: Any | None = None) -> Sample:
-    """Check a table against a class's domain, and its labels.
-
-    Raises InvalidParameter, DataRefused if a row lies outside the domain, a label is another one, or there are not as
-    many of them as rows.
-    """
+    """Check a table against a class's domain, and its labels; both are refused as a whole."""
     points, labels = concepts.check(X), coded_labels(y, classes)
     if len(points) != len(labels):
         raise DataRefused("X and y differ in length; give a label, or what says that there is none, for every row")
@@ -129,10 +116,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def refuse_other_columns(X: Any, expected: Any | None) -> None:
-    """Refuse a frame whose columns are others than those of the fit, or in another order; names are public.
-
-    Raises DataRefused if they differ. An array has no names, and is taken by its places.
-    """
+    """Refuse a frame whose columns are others than those of the fit, or in another order; an array has no names."""
     names = column_names(X)
     if names is None or expected is None or names == tuple(expected):
         return
@@ -143,10 +127,7 @@ def refuse_other_columns(X: Any, expected: Any | None) -> None:
 
 
 def refuse_groups(name: str, groups: Any | None) -> None:
-    """Refuse groups of rows, for a learner of that name: what is proven of it is proven for one row.
-
-    Raises InvalidParameter if there are groups.
-    """
+    """Refuse groups of rows, for a learner of that name: what is proven of it is proven for one row."""
     if groups is not None:
         raise InvalidParameter(
             f"{name} protects one record, not everything of one person: its proof replaces one row. "

@@ -43,12 +43,10 @@ Asked: TypeAlias = Literal["random", "first"]
 
 
 def subsampling(price: Price, *, n_rows: int, n_kept: int, labelled: Asked = "random") -> Price:
-    """Return the price of a learner that is run on a secret sample of the rows and a few of its labels.
+    """Return the price of a learner that is run on a secret sample of n of t rows, m of them with their labels.
 
-    `price`: (ε, δ) of the learner on the sample; ε at most 250. `n_rows`, `n_kept`: t >= 1 and n <= t. `labelled`:
-    which rows of the sample have labels: a random m of them, or the m with the smallest indices. Raises
-    InvalidParameter if a number is out of range. It covers what the learner answers, and not which labels were asked
-    for.
+    `price`: of the learner on the sample; ε at most 250. `labelled`: whether a random m have labels, or the m smallest
+    indices. It covers what the learner answers, and not which labels were asked for.
     """
     one_of("labelled", labelled, ("random", "first"))
     if labelled == "random":
@@ -61,12 +59,7 @@ def subsampling(price: Price, *, n_rows: int, n_kept: int, labelled: Asked = "ra
 
 
 def bns15_subsampling(price: Price, *, n_rows: int, n_kept: int) -> Price:
-    r"""Return the price of BNS15's Algorithm 4 as its proof has it.
-
-    :math:`(\log(1 + r(e^{2\varepsilon} - 1)),\ r(1 + e^\varepsilon)\delta)`.
-
-    Raises InvalidParameter if a number is out of range.
-    """
+    r"""Return BNS15's Algorithm 4: :math:`(\log(1 + r(e^{2\varepsilon} - 1)),\ r(1 + e^\varepsilon)\delta)`."""
     rate = _rate(price, n_rows, n_kept)
     delta = rate * (1 + exp(price.epsilon)) * price.delta
     return rounded_up_price(log1p(rate * expm1(2 * price.epsilon)), delta)
@@ -75,11 +68,9 @@ def bns15_subsampling(price: Price, *, n_rows: int, n_kept: int) -> Price:
 def bns15_claim_5_7(price: Price, *, epsilon: float, n_kept: int) -> tuple[int, Price]:
     r"""Return how many rows BNS15's Claim 5.7 takes `n_kept` from to bring a price to ε, and that price.
 
-    :math:`t = \frac{n}{\varepsilon}(3 + e^{2\varepsilon^*})` rows give
-    :math:`(\varepsilon, \frac{7 + e^{\varepsilon^*}}{3 + e^{2\varepsilon^*}} \varepsilon\delta)`.
-
-    `price`: :math:`(\varepsilon^*, \delta)` of the learner on the sample. `epsilon`: in (0, 1]: the claim says "every
-    ε", its proof uses ε <= 1. `n_kept`: n >= 1. Raises InvalidParameter if a number is out of range.
+    :math:`t = \frac{n}{\varepsilon}(3 + e^{2\varepsilon^*})` rows give :math:`(\varepsilon, \frac{7 +
+    e^{\varepsilon^*}}{3 + e^{2\varepsilon^*}} \varepsilon\delta)`, for ε in (0, 1]: the claim says "every ε", its proof
+    uses ε <= 1.
     """
     epsilon = real("epsilon", epsilon, above=0, at_most=1)
     real("price.epsilon", price.epsilon, at_most=250)
@@ -109,11 +100,7 @@ _NOT_ASKED = 2
 @stored_as("quorate.learners.sub_sampling.SubSamplingPlan")
 @dataclass(frozen=True, kw_only=True)
 class SubSamplingPlan(Plan):
-    """The calibrated parameters of one SubSampling.
-
-    `n_rows`: t, all rows. `n_kept`: n, the rows of the secret sample. `base_fit`: how the base learner is run on them;
-    m is its `n_labelled`.
-    """
+    """The calibrated parameters of one SubSampling: t rows, n sampled, and how the base learner is run on them."""
 
     n_rows: int
     n_kept: int
@@ -134,8 +121,6 @@ class SubSampling(TransformedLearner):
     ----------
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
-    delta : float, default 0.0
-        δ of the whole; 0 for a pure base learner.
     n_labels : int, optional
         m: how many labels to ask for. As many as the base learner's theorem asks for by default, if the sample has
         them.
@@ -161,8 +146,6 @@ class SubSampling(TransformedLearner):
     "first" see :mod:`~quorate.learners.sub_sampling`. Asking is not part of what is released, so nobody but
     the owner of the rows may give the labels.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Algorithm 4, Claim 5.7, Theorem 5.8.
 
     Examples

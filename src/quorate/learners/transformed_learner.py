@@ -1,8 +1,4 @@
-"""What the learners share that are made from another private learner; and the first of them, for the sample itself.
-
-A transformed learner has a price of its own, and hands the base learner its rows. :class:`EmpiricalLearner` leads from
-a private learner for a distribution to one for the labelled rows, by resampling (LWY25, Lemma 2.12).
-"""
+"""What the learners share that are made from another private learner; and the first of them, for the sample itself."""
 
 from __future__ import annotations
 
@@ -36,11 +32,7 @@ BASE_ALONE: Final = "base-alone-needs-no-more-labels"
 @stored_as("quorate.learners.transformed_learner.BaseFit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseFit:
-    """How a base learner will be run on some rows: calibrated, and with how many labels.
-
-    `plan`: of the base learner. `price`: what that plan costs per replaced row. `n_labelled`, `n_unlabelled`: the rows
-    that it is handed with, and without, their labels.
-    """
+    """How a base learner will be run: its plan, its price per replaced row, its rows with and without labels."""
 
     plan: Plan
     price: Price
@@ -55,11 +47,10 @@ class BaseFit:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
-    """A private learner that runs another one inside.
+    """A private learner that runs another one, `base`, inside, on the noise and at the price of the outer one.
 
-    `base`: Its own ledger, seed and `rows` are not used: it is never fitted, only planned and run, on the noise and at
-    the price of the outer one. What it may cost is its `epsilon` and, if it has one, its `delta`. `delta`: δ of the
-    whole; 0 for a pure base learner.
+    Of `base` only its arguments are used, `epsilon` and, if it has one, `delta` as what it may cost; not its ledger,
+    seed and `rows`. `delta`: δ of the whole; 0 for a pure base learner.
     """
 
     #: The largest ε that the rules of price are worked out for: beyond it nothing is promised in any case.
@@ -189,11 +180,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
 @stored_as("quorate.learners.empirical.EmpiricalPlan")
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalPlan(Plan):
-    """The calibrated parameters of one EmpiricalLearner.
-
-    `n_rows`, `n_draws`: n labelled rows, and m draws from them with replacement. `base_fit`: how the base learner is
-    run on the draws.
-    """
+    """The calibrated parameters of one EmpiricalLearner: n rows, m draws, and how the base learner is run."""
 
     n_rows: int
     n_draws: int
@@ -216,8 +203,6 @@ class EmpiricalLearner(TransformedLearner):
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its α and β become
         those of the whole.
-    delta : float, default 0.0
-        δ of the whole; 0 for a pure base learner.
     n_draws : int, optional
         m: how many rows to draw. As many as the target allows by default.
 
@@ -234,8 +219,6 @@ class EmpiricalLearner(TransformedLearner):
     :math:`(m \log(1 + (e^{\varepsilon} - 1)/n),\ \delta (e^{\varepsilon'} - 1)/(e^\varepsilon - 1))`, for every ε, m
     and n. LWY25's Lemma 2.13, :math:`(6\varepsilon m/n,\ 4e^{6\varepsilon m/n} (m/n) \delta)`, is never smaller.
 
-    References
-    ----------
     LWY25 (Li, Wang, Ye), Lemmas 2.12 and 2.13.
 
     Examples

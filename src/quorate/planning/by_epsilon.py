@@ -22,8 +22,8 @@ Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
 class AtEpsilon:
     """What one ε would buy.
 
-    `epsilon`: the budget. `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin is
-    in 500. `n_teachers`: k, where teachers vote. `expected`: accuracy of the student; None where nothing tells it.
+    `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500. `n_teachers`:
+    None where none vote. `expected`: accuracy of the student; None where nothing tells it.
     """
 
     epsilon: float
@@ -41,10 +41,10 @@ class AtEpsilon:
 
 
 def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> tuple[AtEpsilon, ...]:
-    """Return what the way of a plan's first row would have at each of :data:`EPSILONS`.
+    """Return what the way of a plan's first row would have at each of :data:`EPSILONS`, at its own ε what it expects.
 
-    At its own ε stands what the row itself expects. Other budgets are played less, on rows and divisions that are the
-    same: what is told of them is how they differ from it when it is played as little.
+    Other budgets are played less, on the same rows and divisions: told is how they differ from it when played as
+    little.
     """
     played_less = None
     if first.expected is not None:

@@ -1,17 +1,8 @@
 r"""The learning curve of one teacher: its accuracy by the number of rows that it learns from.
 
-Where there are two classes, a teacher of r rows is right at a point with probability :math:`\Phi(t/\tau_r)`, where t
-says how easy the point is, :math:`t \sim N(m, 1)` over points, and :math:`\tau_r^2 = \tau^2/r` is what so few rows add.
-So
-
-.. math:: a(r) = \Phi\!\left(m/\sqrt{1 + \tau^2/r}\right), \qquad a(\infty) = \Phi(m),
-
-and m and τ are fitted to the points of the curve, which goes through them all the same: what they are off by, as a
-normal quantile, is added in between, in proportion to log r, and the last of it beyond them. With C classes the same is
-said of :math:`\tfrac12(1 + s)`, where :math:`s = (a - 1/C)/(1 - 1/C)` is the skill beyond a guess.
-
-What such a teacher is worth to a student is played, on rules that are as hard for it
-(:mod:`quorate.planning.rehearsal.made_up`).
+For two classes :math:`a(r) = \Phi(m/\sqrt{1 + \tau^2/r})`; what the points are off by, as a normal quantile, is added
+in between, in proportion to log r. With C classes the same is said of :math:`\tfrac12(1 + s)`, s the skill beyond a
+guess. Whence, and what such a teacher is worth to a student: ``docs/theory/rehearsals.md``.
 """
 
 from __future__ import annotations
@@ -33,11 +24,7 @@ _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows
 class LearningCurve:
     """Accuracy of one teacher by the rows it learns from.
 
-    `points`: at least one; two or more tell how it rises.
-    `m`, `tau`: the fitted parameters: how easy points are, and what few rows add.
-    `off`: what each point is off by.
-    `n_classes`: c.
-    `basis`: where the points are from: typed in, or a paid estimate.
+    `points`: at least one. `m`, `tau`: how easy points are, and what few rows add. `off`: what each point is off by.
     `uncertain`: how far the accuracies that were told may be off.
     """
 
@@ -58,11 +45,7 @@ class LearningCurve:
         basis: Basis = "learning curve",
         uncertain: float = 0.0,
     ) -> LearningCurve:
-        """Fit the curve by least squares.
-
-        Raises InvalidParameter if it holds no point, a number of rows below 1 or with two accuracies, or an accuracy
-        outside (0, 1).
-        """
+        """Fit the curve by least squares; at least one point, each number of rows with one accuracy in (0, 1)."""
         pairs = _pairs(points)
         if not pairs or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in pairs):
             raise InvalidParameter(

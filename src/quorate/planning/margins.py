@@ -1,18 +1,12 @@
 """How often a released label is the class with most votes, and how often it is the truth, as functions of the margin.
 
-Both are sums over the mechanism's own noise on the integers, and cost nothing: they look at no vote that anybody cast.
+Sums over the mechanism's own noise on the integers; they look at no vote. The *plurality* is told for votes as they
+fell, the leading class ahead of each other one by the margin in units of K: the hardest vote of that lead. The *truth*
+is told for teachers that are independent and vote for it with a probability that is ahead by the margin.
 
-The *plurality* is told for votes as they fell: the leading class is ahead of each other class by the same number of
-votes, the margin in units of K, which is the hardest vote of that lead where there are more than two classes. The
-*truth* is told for what is expected of a teacher: each votes for the truth with a probability that is ahead of that of
-any other class by the margin, and is independent of the others, so that the votes for it are binomial.
-
-*From how many queries on a sparse vector answers better than Gaussian noise does*: its price does not grow with them. A
-sparse vector pays for the queries that it declines, and the stable ones are free; Gaussian noise grows like the root of
-their number. So there is a number of queries from which on a query of a given margin is more often answered rightly by
-the sparse vector, unless its threshold is out of reach for so few teachers. With many teachers both answer but for a
-probability that no float near 1 shows; so the logarithms of failing are compared, and a difference is one that matters
-only where Gaussian noise fails on one query in 1,000.
+*From how many queries on a sparse vector answers better than Gaussian noise*: it pays for the queries that it declines,
+and Gaussian noise grows like the root of all. Logarithms of failing are compared, since no float near 1 shows the
+difference, which matters only where Gaussian noise fails on one query in 1,000.
 """
 
 from __future__ import annotations
@@ -35,11 +29,10 @@ _NODES = 41  # numbers of votes at which the binomial law is summed, where K is 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerProbabilities:
-    """What becomes of a query, by its margin.
+    """What becomes of a query, by its margin, a lead in units of K in [0, 1].
 
-    `margins`: leads in units of K, in [0, 1]. `answered`: probability of an answer, at a margin of votes. `plurality`:
-    probability that the answer is the class with most votes, at a margin of votes. `truth`: probability that the answer
-    is the truth, at a margin of the probabilities of a teacher's votes.
+    `answered`, `plurality`: an answer, and that it is the class with most votes, at a margin of votes. `truth`: at a
+    margin of the probabilities of a teacher's votes.
     """
 
     margins: tuple[float, ...]
@@ -119,11 +112,9 @@ AGREEMENTS = (1.0, 0.9, 0.7)
 class Crossing:
     """Where a sparse vector is the better one.
 
-    `margin`: lead of the votes, in units of K. `n_teachers`, `cutoff`: k and T. `n_queries`: the least m from which on
-    it is, by a difference that matters; None where there is none. `answered`: probability that the sparse vector
-    answers such a query. `difference`: whether it matters which of the two answers; "does not matter" where even
-    :data:`MOST_QUERIES` queries of Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector
-    never answers more often.
+    `n_queries`: the least m from which on it is, by a difference that matters; None where there is none. `answered`:
+    how often it answers such a query. `difference`: "does not matter" where even :data:`MOST_QUERIES` queries of
+    Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
     """
 
     margin: float
@@ -144,11 +135,7 @@ class Crossing:
 def sparse_vector_from(
     *, n_teachers: int, n_classes: int, epsilon: float, delta: float, margin: float = 1.0, cutoff: int = CUTOFF
 ) -> Crossing:
-    """Return from how many queries on a sparse vector answers a query of this margin rightly more often.
-
-    `n_teachers`, `n_classes`: k and C. `epsilon`, `delta`: the budget of either. `margin`: lead of the votes in units
-    of K. `cutoff`: how many queries the sparse vector may decline.
-    """
+    """Return from how many queries on a sparse vector, declining `cutoff`, answers one of this margin more often."""
     budget: dict[str, Any] = {"n_classes": n_classes, "n_teachers": n_teachers, "epsilon": epsilon, "delta": delta}
     try:
         sparse = mechanism_for(StableSparseVector, {"cutoff": cutoff}, answers=cutoff, **budget)
@@ -188,11 +175,7 @@ def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, m
 
 
 def _log_wrong(gaussian: NoisyCounts, n_teachers: int, n_classes: int, margin: float) -> float:
-    """Return the logarithm of the probability that another class than the leading one is answered.
-
-    It is summed over the other classes, and never one less a probability. What is below what the law lists counts as
-    nothing.
-    """
+    """Return the log-probability that another class than the leading one is answered, summed over the other classes."""
     counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
     law = gaussian.answer_law(counts)
     assert law is not None  # noqa: S101 - it states its law

@@ -34,11 +34,7 @@ ONE_LINE = 18  # letters of a noise that stand on one line of the table
 
 
 def plan_page(plan: Plan, *, paid: str = "") -> str:
-    """Return the plan as one HTML page.
-
-    `plan`: what a budget can buy. `paid`: what a private estimate that it rests on found, and cost; empty where there
-    was none.
-    """
+    """Return the plan as one HTML page; `paid`: what a private estimate that it rests on found, and cost."""
     parts: tuple[tuple[str, str, tuple[Child, ...]], ...] = (
         ("rows", "What the budget can buy", _rows(plan)),
         ("labels", "One released label", _labels(plan)),

@@ -136,15 +136,9 @@ def plan_votes(
 ) -> Plan:
     """Compare what a budget can buy.
 
-    `facts`: of the task; the number of units has to be known.
-    `grid`: which mechanisms, numbers of teachers and of queries are compared.
-    `direct`: the row of the direct method, where public rows tell its coordinates.
-    `expectation`: what is expected of the rows' students: a rehearsal.
-    `commonest`: accuracy of always saying the commonest class.
-    `n_labelled`: how many private rows are labelled; by default all.
-    `notes`: what the figures rest on.
-
-    Raises InvalidParameter if a number is out of range, or the number of units is not known.
+    `direct`: the row of the direct method, where public rows tell its coordinates. `expectation`: what is expected of
+    the rows' students: a rehearsal. `n_labelled`: how many private rows are labelled; by default all. `notes`: what the
+    figures rest on. Raises InvalidParameter if a number is out of range, or the number of units is not known.
     """
     expect = expectation or _nothing
     votes = vote_rows(facts, grid)
@@ -183,8 +177,8 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Return rows best first: by what is expected of the student, else by noise and bias, as the recipe weighs them.
 
-    Where what is expected comes of other labels than the true ones, the method that mostly is ahead is the first unless
-    the other is expected to be ahead by more than :data:`BETWEEN_METHODS`.
+    Expected on other labels than the true ones, the method that mostly is ahead is the first unless the other is by
+    more than :data:`BETWEEN_METHODS`.
     """
     able = [row for row in rows if not row.cannot and row.way != "few labels"]
     named = [row for row in rows if not row.cannot and row.way == "few labels"]
@@ -236,11 +230,10 @@ def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
 
 
 def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:
-    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows.
+    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows, likewise.
 
-    Both are 1 for the recipe. Where answers are tested no such figure is known: those rows come last. The direct method
-    comes first where a unit is one row, and behind the votes where it has many. The noise of a single answer that is
-    practically never wrong is 0, by which nothing is divided.
+    Where answers are tested no such figure is known: those rows come last. The direct method comes first where a unit
+    is one row, else last.
     """
     if row.way == "direct":
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0

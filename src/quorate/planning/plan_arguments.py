@@ -16,10 +16,7 @@ _NAMED = {kind.__name__: kind for kind in KINDS}
 
 
 def needed(name: str, value: int | None) -> int:
-    """Return a size that public rows would have told.
-
-    Raises InvalidParameter if it was not given.
-    """
+    """Return a size that public rows would have told, or refuse that it was not given."""
     if value is None:
         raise InvalidParameter(
             f"{name} is needed where there are no public rows to tell it; give {name}=", parameter=name
@@ -28,16 +25,7 @@ def needed(name: str, value: int | None) -> int:
 
 
 def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> int:
-    """Return how many classes there are, by their list or by their number.
-
-    Raises InvalidParameter if neither is given, or the two differ.
-
-    Examples
-    --------
-    >>> number_of_classes(("no", "yes"), 3)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: n_classes=3, and classes has 2; leave out n_classes
-    """
+    """Return how many classes there are, by their list or by their number; one is needed, and both must agree."""
     if classes is None:
         return needed("n_classes", n_classes)
     if n_classes is not None and n_classes != len(classes):
@@ -46,10 +34,7 @@ def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> i
 
 
 def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
-    """Return the number of private rows: no fewer than there are units.
-
-    Raises InvalidParameter if there are fewer.
-    """
+    """Return the number of private rows: no fewer than there are units."""
     if n_rows is None or count("n_rows", n_rows, at_least=1) >= n_records:
         return n_rows
     raise InvalidParameter(
@@ -61,16 +46,7 @@ def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
 
 
 def word_for_unit(unit: object) -> str:
-    """Return the word for one unit.
-
-    Raises InvalidParameter if it is not one line of text.
-
-    Examples
-    --------
-    >>> word_for_unit(5)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: unit must be a word such as "person", got 5
-    """
+    """Return the word for one unit: one line of text."""
     if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
         raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person"')
     return unit
@@ -79,10 +55,7 @@ def word_for_unit(unit: object) -> str:
 def grid_of(
     facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object, models: Iterable[str] = ()
 ) -> Grid:
-    """Return what is to be compared.
-
-    Raises InvalidParameter if an argument is no list of what it should be, or a number is above what there is.
-    """
+    """Return what is to be compared, or refuse what is no list of what it should be, or above what there is."""
     return Grid(
         mechanisms=_mechanisms(mechanisms),
         n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
@@ -92,16 +65,7 @@ def grid_of(
 
 
 def models_of(given: object) -> tuple[str, ...] | None:
-    """Return the names of teachers' models that are to be compared with the one that was given; None for the default.
-
-    Raises InvalidParameter if a name is none of ``[teachers] model``.
-
-    Examples
-    --------
-    >>> models_of(["trees"])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: models must be names of logistic, tree, forest, boosting, xgboost, lightgbm, ...
-    """
+    """Return the names of teachers' models to compare with the one that was given; None for the default."""
     if given is None:
         return None
     listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None

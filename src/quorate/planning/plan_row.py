@@ -37,26 +37,18 @@ Way: TypeAlias = Literal["votes", "direct", "few labels"]
 class PlanRow:
     """A method with everything that fixes it; public in every part.
 
-    `way`: teachers vote; noisy gradient rounds on the private rows themselves; a private learner of a named class.
-    `name`: what releases: the class of a mechanism, or of a learner.
-    `mechanism`: with its noise, where teachers vote.
-    `event`: what the rounds of the direct method release; what teachers release follows from `mechanism` and
-        `n_queries`.
-    `model`: name of the teachers' model where it is compared with another; empty for the one that was given, or the
-        default.
-    `n_teachers`, `n_queries`: k, and the public points that are asked.
+    `name`: the class of a mechanism, or of a learner.
+    `event`: what the rounds of the direct method release; what teachers release follows from `mechanism`.
+    `model`: name of the teachers' model where it is compared with another; empty for the one that was given.
     `rows_each`: rows of a teacher, on average; None where the number of private rows is not known.
-    `noise`: the noise in words, with its unit.
-    `answered`: share of the queries that is answered: expected where there was a rehearsal, else of queries on which
-        all teachers agree.
+    `noise`: in words, with its unit.
+    `answered`: share of the queries: expected by a rehearsal, else of those on which all teachers agree.
     `probabilities`: of an answer, by its margin.
-    `share_noise`: how well a student of all answers knows a vote share: a standard deviation, before teachers' own
-        errors.
+    `share_noise`: standard deviation with which a student of all answers knows a vote share.
     `expected`: accuracy of the student; None where nothing tells it.
     `cannot`: why this cannot answer, or is not to be had here; empty where it can.
-    `priced`: ε by what is compared, where the two relations have prices of their own; empty where one holds for both.
-    `why`: what speaks for it, in one sentence without a full stop.
-    `mind`: what speaks against it, likewise; empty where nothing that was looked for does.
+    `priced`: ε by what is compared, where the two relations have prices of their own.
+    `why`, `mind`: what speaks for it and against it, in one sentence each without a full stop.
     """
 
     way: Way
@@ -132,10 +124,9 @@ KINDS: Mapping[type[Mechanism], Callable[[int, int], dict[str, Any]]] = {
 class Grid:
     """What is compared where teachers vote; None leaves a choice to the defaults.
 
-    `mechanisms`: by default :data:`KINDS`. `n_teachers`: by default half the recipe's number, that number, and twice as
-    many. `queries`: by default the recipe's number, and all points where classes are released. `models`: names of
-    teachers' models that are compared with the one that was given, or the default; by noisy votes alone, where those
-    are compared, so that there are few rows to rehearse.
+    `mechanisms`: :data:`KINDS`. `n_teachers`: the recipe's, half and twice as many. `queries`: the recipe's, and all
+    points where classes are released. `models`: compared with the one that was given, by noisy votes alone where those
+    are there.
     """
 
     mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
@@ -165,10 +156,7 @@ def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ..
 
 
 def numbers_of_teachers(facts: PublicFacts, kind: type[Mechanism] | Mechanism | None = NoisyCounts) -> tuple[int, ...]:
-    """Return the recipe's number of teachers, half and twice as many; never more than there are units.
-
-    `kind`: the mechanism, or its class: values may come from teachers of another size than classes.
-    """
+    """Return the recipe's number of teachers for a mechanism, half and twice as many; no more than there are units."""
     values = kind is not None and kind.releases_values
     facts = replace(facts, tiny=facts.tiny and values)
     middle = recipe(facts, n_queries=1, mechanism=NoisyCounts(sigma=1.0, form=_form(facts))).n_teachers
@@ -271,20 +259,9 @@ def share_noise(
 ) -> float | None:
     r"""Return how well a student of w weights knows a vote share from all answers; None where no law is stated.
 
-    Noisy votes know it to :math:`\sigma/K` each, and all together to :math:`\sqrt{w/\ell}` of that. A class that comes
-    out with probability p where it leads by a margin of :data:`TYPICAL`, and each of the others with q, is as good as
-    a share with noise :math:`\tfrac m2 \sqrt{p + q - (p - q)^2}/(p - q)`.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
-    >>> task = {"n_teachers": 178, "n_queries": 1_000}
-    >>> round(share_noise(facts, NoisyCounts(sigma=117.97, form="binary"), None, **task), 2)
-    0.22
-    >>> classes = GaussianNoisyMax(sigma=117.97, form="binary")  # a class says less than the votes behind it
-    >>> told = answer_probabilities(classes, n_teachers=178, n_classes=2)
-    >>> round(share_noise(facts, classes, told, **task), 2)
-    0.28
+    Noisy votes know it to :math:`\sigma/K` each, all together to :math:`\sqrt{w/\ell}` of that. A class that comes out
+    with probability p at a lead of m, :data:`TYPICAL`, each other with q, is as good as a share with noise
+    :math:`\tfrac m2 \sqrt{p + q - (p - q)^2}/(p - q)`.
     """
     together = math.sqrt(min(max(facts.width, 1), WIDTH_CAP, n_queries) / n_queries)
     noise = mechanism.answer_noise
@@ -301,13 +278,7 @@ def share_noise(
 
 
 def noise_in_words(mechanism: Mechanism) -> str:
-    """Say how much noise there is.
-
-    Examples
-    --------
-    >>> noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)), noise_in_words(PermuteAndFlip(epsilon=0.01))
-    ('b = 166.7 votes', 'ε = 0.01 an answer')
-    """
+    """Say how much noise there is, such as "b = 166.7 votes"."""
     noise = mechanism.answer_noise
     if noise is not None and noise.distribution == "gaussian":
         return f"σ = {at_least(noise.scale)} votes"
@@ -323,10 +294,7 @@ NAME = "gradient rounds"
 
 
 def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
-    """Return the row of a direct run that public rows have fixed.
-
-    `facts`: of the task. `outline`: its settings and noise.
-    """
+    """Return the row of a direct run that public rows have fixed."""
     settings = outline.settings
     chosen = Neighbouring.of(facts.relation, facts.unit)
     other = Neighbouring.of(OTHER[facts.relation], facts.unit)

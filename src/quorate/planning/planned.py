@@ -331,9 +331,7 @@ def expected_of_rounds(
 ) -> tuple[Expected | None, float]:
     """Return what is to be expected of a direct run, rehearsed on labelled public rows, and of the commonest class.
 
-    `facts`: of the run; what is public of `public` itself is read off it. `evaluation`: *public* rows and labels, at
-    least 40; and whose rows they are, where a person may have several. `judged`: by what score. `feature_map`: of the
-    run. Raises InvalidParameter, DataRefused if rows are too few or do not fit.
+    `evaluation`: *public* rows and labels, at least 40; and whose rows they are, where a person may have several.
     """
     side = public_side(public, classes)
     judged = judged or Judged()

@@ -23,11 +23,10 @@ from quorate.voting.task import Task
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """A student on labelled public rows, beside what was to be expected of it.
+    """A student on labelled public rows, beside what was to be expected of it by a rehearsal of the run on these rows.
 
-    `expected`: by a rehearsal of the same run on these rows; None where they are too few for its shards, or where the
-    number of private units was not declared: nothing tells then how many rows a teacher has. `accuracy`: of the student
-    on the same rows. `commonest`: of always saying their commonest class.
+    `expected`: None where rows are too few for its shards, or the number of private units was not declared.
+    `commonest`: of always saying their commonest class.
     """
 
     expected: Expected | None
@@ -42,11 +41,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedRun:
-    """The plan's row of a run, and what came.
-
-    `row`: teachers, queries, noise, the share that was expected to be answered where all agree, and how often a label
-    is right by its margin: all from public facts. `asked`, `answered`: how many queries were asked, and answered.
-    """
+    """The plan's row of a run, all from public facts, and what came: how many queries were asked, and answered."""
 
     row: PlanRow
     asked: int
@@ -58,8 +53,7 @@ class PlannedRun:
     def compare(self, X: Any, y: Any) -> Comparison:
         """Rehearse the run on labelled public rows, and score its student on them; nothing is charged.
 
-        `X`: *Public* rows, which are in no private table. `y`: their labels. Raises InvalidParameter, DataRefused if
-        there are fewer than 40, they do not fit the pool, or private rows are among them.
+        Raises InvalidParameter, DataRefused if there are fewer than 40, they do not fit the pool, or are private.
         """
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
@@ -79,10 +73,8 @@ def rehearsed(
 ) -> tuple[Expected | None, float]:
     """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
 
-    `task`: what is to be done; its private rows are not looked at. `row`: teachers, queries and noise. `rows`, `codes`:
-    public, with the pool's columns in its order. `judged`: by what score; by default accuracy. Returns: none where the
-    rows are too few for the shards, or where nothing tells how many rows a teacher has. Accuracy of always saying the
-    commonest class.
+    `rows`, `codes`: with the pool's columns in its order. `judged`: by default accuracy. None is expected where the
+    rows are too few for the shards, or nothing tells how many rows a teacher has.
     """
     see = task.views
     material = Material(
@@ -113,9 +105,7 @@ def rehearsed(
 def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:
     """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
 
-    `task`: what is to be done. `X`, `y`: *Public* rows, at least 40. `judged`: by what score; by default by what suits
-    how rare their classes are. Raises DataRefused if they do not fit the pool, or
-    private rows are among them; InvalidParameter if they are too few, or the number of private units is not known.
+    `X`, `y`: at least 40, not private, and fit for the pool. `judged`: by default by what suits how rare classes are.
     """
     if task.facts.rows is None:
         raise InvalidParameter(f"rehearsing needs the number of records; declare {keyword('n_records')}")
@@ -151,11 +141,7 @@ def row_of(task: Task) -> PlanRow:
 
 
 def planned_run(task: Task, released: Released, student: Any, records: PrivateRecords) -> PlannedRun:
-    """Return what was expected of a task beside what was released.
-
-    `task`: without its private rows. `released`: its answers. `student`: the fitted student, behind its encoder.
-    `records`: by which private rows are known again, and refused.
-    """
+    """Return what was expected of a task beside what was released; `records`: by which private rows are refused."""
     return PlannedRun(
         row=row_of(task),
         asked=int(released.asked.sum()),

@@ -67,14 +67,9 @@ class Seen(NamedTuple):
 class PublicSide:
     """The public rows of a plan, as models see them.
 
-    `pool`: unlabelled public rows.
-    `views`: how teachers and student see rows.
-    `schema`: how the direct method sees them.
-    `n_distinct`: points that can be asked.
-    `default_teacher`: who votes where nothing is said.
-    `own_map`: feature map of the direct method, where nothing is said.
-    `plain`: how models see the rows where classes are released, if that is otherwise.
-    `patches`: of public images, which teachers, student and the direct method are told by.
+    `views`: how teachers and student see rows; `schema`: how the direct method does; `plain`: how models see them where
+    classes are released, if that is otherwise. `n_distinct`: points that can be asked. `default_teacher`, `own_map`:
+    where nothing is said. `patches`: of public images, by which rows are told.
     """
 
     pool: Rows
@@ -107,10 +102,7 @@ class PublicSide:
         return for_teachers, see.student(rows)
 
     def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
-        """Return what the direct method would do at a budget; shared by all that ask for one feature map.
-
-        Raises DataRefused as a run would raise it.
-        """
+        """Return what the direct method would do at a budget; shared by all that ask for one feature map."""
         if feature_map == "auto":
             feature_map = self.own_map
         if feature_map not in self._direct:
@@ -121,12 +113,7 @@ class PublicSide:
 
 
 def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
-    """Check the public rows, and decide how models see them, as a run would.
-
-    A teacher is an estimator, or the name of one of quorate's own.
-
-    Raises DataRefused, InvalidParameter as a run would raise them.
-    """
+    """Check the public rows, and decide how models see them, as a run would; a teacher may be the name of a model."""
     table = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = table.rows()
     patches = SharedPatches()
@@ -185,9 +172,7 @@ def rehearsals_of(
     y_public: Any,
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
-    """Return what plays the plan's rows: one rehearsal on true labels, or one for each rule that is drawn.
-
-    Nothing does where rules would be drawn on so few public rows that these tell nothing.
+    """Return what plays the plan's rows: one rehearsal on true labels, or one a rule; no rules on too few public rows.
 
     Raises InvalidParameter, DataRefused if the rows to play with are missing, too few, or do not fit the pool.
     """
@@ -223,9 +208,7 @@ def rehearsals_as_hard(
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
 
-    Nothing does where there are so few public rows that rules on them tell nothing.
-
-    Raises InvalidParameter if there is nothing to play with, or labels that tell more are to be rehearsed on.
+    None on too few public rows. Raises InvalidParameter if there is nothing to play with, or labels tell more.
     """
     one_of("rehearse", how, REHEARSE)
     if how in ("labels", "no"):
@@ -279,10 +262,7 @@ def labelled_material(
     y_public: Any = None,
     evaluation: tuple[Any, ...] | None = None,
 ) -> Material:
-    """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both.
-
-    With them come the same rows as teachers of each model that is compared see them.
-    """
+    """Gather labelled public rows for a rehearsal, of `evaluation` where there are both, as each model sees them."""
     groups = None
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))

@@ -134,28 +134,14 @@ def compared(plan: Plan) -> str:
 
 
 def name_of(row: PlanRow) -> str:
-    """Name a row: what releases, and with how many teachers and queries.
-
-    Examples
-    --------
-    >>> name_of(PlanRow(way="votes", name="NoisyCounts", n_teachers=178, n_queries=1_000))
-    'NoisyCounts of 178 teachers on 1,000 queries'
-    """
+    """Name a row: what releases, and with how many teachers and queries."""
     teachers = "" if row.n_teachers is None else f" of {several(row.n_teachers, 'teacher')}"
     queries = "" if row.n_queries is None or row.way != "votes" else f" on {row.n_queries:,} queries"
     return f"{method_of(row)}{teachers}{queries}"
 
 
 def method_of(row: PlanRow) -> str:
-    """Name what a row is of, in the words of the documents.
-
-    Examples
-    --------
-    >>> method_of(PlanRow(way="direct", name="gradient rounds")), method_of(PlanRow(way="votes", name="NoisyCounts"))
-    ('direct method', 'NoisyCounts')
-    >>> method_of(PlanRow(way="votes", name="NoisyCounts", model="tree"))
-    'NoisyCounts, tree'
-    """
+    """Name what a row is of, in the words of the documents: "direct method", "NoisyCounts", "NoisyCounts, tree"."""
     if row.way == "direct":
         return "direct method"
     return f"{row.name}, {row.model}" if row.model else row.name

@@ -22,8 +22,6 @@ def sauer(n_points: int, vc_dimension: int) -> int:
 
     :func:`bns15_theorem_b_2` is the rounder bound that BNS15 and LWY25 use.
 
-    References
-    ----------
     Sauer (1972).
 
     Examples

@@ -96,16 +96,8 @@ def btt18_lemma_3_3_counted(n_queries: int, n_teachers: int, mistakes: int, xi: 
 class MisclassificationShape:
     """What Theorem 3.4 or 3.5 of BTT18 says of m queries, up to constants and logarithms.
 
-    Parameters
-    ----------
-    n_queries : int
-        m.
-    free_queries : float
-        M: for so many queries the rate is the one without privacy.
-    cutoff : float
-        T.
-    rate : float
-        The share of misclassified queries, as printed.
+    `n_queries`: m. `free_queries`: M: for so many queries the rate is the one without privacy. `cutoff`: T. `rate`: the
+    share of misclassified queries, as printed.
     """
 
     n_queries: int

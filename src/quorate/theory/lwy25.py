@@ -102,29 +102,13 @@ def disagreement_coefficient(labellings: Any, best: int, alpha: float, weights: 
     B(h*, r) are the hypotheses that differ from h* with probability at most r, and DIS of them the points on which two
     of them differ. It is exact, for a finite list of hypotheses on a finite list of points.
 
-    Parameters
-    ----------
-    labellings : array-like ``(n_hypotheses, n_points)`` of 0 and 1
-        What each hypothesis says of each point.
-    best : int
-        Which of them is h*.
-    alpha : float
-        α in [0, 1).
-    weights : array-like ``(n_points,)``, optional
-        Probability of each point; equal by default.
+    `labellings` ``(n_hypotheses, n_points)``: what each hypothesis says of each point. `best`: which of them is h*.
+    `alpha`: α in [0, 1). `weights` ``(n_points,)``: probability of each point; equal by default. Raises
+    InvalidParameter if an argument is out of range, or the shapes do not fit.
 
-    Raises
-    ------
-    InvalidParameter
-        If an argument is out of range, or the shapes do not fit.
-
-    Notes
-    -----
     The region grows only where r reaches a distance of some hypothesis, so that the supremum is over these distances,
     and over r just above α. With one hypothesis, or α ≥ every distance, it is at most 1/α.
 
-    References
-    ----------
     Hanneke (2014), Definition 7.1; the θ(·) of LZCW21, Theorem 22.
 
     Examples

@@ -226,14 +226,9 @@ SETTINGS: Final[tuple[Setting, ...]] = ("realizable", "tnc", "agnostic")
 class Table1Rate:
     """One entry of the table.
 
-    Parameters
-    ----------
-    private : float
-        The term that falls with the private rows.
-    public : float
-        The term that falls with the public points.
-    best_error_factor : float
-        What the error of the best hypothesis is multiplied by before the excess is counted from it: 13, or 1.
+    `private`: the term that falls with the private rows. `public`: the term that falls with the public points.
+    `best_error_factor`: what the error of the best hypothesis is multiplied by before the excess is counted from it:
+    13, or 1.
     """
 
     private: float

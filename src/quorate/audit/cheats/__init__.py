@@ -1,8 +1,7 @@
 """Broken twins of every mechanism, which an audit must flag, and correct ones, which it must not.
 
-An audit that never flags anything proves nothing. Each :class:`Case` is a few lines of code with one flaw that has
-been published or shipped, the claim that its authors made, and neighbouring counts on which the flaw shows. None of
-them depends on :mod:`quorate.mechanisms`.
+Each :class:`Case` is a few lines of code with one flaw that has been published or shipped, the claim that its authors
+made, and neighbouring counts on which the flaw shows. None of them depends on :mod:`quorate.mechanisms`.
 
 Examples
 --------

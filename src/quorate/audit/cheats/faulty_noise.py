@@ -1,7 +1,7 @@
 """Noise that is drawn or used wrongly, beside the correct code on the same votes.
 
-In each of these the noise has the right scale on every line that draws it. What is wrong is what shares a draw, what it
-is added to, on which lattice it lies, how far it reaches, or what else looks at the true counts.
+Each has the right scale. What is wrong is what shares a draw, what it is added to, on which lattice it lies, how far it
+reaches, or what else looks at the true counts.
 """
 
 from __future__ import annotations

@@ -33,20 +33,9 @@ class ByRow:
 class Case:
     """A mechanism to be audited, broken or correct.
 
-    Attributes
-    ----------
-    name : str
-        What is wrong with it, or what it is.
-    source : str
-        One sentence: where it comes from.
-    mechanism : Releases
-        The code.
-    neighbours : pair of IntArray
-        Counts on two neighbouring data sets; of a kind for which the flaw shows.
-    claimed : Claim
-        What its authors say about one run on such a pair.
-    runs : int
-        How many runs suffice to see the flaw at confidence 1 − 10⁻⁶.
+    `name`: what is wrong with it, or what it is. `source`: one sentence: where it comes from. `mechanism`: the code.
+    `neighbours`: counts on two neighbouring data sets; of a kind for which the flaw shows. `claimed`: what its authors
+    say about one run on such a pair. `runs`: how many runs suffice to see the flaw at confidence 1 − 10⁻⁶.
     """
 
     name: str

@@ -1,9 +1,8 @@
 """Sparse vector and stable answers as they have been published and coded, right and wrong.
 
-"LSL17" is Lyu, Su, Li (2017), Understanding the Sparse Vector Technique (arXiv:1603.01699), whose Algorithms 3 to 6
-are published variants that are not what they claim; they look at the count of class 1. The stability tests (BTT18) look
-at the distance to instability, or at the margin that is mistaken for it. All scales are for integers of sensitivity 1
-and a claimed ε.
+"LSL17" is Lyu, Su, Li (2017), arXiv:1603.01699, whose Algorithms 3 to 6 are published variants that are not what they
+claim; they look at the count of class 1. The stability tests (BTT18) look at the distance to instability, or at the
+margin that is mistaken for it. All scales are for integers of sensitivity 1 and a claimed ε.
 """
 
 from __future__ import annotations

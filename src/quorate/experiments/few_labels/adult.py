@@ -1,12 +1,9 @@
 """Adult with few labels: four classes on its columns, and a rectangle on two of them beside the direct method.
 
-*The columns* are those that a rule finds in 1,000 unlabelled rows (:func:`~quorate.learners.telling_columns`): no label
-is looked at. These rows count as public: ε does not cover what is read off them. Beside them stand two columns by which
-statistics of income are generally broken down, years of schooling and whether the household is a married couple's,
-which somebody wrote down who had seen errors of pairs of columns.
-
-*The cuts* are either those that ``Boxes`` finds in the unlabelled rows, as part of ε, on a grid of 2^16 × 2^16 points;
-or public ones: quantiles and values of the 1,000 rows, or the values that the data's documentation has.
+*The columns* are those that a rule finds in 1,000 unlabelled rows that count as public
+(:func:`~quorate.learners.telling_columns`), and two by which statistics of income are broken down, written down by
+somebody who had seen errors of pairs. *The cuts* are those that ``Boxes`` finds, as part of ε, on a grid of 2^16 × 2^16
+points; or public: quantiles and values of the 1,000 rows, or those that the data's documentation has.
 """
 
 from __future__ import annotations
@@ -53,11 +50,7 @@ CUTS: Mapping[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """One class on some columns of Adult, and what it is to tell.
-
-    `name`: for tables. `learner`: class and sanitizer. `points`: from Adult's table to points of the class. `labels`:
-    from Adult's table and its income classes to 0 and 1.
-    """
+    """One class on some columns of Adult, and what it is to tell: from Adult's table to points, and to 0 and 1."""
 
     name: str
     learner: GenericLearner
@@ -194,10 +187,9 @@ def columns(table: pl.DataFrame) -> IntArray:
 
 
 def ruled(tables: Sequence[pl.DataFrame], pool: pl.DataFrame) -> tuple[Binning, list[IntArray]]:
-    """Return the cuts of the two columns that say most about the others in a pool, and what both tables hold of them.
+    """Return the cuts of the two columns that say most about the others in a public pool, and each table's values.
 
-    `tables`: whose columns are wanted. `pool`: public rows without labels. Returns: the cuts; and of each table its
-    values ``(n_rows, 2)``: numbers as they are, texts as the level of their cut.
+    ``(n_rows, 2)``: numbers as they are, texts as the level of their cut.
     """
     binning = Binning.from_pool(pool, telling_columns(pool, 2))
     return binning, [

@@ -74,8 +74,7 @@ def rows_against_epsilon(size: Size, *, repeats: int, seed: int, watch: Watch | 
 def excess_errors(learner: PrivateLearner, n_rows: int, label_noise: float, *, repeats: int, seed: int) -> FloatArray:
     r"""Return the error beyond the best cut's on fresh points, once for each repeat; exact but for the noise.
 
-    Points are spread evenly, and every label is wrong with probability `label_noise`, so a cut that is off by a share
-    of the points errs by that share times :math:`1 - 2\eta` more.
+    A cut that is off by a share of the evenly spread points errs by that share times :math:`1 - 2\eta` more.
     """
     errors = []
     for repeat in range(repeats):

@@ -67,10 +67,7 @@ def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) ->
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Proven:
-    """One learner, to be run on as many rows as its theorem asks for.
-
-    `name`: for tables. `learner`: at α = β = 0.1. `wrong`: what share of the labels is wrong.
-    """
+    """One learner at α = β = 0.1, to be run on as many rows as its theorem asks for; `wrong`: share of the labels."""
 
     name: str
     learner: PrivateLearner

@@ -21,10 +21,7 @@ CLUSTERED, SPREAD = "a cluster in", "all of"
 
 
 def cluster(bits: int, rng: np.random.Generator) -> Population:
-    """Return 256 neighbouring points at a random place of the domain, a tenth of them below the cut.
-
-    Nothing about them depends on the size of the domain, but how many wrong cuts there are outside.
-    """
+    """Return 256 neighbouring points at a random place of the domain, a tenth of them below the cut."""
     start = int(rng.integers(0, 2**bits - NEIGHBOURS, endpoint=True))
     points = start + np.arange(NEIGHBOURS)[:, np.newaxis]
     return Population(points, (np.arange(NEIGHBOURS) < ONES).astype(np.uint8), np.full(NEIGHBOURS, 1 / NEIGHBOURS))

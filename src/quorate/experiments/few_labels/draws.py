@@ -27,8 +27,8 @@ Chooser: TypeAlias = Callable[[Points, CodedLabels, int], Concept]
 class LearningTask:
     """Labels of which some are wrong, and the error beyond the best concept's that is to be reached all the same.
 
-    `most_rows`: where the search for the number of rows gives up. `repeats_of`: one repeat is made of so many that were
-    asked for. `hardest`: whether only those learners are tried that come near.
+    `most_rows`: where the search gives up. `repeats_of`: one repeat is made of so many that were asked for. `hardest`:
+    whether only those learners are tried that come near.
     """
 
     label_noise: float
@@ -44,8 +44,7 @@ class Size:
     """How much of the experiment is run: all of it by default, less in a test.
 
     `labels`, `unlabelled`: numbers of rows that are tried, increasing. `at_labels`: at which the error is quoted.
-    `samples`: labelled ones for each sample of unlabelled rows. `sanitized_rows`: unlabelled rows on small grids, where
-    no number is proven to be enough.
+    `samples`: labelled ones for each unlabelled. `sanitized_rows`: on small grids, where no number is proven enough.
     """
 
     bits: tuple[int, ...] = (8, 16, 24, 32)
@@ -72,10 +71,7 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Finitely many points, how likely each is, and what the best concept labels it: errors on it are exact.
-
-    `points`: each once. `truth`: labels of the best concept. `shares`: probabilities.
-    """
+    """Finitely many points, how likely each is, and what the best concept labels it: errors on it are exact."""
 
     points: Points
     truth: NDArray[np.uint8]
@@ -115,10 +111,7 @@ def drawn(learner: PrivateLearner, points: Points, labels: CodedLabels, seed: in
 
 
 def chooser(learner: GenericLearner, unlabelled: Points, n_labelled: int, seed: int) -> Chooser:
-    """Sanitize the unlabelled rows once; return what chooses by labelled rows, again and again.
-
-    ``chooser(...)(points, labels, 0)`` is what ``fit`` releases: what is sanitized does not depend on labelled rows.
-    """
+    """Sanitize the unlabelled rows once; return what chooses by labelled rows, again and again, as ``fit`` would."""
     plan = learner._plan(n_labelled, len(unlabelled), *learner._target())
     noise = noise_of(seed)
     synthetic = learner.sanitizer.sanitize(unlabelled, learner.concepts, plan.epsilon, noise.at("sanitizer", 0))
@@ -160,10 +153,7 @@ def _drawer(learner: PrivateLearner, seed: int) -> Chooser:
 
 
 def labels_needed(tried: Sequence[int], errors: FloatArray, target: float) -> int | None:
-    """Return the least number from which on the mean error stays at most `target`; None where it never does.
-
-    `tried`: numbers of labels, increasing. `errors`: errors of each repeat. `target`: the mean error that is wanted.
-    """
+    """Return the least number of `tried` from which on the mean error stays at most `target`; None if it never does."""
     enough = errors.reshape(-1, len(tried)).mean(axis=0) <= target
     last = np.flatnonzero(~enough)
     first = int(last[-1]) + 1 if len(last) else 0

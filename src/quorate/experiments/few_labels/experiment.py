@@ -1,9 +1,4 @@
-"""BNS15 and LWY25: how many labels and rows private learners need, by theorem and by measurement; in pictures too.
-
-Labels against the size of the domain and against the VC dimension; rows against 1/ε where labels are wrong; printed
-constants beside tight ones; errors beside bounds; which construction asks for fewer labels than its base learner; a
-rectangle on Adult beside the direct method; every class with every learner; and four questions to Adult.
-"""
+"""BNS15 and LWY25: how many labels and rows private learners need, by theorem and by measurement; in pictures too."""
 
 from __future__ import annotations
 
@@ -159,25 +154,9 @@ def reproduce_few_labels(
 ) -> FewLabels:
     """Measure labels and rows needed.
 
-    Parameters
-    ----------
-    repeats : int
-        Samples, each with noise of its own.
-    seed : int
-        Of samples and noise.
-    parts : sequence of str
-        Among :data:`PARTS`; all by default.
-    size : Size, optional
-        How much of each part is run; all of it by default.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    InvalidParameter
-        If a name is not known.
+    `repeats`: samples, each with noise of its own. `seed`: of samples and noise. `parts`: among :data:`PARTS`; all by
+    default. `size`: how much of each part is run; all of it by default. `command`: for the record. `watch`:
+    ``watch(stage, done, total)``. Raises InvalidParameter if a name is not known.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Every class with every learner on 20,000 rows: it fits, or the refusal names what does.
-
-Which construction asks for fewer labels than the base learner alone is told by theorem in every cell, and by a run.
-"""
+"""Every class with every learner on 20,000 rows: it fits, or the refusal names what does; and which asks for less."""
 
 from __future__ import annotations
 
@@ -46,11 +43,7 @@ HUNDREDS: Final = tuple((float(point),) for point in range(0, 1 << 16, 1 << 8))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One class, and what its learners need of it.
-
-    `name`: for tables. `concepts`: the class. `sizes`: how many values a row has in each column. `sanitizer`: the one
-    for it. `domain`: for the whole class, where its grid is too large to list.
-    """
+    """One class, and what its learners need of it; `sizes`: values of each column."""
 
     name: str
     concepts: ConceptClass
@@ -111,10 +104,7 @@ def learners(case: Case) -> Mapping[str, Any]:
 
 
 def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str | None]:
-    """Fit, and return the CPU seconds, and what a refusal names; None where there was none.
-
-    Raises InvalidParameter if a refusal names nothing that fits.
-    """
+    """Fit, and return the CPU seconds, and what a refusal names that fits; None where there was none."""
     X, y = case.rows()
     few = name in {"GenericLearner", "LabelBoost"}
     labels = np.where(np.arange(N_ROWS) < N_LABELS, y, UNLABELLED) if few else y
@@ -160,10 +150,7 @@ _SHARED = 4  # labelled samples for one sanitized table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """One construction at one ε and α, beside the base learner at the price and the error of the whole.
-
-    `any_labels`: whether both are asked for labels that no concept explains. `case`: where it pays, in words.
-    """
+    """One construction at one ε and α, beside the base learner at the price and the error of the whole."""
 
     name: str
     learner: Any

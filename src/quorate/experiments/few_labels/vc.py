@@ -23,11 +23,7 @@ SANITIZED = "GenericLearner, MWEM"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shattered:
-    """A class, and the points that it labels in every way.
-
-    `name`: for tables. `concepts`: the class. `centre`: the heavy point; its label is 1. `light`: as many points as the
-    VC dimension.
-    """
+    """A class, and the points that it labels in every way: a heavy `centre`, labelled 1, and VC(C) `light` ones."""
 
     name: str
     concepts: ConceptClass

@@ -32,11 +32,7 @@ _LOG_2 = log(2)
 
 
 def relabelling_error(price: AgnosticPrice, growth: Growth, beta: float) -> float:
-    """Bound a₀ + a₁ + a₂: by how much the score of the chosen labelling may pass the least error.
-
-    `price`: sizes, and ε_e. `growth`: π: a bound on the number of dichotomies on so many points. `beta`: β′ in (0, 1),
-    for each of the three events.
-    """
+    """Bound a₀ + a₁ + a₂: by how much the score of the chosen labelling may pass the least error; β′ for each event."""
     w, surprise = price.n - price.n_sampled, log(1 / beta)
     best = sqrt(surprise / (2 * w))
     every = 1 / w + sqrt((w + 1) * (_LOG_2 + log(growth(2 * w)) + surprise)) / w
@@ -46,11 +42,7 @@ def relabelling_error(price: AgnosticPrice, growth: Growth, beta: float) -> floa
 
 
 def disagreement(observed: float, n_rows: int, growth: Growth, beta: float) -> float:
-    """Bound φ: how often two concepts disagree on fresh points, by how often they do on i.i.d. ones.
-
-    `observed`: p, the share of the rows on which they disagree; at least 0. `n_rows`: s, at least 1. `growth`: π.
-    `beta`: β′ in (0, 1); the bound is for all pairs of concepts at once.
-    """
+    """Bound φ: how often any two concepts disagree on fresh points, by the share `observed` of i.i.d. ones."""
     scale = 4 * (2 * _LOG_2 + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / n_rows
     return observed + scale / 2 + sqrt(scale * observed + scale * scale / 4)
 
@@ -60,8 +52,7 @@ def agnostic_error(
 ) -> float:
     r"""Bound the error beyond the best concept's, :math:`\varphi(a_0 + a_1 + a_2 + a_A)`, but for a probability β.
 
-    `price`: sizes and privacy parameters. `learner_error`: :math:`a_A` of so many rows, ε_A and δ_A; to hold but for
-    β/5. `growth`: π. `beta`: β in (0, 1).
+    `learner_error`: :math:`a_A` of so many rows, ε_A and δ_A; to hold but for β/5.
     """
     beta_of_one = beta / EVENTS
     observed = relabelling_error(price, growth, beta_of_one)
@@ -100,13 +91,11 @@ def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
 
 
 def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> LearnerError:
-    r"""Return the bound on a base learner's error on relabelled rows.
+    r"""Return the bound on a base learner's error on relabelled rows; its own ε and δ do not matter.
 
-    `base`: its own ε and δ do not matter. `alpha`: the error that a learner's own theorem is asked for, where it is not
-    one choice from the whole class. `beta`: β of the bound. A choice from the whole class by mistakes: :math:`2(\log|C|
-    + \log(1/\beta))/(\varepsilon_A s)`, since the concept that relabelled makes none (LWY25, Lemma 2.9). Any other
-    learner: its theorem's α where it asks for m ≤ s rows; :math:`\alpha m/s`, which is not proven but falls where it
-    should, where it asks for more.
+    A choice from the whole class by mistakes: :math:`2(\log|C| + \log(1/\beta))/(\varepsilon_A s)`, since the concept
+    that relabelled makes none (LWY25, Lemma 2.9). Any other learner: its theorem's α where it asks for m ≤ s rows, else
+    :math:`\alpha m/s`, which is not proven but falls where it should.
     """
     if isinstance(base, (ExponentialLearner, NoisyThreshold)):
         log_size = _log_size(base)

@@ -1,7 +1,4 @@
-"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithm 2).
-
-The transformations to any labels share against which theorem of the base learner they are held (:class:`AnyLabels`).
-"""
+"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -62,8 +59,8 @@ Split = TypeVar("Split", bound=ProvenSplit)
 class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
     """A learner made from one for true concepts, whose theorem takes any labels.
 
-    So the base learner alone is asked for what it needs with any labels, where it can do with those. And whether the
-    whole needs more is told by the error that is proven at so many labels, without a search for the least number.
+    The base learner alone is asked for what it needs with any labels, where it can do with those; whether the whole
+    needs more is told by the error that is proven at so many labels, without a search.
     """
 
     #: Its formulas have e^ε times the square of the number of rows, in floats.
@@ -79,10 +76,7 @@ class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
         """Return the best split for so many rows; raise DataRefused where there is none."""
 
     def split_for(self, n_labelled: int) -> Split:
-        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
-
-        Raises InvalidParameter, DataRefused if an argument is wrong, or there are too few rows for any split.
-        """
+        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row."""
         return self._split(count("n_labelled", n_labelled, at_least=self.least_labels), *self._target())
 
     def _check_arguments(self) -> None:
@@ -160,12 +154,6 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
     base : PrivateLearner
         A private learner for `concepts`, such as ``NoisyThreshold(concepts=concepts, epsilon=1.0)``. It is run at the ε
         and δ that the search finds; its own do not matter.
-    delta : float, default 0.0
-        δ of the whole; 0 for a pure base learner.
-    alpha, beta : float, default 0.1
-        The theorem's: error more than α above the best concept's with probability at most β.
-    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
-        What chooses the labelling; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 2**20
         Labellings to choose from at most: so many rows are relabelled that there can be no more.
 
@@ -186,8 +174,6 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
     ``ExponentialLearner``, ``NoisyThreshold``, or any other inside an ``EmpiricalLearner``. The split is the one with
     the least bound; it depends on n and on the arguments alone.
 
-    References
-    ----------
     LWY25 (Li, Wang, Ye), Algorithms 1 and 2, Lemma 3.1, Claim 3.2, Theorem 3.6.
 
     Examples

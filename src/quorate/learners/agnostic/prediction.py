@@ -103,8 +103,6 @@ class AgnosticPrediction(BaseEstimator):
     Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic.bound`) and
     :func:`~quorate.learners.agnostic.voting.voting_error`, or ``stable_error``, together.
 
-    References
-    ----------
     LWY25 (Li, Wang, Ye), Lemmas 3.1 and 4.1 and Theorem 4.2; Dwork and Feldman (2018), arXiv:1803.10266; Kairouz, Oh
     and Viswanath (2015), Theorem 3.3; Nandi and Bassily (2020), arXiv:1907.13553, for a `cutoff`.
 

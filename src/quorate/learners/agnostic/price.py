@@ -1,8 +1,7 @@
 r"""What the realizable-to-agnostic transformation costs, and its secret sample with new labels (LWY25, Algorithm 1).
 
-s of n rows are sampled into T, in random order, q = s/n; the choice is :math:`\varepsilon_e`-DP for a score of
-sensitivity 1/(n − s), the base learner :math:`(\varepsilon_A, \delta_A)`-DP. LWY25's Lemma 3.1 says (O(ε), O(εδ)); its
-proof gives, with :math:`M = 4 e^{\varepsilon_e/q + \varepsilon_A}`,
+LWY25's Lemma 3.1 says (O(ε), O(εδ)); its proof gives, with q = s/n and :math:`M = 4 e^{\varepsilon_e/q +
+\varepsilon_A}`,
 
 .. math:: e^{\varepsilon} = \frac{(1-q)\, e^{\varepsilon_e} + q M}{1 - q + q\, e^{\varepsilon_e}}, \qquad
           \delta = q\, \delta_A.
@@ -41,15 +40,12 @@ _LARGEST_LOG = 700.0  # exp() of more is no float
 @stored_as("quorate.learners.agnostic_price.AgnosticPrice")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgnosticPrice:
-    r"""The privacy parameters of one realizable-to-agnostic transformation, and what it costs as a whole.
+    r"""The privacy parameters of one realizable-to-agnostic transformation, and what it costs (LWY25, Lemma 3.1).
 
-    `n`: rows, at least 2; public. `n_sampled`: s, the rows of T; from 1 to n − 1. `choice_epsilon`:
-    :math:`\varepsilon_e \ge 0` of the choice of a labelling. Each score moves by at most 1/(n − s). `learner_epsilon`:
-    :math:`\varepsilon_A \ge 0` of the base learner on T. `learner_delta`: :math:`\delta_A` of the base learner, in [0,
-    1]. Raises InvalidParameter if a number is out of range. Privacy: replace-one neighbours on rows, n public. It rests
-    on T being a uniform subset in uniform order, which nobody learns.
-
-    LWY25 (Li, Wang, Ye), Lemma 3.1, whose proof is carried out with every constant in this module's text.
+    `n`: rows, at least 2; public. `n_sampled`: s, the rows of T, from 1 to n − 1: a uniform subset in uniform order,
+    which nobody learns. `choice_epsilon`: :math:`\varepsilon_e \ge 0` of the choice of a labelling, whose scores move
+    by at most 1/(n − s). `learner_epsilon`, `learner_delta`: :math:`(\varepsilon_A, \delta_A)` of the base learner on
+    T.
     """
 
     n: int
@@ -125,10 +121,7 @@ MOST_CANDIDATES = 1 << 20
 
 
 def choice_at(price: AgnosticPrice, selection: Selection) -> Exponential | PermuteAndFlip:
-    """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge.
-
-    Raises InvalidParameter if ε_e is so small that permute-and-flip cannot flip its coins exactly.
-    """
+    """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge."""
     return MECHANISMS[selection](price.choice_epsilon, float(price.n_sampled))
 
 
@@ -142,12 +135,9 @@ def relabelled_sample(
 ) -> tuple[Points, NDArray[np.uint8]]:
     r"""Sample T in secret, and relabel it by a concept that fits the other rows: LWY25, Algorithm 1.
 
-    `points`, `labels`: the labelled rows. `concepts`: the class. `price`: n, s and :math:`\varepsilon_e`. `selection`:
-    what chooses, by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by at
-    most s. `noise`: of the sample and of the choice. Returns: t in random order, and its new labels; its own are never
-    looked at. Privacy: they are no release. What is learned from them costs what :class:`AgnosticPrice` says. The order
-    is random so that a row exchanged for another leaves all others in their places, as the proof has it, whatever the
-    learner makes of the order.
+    The choice is by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by at
+    most s. Returns: T in random order, as the proof has it, and its new labels; its own are never looked at. They are
+    no release: what is learned from them costs what :class:`AgnosticPrice` says.
     """
     sampled = random_arrangement(price.n, price.n_sampled, noise.at("relabelled rows", 0))
     rest = np.ones(price.n, dtype=np.bool_)
@@ -188,10 +178,9 @@ class AgnosticSplit:
 def best_split(
     n: int, *, epsilon: float, delta: float, excess: Excess, fits: Callable[[int], bool] = lambda _: True
 ) -> AgnosticSplit:
-    """Find the split of (ε, δ) on `n` labelled rows with the least `excess`.
+    """Find the split of (ε, δ) on `n` labelled rows with the least `excess`; refused if none costs as little as ε.
 
-    `fits`: whether so many rows may be relabelled; if so, fewer may be too. Raises DataRefused if no split of so few
-    rows costs as little as ε.
+    `fits`: whether so many rows may be relabelled; if so, fewer may be too.
     """
     most = _most_sampled(n, epsilon)
     if most < 1:
@@ -265,10 +254,7 @@ def relabels(concepts: ConceptClass, limit: int, n_rows: int) -> Callable[[int],
 
 
 def refuse_plan(concepts: ConceptClass, price: AgnosticPrice) -> None:
-    """Refuse a relabelling that the class would refuse, by the numbers of rows alone; a plan asks it before the charge.
-
-    Raises QuorateError what ``refuse_relabelling`` of the class raises, where it has one.
-    """
+    """Refuse a relabelling that the class would refuse, by the numbers of rows, before the charge."""
     refuse = getattr(concepts, "refuse_relabelling", None)
     if refuse is not None:
         refuse(price.n_sampled, price.n - price.n_sampled)
@@ -320,10 +306,7 @@ def _least_choice(n_sampled: int) -> float:
 
 
 def rows_for(alpha: float, excess_of: Callable[[int], float], *, start: int, limit: int = MOST_ROWS) -> int:
-    """Find about the least number of rows whose excess is at most `alpha`: doubling, then halving the interval to 1 %.
-
-    Raises InvalidParameter if fewer rows than `limit` are not enough.
-    """
+    """Find about the least number of rows whose excess is at most `alpha`: doubling, then halving to 1 %."""
     low, high = start - 1, start
     while not excess_of(high) <= alpha:
         low, high = high, 2 * high

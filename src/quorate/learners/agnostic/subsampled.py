@@ -51,12 +51,11 @@ class SubsampledSplit:
 
 
 def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Growth, beta: float) -> float:
-    r"""Bound the error beyond the best concept's, :math:`a_0 + a_1 + a_2 + a_A`, all on the s rows of the sample.
+    """Bound the error beyond the best concept's, :math:`a_0 + a_1 + a_2 + a_A`, all on the s rows of the sample.
 
-    `n_kept`: s. `epsilon_0`: of the choice, by mistakes on the sample. `observed`: :math:`a_A`: on what share of the
-    sample the base learner differs from the chosen labels. `growth`: a bound on the number of dichotomies on so many
-    points. `beta`: β′ of each event. As in :mod:`~quorate.learners.agnostic.bound`, but the sample itself has to tell
-    the errors of all concepts, so s grows as :math:`VC/\alpha^2` and n as :math:`VC/(\alpha^2 \varepsilon)`.
+    As in :mod:`~quorate.learners.agnostic.bound`, but the sample itself has to tell the errors of all concepts.
+    `observed`: :math:`a_A`, the share on which the base learner differs from the chosen labels. `beta`: β′ of each
+    event.
     """
     surprise = log(1 / beta)
     best = sqrt(surprise / (2 * n_kept))
@@ -99,10 +98,6 @@ class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
     ----------
     base : PrivateLearner
         A private learner for `concepts`; its own ε and δ do not matter.
-    delta : float, default 0.0
-        δ of the whole; 0 for a pure base learner.
-    alpha, beta : float, default 0.1
-        The theorem's: error more than α above the best concept's with probability at most β.
 
     Attributes
     ----------
@@ -114,8 +109,6 @@ class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
     Privacy: :func:`~quorate.learners.label_boost.schedule.relabelling` of the base learner's price, amplified by
     :func:`~quorate.learners.amplification.without_replacement`.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Algorithm 2; LWY25 (Li, Wang, Ye), Section 1.1 and the overview of Section 3.
 
     Examples
@@ -181,11 +174,7 @@ class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
 def best_subsample(
     n_rows: int, *, epsilon: float, delta: float, error: LearnerError, growth: Growth, beta: float
 ) -> SubsampledSplit | None:
-    """Find the split of (ε, δ) with the least bound on the error; None where there is none.
-
-    `n_rows`: n. `epsilon`, `delta`: the target. `error`: of the base learner. `growth`: a bound on the number of
-    dichotomies on so many points. `beta`: β′ of each event.
-    """
+    """Find the split of (ε, δ) on n rows with the least bound on the error; None where there is none."""
     gain = expm1(epsilon)
     most = min(n_rows, int(n_rows * gain / 3))  # c is at least 4
     most = largest_count(lambda n_kept: growth(n_kept) <= _MOST_CANDIDATES, most)

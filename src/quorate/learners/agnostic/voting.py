@@ -45,9 +45,8 @@ _OF_THRESHOLD = 0.5  # of a stage's ε, in the search: the noise of the threshol
 class PredictionPlan:
     """How predictions will be made: public, and fixed before any private row is used.
 
-    `price`: its ε_A pays for all predictions. `n_hypotheses`: r: on how many parts of the relabelled rows a concept is
-    learned. `excess`: the error beyond the best concept's is at most this, but for a probability β; a point that is
-    declined counts as an error.
+    `price`: its ε_A pays for all predictions. `n_hypotheses`: r parts of the relabelled rows. `excess`: bound on the
+    error beyond the best concept's, but for a probability β; a point that is declined counts as an error.
     """
 
     price: AgnosticPrice
@@ -69,17 +68,10 @@ def voting_error(
 ) -> float:
     r"""Bound how often a private vote of consistent concepts differs from the concept that labelled their rows.
 
-    `n_rows`: s, cut into `n_hypotheses` parts.
-    `n_hypotheses`: r.
-    `epsilon`: ε of one prediction.
-    `growth`: a bound on the number of dichotomies on so many points.
-    `beta`: where the bound may fail.
-    `share`: what γ is multiplied by: below 1 nothing is proven.
-
-    Returns: :math:`\min_t \{\gamma/t + \tfrac12 e^{-\varepsilon r (1 - 2t)/2}\}`: each hypothesis errs with probability
-    at most γ (Blumer et al. 1989), so more than tr of them do with at most γ/t; else the right label leads by
-    :math:`r(1-2t)` votes. With t = 1/3, :math:`r = 6\log(4/\alpha)/\varepsilon` and γ = α/4 it is below α: LWY25, Lemma
-    4.1.
+    :math:`\min_t \{\gamma/t + \tfrac12 e^{-\varepsilon r (1 - 2t)/2}\}` for r parts of s rows and ε of one prediction:
+    each hypothesis errs with probability at most γ (Blumer et al. 1989), so more than tr of them do with at most γ/t;
+    else the right label leads by :math:`r(1-2t)` votes. With t = 1/3, :math:`r = 6\log(4/\alpha)/\varepsilon` and γ =
+    α/4 it is below α: LWY25, Lemma 4.1. `share`: what γ is multiplied by: below 1 nothing is proven.
     """
     error_of_one = share * consistent_error(n_rows // n_hypotheses, growth, beta / n_hypotheses)
     return min(error_of_one / t + exp(-epsilon * n_hypotheses * (1 - 2 * t) / 2) / 2 for t in _WRONG_SHARES)
@@ -88,11 +80,10 @@ def voting_error(
 def stable_error(
     n_rows: int, n_hypotheses: int, noise: StageNoise, growth: Growth, beta: float, *, share: float = 1.0
 ) -> float:
-    r"""Bound how often a sparse vector over votes declines, or differs from the concept that labelled the rows.
+    """Bound how often a sparse vector over votes declines, or differs from the concept that labelled the rows.
 
-    Arguments as for :func:`voting_error`, but for `noise`: of a stage. Where at most tr hypotheses err, the right label
-    leads by :math:`r(1 - 2t)` votes; that is a distance of half as many, less one, and what passes is the right label.
-    In a stage that has answered before the threshold is no higher than in a fresh one, for which this is.
+    As :func:`voting_error`: a lead of :math:`r(1 - 2t)` votes is a distance of half as many, less one, and what passes
+    is the right label. A stage that has answered before has no higher threshold than a fresh one, for which this is.
     """
     error_of_one = share * consistent_error(n_rows // n_hypotheses, growth, beta / n_hypotheses)
     leads = ((t, ceil(n_hypotheses * (1 - 2 * t)) - 1) for t in _WRONG_SHARES)
@@ -159,11 +150,9 @@ def plan_predictions(
 ) -> PredictionPlan:
     """Split (ε, δ), for all predictions, on labelled rows so that the proven error is least; by public figures.
 
-    Where so few rows prove nothing that was `wanted`, or that a coin has not, the terms that fall with the rows are
-    divided by 4 until they would: answers are better than a coin's long before that can be shown. `cutoff`: T of a
-    sparse vector, at some δ; None for a vote of its own on each point. `wanted`: an error
-    beyond the best concept's that is good enough; 1 proves what can be. `fits`: whether so many rows may be relabelled.
-    Raises DataRefused if there are too few rows for any plan.
+    Where so few rows prove nothing that was `wanted` (an error beyond the best concept's that is good enough; 1: what
+    can be), or that a coin has not, the terms that fall with the rows are divided by 4 until they would. `cutoff`: T of
+    a sparse vector; None for a vote of its own on each point. `fits`: whether so many rows may be relabelled.
     """
     beta_of_one = beta / EVENTS
 

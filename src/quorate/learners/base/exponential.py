@@ -31,8 +31,7 @@ from quorate.types import IntArray
 def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, share: float = 0.0) -> int:
     r"""Return m: with as many labelled rows, a concept of error above α is chosen with probability at most β.
 
-    `log_size`: :math:`\log |H|`. `alpha`, `beta`: in (0, 1). `epsilon`: ε of the choice. `share`: κ in [0, 1): the best
-    concept's error is at most κα.
+    For :math:`\log |H|` = `log_size`, and a best concept that errs by κα at most, κ = `share` in [0, 1).
     """
     best = -log(share) / 2 if share else inf
     s = min(epsilon / 2, best)
@@ -43,9 +42,7 @@ def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, s
 def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float) -> int:
     r"""Return m: with as many labelled rows, an error of more than α beyond the best has a probability of at most β.
 
-    `log_size`: :math:`\log |H|`. `alpha`, `beta`: in (0, 1). `epsilon`: ε of the choice.
-
-    KLNRS11, Theorem 3.4, for labels that no concept explains.
+    KLNRS11, Theorem 3.4, for labels that no concept explains. `log_size`: :math:`\log |H|`.
     """
     s = min(epsilon / 2, atanh(alpha))
     lost = alpha * sinh(s) - 2 * sinh(s / 2) ** 2  # 1 − cosh s + α sinh s, without cancellation
@@ -64,12 +61,9 @@ def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
 def deviation_rows(growth: Callable[[int], int], *, observed: float, true: float, beta: float) -> int:
     r"""Return n: on as many independent rows, all pairs of concepts that differ on a share `observed` differ by `true`.
 
-    For one target c, with probability 1 − β, every concept h with :math:`dis_D(h, c) \le` `observed` has a true
-    disagreement of at most `true` (Vapnik's relative deviation): :math:`L \le L_n + 2\sqrt{L_n A} + 4A` with
-    :math:`A = (\log S(2n) + \log(4/\beta))/n`, S = `growth`. Its solution is
-    :math:`A \le ((\sqrt{4\,true - 3\,observed} - \sqrt{observed})/4)^2`.
-
-    Boucheron, Bousquet, Lugosi (2005), "Theory of classification", Corollary 5.2; Anthony and Shawe-Taylor (1993).
+    But for a probability β, by Vapnik's relative deviation :math:`L \le L_n + 2\sqrt{L_n A} + 4A` with :math:`A = (\log
+    S(2n) + \log(4/\beta))/n`, S = `growth` (Boucheron, Bousquet, Lugosi 2005, Corollary 5.2; Anthony and Shawe-Taylor
+    1993). Its solution is :math:`A \le ((\sqrt{4\,true - 3\,observed} - \sqrt{observed})/4)^2`.
     """
     slack = ((4 * true - 3 * observed) ** 0.5 - observed**0.5) / 4
     allowed = slack * slack
@@ -91,8 +85,8 @@ def consistent_error(n_rows: int, growth: Callable[[int], int], beta: float) -> 
 def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> int:
     """Choose one of some candidates by their ``(n_candidates,)`` int64 scores: its index.
 
-    On some private points a whole class collapses to one dichotomy. A refusal to choose would tell that; taking the one
-    there is tells no more than a choice that could not have come out otherwise.
+    Where private points have one dichotomy, a refusal would tell that; taking the one there is tells no more than it
+    must.
     """
     return int(mechanism.release_many(scores[np.newaxis], noise)[0]) if len(scores) > 1 else 0
 
@@ -125,10 +119,7 @@ class ChoicePlan(Plan):
 
 
 def whole_class(concepts: ConceptClass, limit: int, domain: PublicDomain | None = None) -> Concepts:
-    """Return every concept of a finite class: the list, or one for each function on the whole grid or a listed domain.
-
-    Raises InvalidParameter if the domain is no small grid, or there are more than `limit` concepts.
-    """
+    """Return the list of a finite class, or a concept for each function on its grid or listed domain, up to `limit`."""
     if isinstance(concepts, FiniteClass):
         refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
         return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(concepts.classifiers)))
@@ -148,10 +139,7 @@ def choose(concepts: Concepts, points: Points, labels: CodedLabels, plan: Choice
 
 
 def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
-    """Refuse a table without a label; the number of labels is public.
-
-    Raises DataRefused if there is none.
-    """
+    """Refuse a table without a label; the number of labels is public."""
     if not n_labelled:
         raise DataRefused(f"y holds no label, only -1; {type(learner).__name__} chooses by the rows that have one")
 
@@ -174,25 +162,14 @@ class ExponentialLearner(PrivateLearner):
         The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
         has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says
         so. The points of public rows without labels do, too: :meth:`excess` bounds what that loses.
-    alpha, beta : float, default 0.1
-        The theorem's: error above α with probability at most β, where some concept of the class is the truth.
-    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
-        What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         A class of more concepts is refused.
-
-    Attributes
-    ----------
-    n_labels_used_ : int
-        All labels that were given. Rows without one are not looked at.
 
     Notes
     -----
     Privacy: the candidates do not depend on the rows, and replacing one record moves the mistakes of each by at most 1:
     one choice with ε. Utility: :mod:`quorate.learners.base.exponential` with H = C and the truth in C.
 
-    References
-    ----------
     KLNRS11 (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith, "What can we learn privately?"), Theorem 3.4; BNS15,
     Proposition A.1.
 
@@ -248,29 +225,17 @@ class ExponentialLearner(PrivateLearner):
     def excess(self, n_labelled: int, n_public: int | None = None) -> float:
         r"""Return how much more than the best concept of the class the chosen one may err, but for a probability β.
 
-        Parameters
-        ----------
-        n_labelled : int
-            Rows with a label.
-        n_public : int, optional
-            Where `domain` lists the points of *public* rows, drawn as the private ones: how many rows these are, equal
-            ones included. None where it lists all points that a row can be, or none is given.
+        `n_labelled`: rows with a label. `n_public`: where `domain` lists the points of *public* rows, drawn as the
+        private ones: how many rows these are, equal ones included. None where it lists all points that a row can be, or
+        none is given.
+        Returns: a bound, from public numbers alone; above 1 where nothing is proven.
 
-        Returns
-        -------
-        float
-            A bound, from public numbers alone; above 1 where nothing is proven.
-
-        Notes
-        -----
         Semi-private learning: rows without labels that are public cost nothing, and privacy is paid for labelled rows
         alone. Of m public rows, with probability 1 − β/2, no two concepts that agree on all of them disagree on more
         than :math:`\gamma = 2\log_2(2\Pi(2m)^2/(\beta/2))/m` of the rows to come. So the best concept has one on the
         list that errs by γ more at most, and the choice misses the best one of the list by the α for which
         :meth:`agnostic_rows_needed` asks for that many labels at β/2.
 
-        References
-        ----------
         Alon, Bassily and Moran (2019), for the idea; Blumer et al. (1989), Theorem A2.1, and KLNRS11, Theorem 3.4, for
         the two terms.
 

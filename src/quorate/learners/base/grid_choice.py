@@ -43,28 +43,16 @@ class GridChoice:
     The candidates come as consecutive runs of one score each, so that a grid of 2^32 costs no more than the number of
     runs. Where data points cut the grid, there are at most about twice as many as points.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of one choice; must be > 0.
-    sensitivity : float, default 1.0
-        Δ > 0: how far one changed record moves the score of any one candidate.
+    `epsilon`: ε of one choice; must be > 0. `sensitivity`: Δ > 0: how far one changed record moves the score of any one
+    candidate. Raises InvalidParameter if a field is out of range; on release, if scores and sizes are no runs of a grid
+    of at most 2^62.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if scores and sizes are no runs of a grid of at most 2^62.
-
-    Notes
-    -----
     Privacy: the law is that of :class:`~quorate.mechanisms.Exponential` over all N candidates: ε-DP. Runs are a way to
     write the scores down; where they begin and end is as private as the scores, and is not released.
 
     Exactness: a run's weight is its size times a 320-bit integer; one 256-bit uniform integer chooses the run, and an
     exact uniform integer the candidate in it: within 2^-190 in total variation.
 
-    References
-    ----------
     McSherry and Talwar (2007); Smith (2011), Algorithm 2, for the same sampling of a quantile.
 
     Examples
@@ -135,22 +123,10 @@ def _check_runs(scores: IntArray, sizes: IntArray) -> None:
 class NoisyQuantile:
     r"""Choose a whole number t of [low, high] that about a share q of the values lie below.
 
-    Parameters
-    ----------
-    quantile : float
-        q in [0, 1]; 0.5 for the median.
-    low, high : int
-        The public range; at most 2^62 values. Values outside count as the nearer end.
-    epsilon : float
-        ε of one quantile; must be > 0.
+    `quantile`: q in [0, 1]; 0.5 for the median. `low`, `high`: the public range; at most 2^62 values. Values outside
+    count as the nearer end. `epsilon`: ε of one quantile; must be > 0. Raises InvalidParameter if a field is out of
+    range; on release, if the values are not finite whole numbers.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the values are not finite whole numbers.
-
-    Notes
-    -----
     With :math:`k = \lfloor qn + 1/2 \rfloor`, the score of t is minus the distance from k to the interval
     :math:`[\#\{x < t\}, \#\{x \le t\}]`: 0 where t is a quantile, values that occur often included.
 
@@ -160,8 +136,6 @@ class NoisyQuantile:
     Rank error: with probability 1 − β the distance is at most
     :math:`(2/\varepsilon)(\log N + \log 1/\beta)`, where N is the number of values in the range (:meth:`rank_error`).
 
-    References
-    ----------
     Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates", Algorithm 2.
 
     Examples
@@ -250,13 +224,6 @@ class NoisyThreshold(PrivateLearner):
     ----------
     concepts : Thresholds
         Of at most 61 bits.
-    alpha, beta : float, default 0.1
-        The theorem's: error above α with probability at most β, where some threshold is the truth.
-
-    Attributes
-    ----------
-    n_labels_used_ : int
-        All labels that were given. Rows without one are not looked at.
 
     Notes
     -----
@@ -264,8 +231,6 @@ class NoisyThreshold(PrivateLearner):
     :class:`~quorate.learners.base.grid_choice.GridChoice`). Labels needed grow with the number of bits:
     :class:`~quorate.learners.GenericLearner` replaces that by unlabelled rows.
 
-    References
-    ----------
     KLNRS11 (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith), Theorem 3.4, for a finite class.
 
     Examples
@@ -326,10 +291,9 @@ class NoisyThreshold(PrivateLearner):
 
 
 def threshold_runs(values: IntArray, labels: CodedLabels, bits: int) -> tuple[IntArray, IntArray]:
-    r"""Return minus the mistakes of the cuts 0 … 2^bits, run by run, and how many cuts each run has.
+    """Return minus the mistakes of the cuts 0 … 2^bits, run by run, and how many cuts each run has.
 
-    `values`: points of the grid. `labels`: 0 or 1. `bits`: the grid has :math:`2^{bits}` points. Returns: scores and
-    sizes. A cut labels the points below it 1, so run k holds the cuts above exactly k distinct points.
+    A cut labels the points below it 1, so run k holds the cuts above exactly k distinct points.
     """
     distinct, zeros, ones = _counts(values, labels)
     mistakes = ones.sum() + np.concatenate([[0], np.cumsum(zeros - ones)])

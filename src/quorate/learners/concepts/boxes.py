@@ -1,18 +1,13 @@
 r"""Axis-aligned boxes: which are different on given points, and the weights inside many of them at once.
 
-Boxes are closed under intersection. So each dichotomy has one *tight* box, the smallest: every one of its faces touches
-a point, or it is the empty box, written ``low = 1, high = 0`` in every column. The box of the largest weight minimises
-the empirical error.
+Each dichotomy has one *tight* box, the smallest: every one of its faces touches a point, or it is the empty box,
+written ``low = 1, high = 0`` in every column.
 
-**Scores of LWY25 Algorithm 1**, all dichotomies together. Boxes are told apart by which values of T lie between their
-faces in every column: by an *index box* ``[l_1, r_1] × [l_2, r_2] × …``. With n(g) rows of T in the index box g and
-b(g) the least number of mistakes on W of a box with that index box,
-
-.. math:: |T||W|\, q(h) = \min_g \{ |W|\, |h \triangle g| + |T|\, b(g) \} .
-
-Since :math:`|h \triangle g| = \min \{ n(h) + n(g) - 2 n(k) : k \subseteq h, g \}`, reached at their intersection, the
-minimum over g is one over all k inside h of one over all g around k, and both are running minima along the axes of the
-table of index boxes: linear in its size, not quadratic.
+**Scores of LWY25 Algorithm 1.** Boxes are told apart by which values of T lie between their faces: by an *index box* g.
+With n(g) rows of T in it and b(g) the least number of mistakes on W of a box with that index box, the score is
+:math:`|T||W|\, q(h) = \min_g \{ |W|\, |h \triangle g| + |T|\, b(g) \}`. Since
+:math:`|h \triangle g| = \min \{ n(h) + n(g) - 2 n(k) : k \subseteq h, g \}`, it is a minimum over all k inside h of one
+over all g around k, both running minima along the axes of the table of index boxes: linear in its size.
 """
 
 from __future__ import annotations
@@ -101,8 +96,8 @@ def ranks(points: Points) -> tuple[list[IntArray], IntArray]:
 def tight_boxes(points: Points) -> BoxConcepts:
     """Return the tight box of every dichotomy: the empty one, then the highest low and the lowest high first.
 
-    Two tight boxes hold different points: a box is found again from what it holds. The work is proportional to
-    what is returned, up to the number of pairs of values in all columns but the last.
+    Two tight boxes hold different points. The work is proportional to what is returned, up to the pairs of values in
+    all columns but the last.
     """
     n_features = points.shape[1]
     low, high = [np.ones((1, n_features), np.int64)], [np.zeros((1, n_features), np.int64)]
@@ -186,8 +181,7 @@ def search_cells(sizes: list[int]) -> int:
 def heaviest_box(points: Points, signed: IntArray) -> tuple[int, _Corners | None]:
     """Return the largest weight inside a box, and that box; None where no box weighs more than the empty one.
 
-    Ties go to the highest low end in the first column, then its lowest high end, then the highest low end in the
-    second column, and so on: among boxes that hold the same points that is the tight one.
+    Ties go to the highest low end, then the lowest high end, column by column: to the tight one of those alike.
     """
     heavy = signed != 0
     distinct, places = ranks(points[heavy])
@@ -257,10 +251,7 @@ _SCORES_AT_ONCE = 1 << 20
 
 
 def refuse_table(sizes: list[int], concepts: object) -> None:
-    """Refuse a table of index boxes over ``sizes[j]`` values in column j.
-
-    Raises InvalidParameter with the number of entries in the message.
-    """
+    """Refuse a table of index boxes over ``sizes[j]`` values in column j; the message holds the number of entries."""
     entries = prod(size * size for size in sizes)
     if entries > TABLE_LIMIT:
         raise InvalidParameter(
@@ -270,10 +261,9 @@ def refuse_table(sizes: list[int], concepts: object) -> None:
 
 
 def box_scores(boxes: BoxConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
-    """Return the score of each dichotomy on T, ``(n_boxes,)``.
+    """Return the score of each dichotomy on T, ``(n_boxes,)``; `boxes`: the tight ones on T, the empty one first.
 
-    `boxes`: the tight boxes on T, the empty one first. `T`, `W`: the relabelled rows, at least one, and the labelled
-    rows. `ones`: number of rows of W labelled 1. `signed`: 1 for a row of W labelled 1, −1 for one labelled 0.
+    `ones`: number of rows of W labelled 1. `signed`: 1 for a row of W labelled 1, −1 for one labelled 0.
     """
     values, places = ranks(T)
     sizes = tuple(len(column) for column in values)

@@ -38,11 +38,7 @@ MAX_DOMAIN = 2**12
 
 
 def grid(concept_class: ConceptClass) -> Points:
-    """Return all points of a small grid ``(n_domain, n_features)``, in lexicographic order.
-
-    Raises InvalidParameter if the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message
-    holds the number.
-    """
+    """Return all points of a grid ``(n_domain, n_features)``, :data:`MAX_DOMAIN` at most, in lexicographic order."""
     bits = getattr(concept_class, "bits", None)
     size = concept_class.domain_size
     if bits is None or size is None:
@@ -74,11 +70,8 @@ def n_listed(concepts: ConceptClass, domain: Any) -> int | None:
 def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> Concepts:
     """Return one concept for every dichotomy on points that are *public*: their real number is held against the limit.
 
-    Where points may be private, a class refuses by how many they are alone, which for points on a small grid is far
-    more than there can be.
-
-    `concepts`: the class. One with ``growth_on(points)`` says by it how many there may be. `points`: public. `limit`:
-    more are refused. Raises InvalidParameter with the number in the message.
+    Where points may be private, a class refuses by how many they are alone. A class with ``growth_on(points)`` says by
+    it how many dichotomies there may be. Raises InvalidParameter with the number in the message.
     """
     by_values: Callable[[Points], int] | None = getattr(concepts, "growth_on", None)
     if by_values is not None:
@@ -91,11 +84,7 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
 
 
 def public_domain(domain: Any, *, most: int = MAX_DOMAIN) -> PublicDomain:
-    """Return a list of points, each once, as a plain value in lexicographic order.
-
-    Raises InvalidParameter if it is not a table of finite numbers with at least one row, no row twice, and at most
-    `most`.
-    """
+    """Return a list of at least one and at most `most` points, each once, as a plain value in lexicographic order."""
     table = np.asarray(domain)
     table = table[:, np.newaxis] if table.ndim == 1 else table
     if table.ndim != 2 or not table.size or table.dtype.kind not in "iuf" or not np.isfinite(table).all():
@@ -177,18 +166,11 @@ class SymmetricDifference:
     Sanitized points that answer for all of C⊕ keep the error of every f against every target h; GenericLearner needs
     no more of its sanitizer.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        C.
+    `concepts`: C.
 
-    Notes
-    -----
     The dichotomies of C⊕ on points are the differences of those of C (BNS15, Section 3), so they are enumerated
     as pairs: for small domains. Fixed order: by the first concept of the pair, then by the second.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Section 3: VC(C⊕) ≤ 10 VC(C). Here: what the class knows of itself, or the least
     number that the same proof gives.
 

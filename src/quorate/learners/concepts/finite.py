@@ -33,15 +33,8 @@ _BLOCK_CELLS = 1 << 22
 class Member:
     """One classifier of a finite class.
 
-    Parameters
-    ----------
-    index : int
-        Its place in the list.
-    classifier : object
-        Fitted; its ``predict`` gives 0 or 1 for each row.
+    `index`: its place in the list. `classifier`: fitted; its ``predict`` gives 0 or 1 for each row.
 
-    Notes
-    -----
     A row for which the classifier fails, or gives anything but 0 or 1, is labelled 0, and nothing is said of it: the
     rows may be private, and an error would be an output that depends on them. Where a whole table fails, its halves are
     tried, so that one row never changes the label of another: a mistake counted for one record stays one.
@@ -113,6 +106,9 @@ class MemberConcepts:
 class FiniteClass(EnumeratedClass):
     r"""The functions that finitely many fitted classifiers compute.
 
+    Raises InvalidParameter if there is no classifier, or one has no ``predict``, or gives neither 0 nor 1 for a row of
+    zeros, which is public: it is not fitted, or on other labels or columns.
+
     Parameters
     ----------
     classifiers : sequence
@@ -122,19 +118,11 @@ class FiniteClass(EnumeratedClass):
     n_features : int
         Number of columns, all real numbers; classifiers get a float64 array.
 
-    Raises
-    ------
-    InvalidParameter
-        If there is no classifier, or one has no ``predict``, or gives neither 0 nor 1 for a row of zeros, which is
-        public: it is not fitted, or on other labels or columns.
-
     Notes
     -----
     VC dimension at most :math:`\lfloor \log_2 |C| \rfloor`. Each dichotomy is represented by the first classifier of
     the list that has it, and ties of errors go to the first one too.
 
-    References
-    ----------
     Kasiviswanathan, Lee, Nissim, Raskhodnikova and Smith (2011): private learning of a finite class.
 
     Examples
@@ -212,11 +200,7 @@ class FiniteClass(EnumeratedClass):
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
     def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[MemberConcepts, IntArray]:
-        r"""The dichotomies on T and their scores.
-
-        The fewest mistakes on W among the classifiers of each dichotomy are found once; then every dichotomy is held
-        against every other.
-        """
+        """The dichotomies on T and their scores; the fewest mistakes on W of each one's classifiers are found once."""
         self.refuse_relabelling(len(T), len(W))
         concepts = self._all()
         errors = concepts.errors(W, ones, signed)

@@ -95,14 +95,9 @@ class ThresholdConcepts:
 class Thresholds(LineClass):
     r"""The thresholds :math:`c_j(x) = 1` iff :math:`x < j`, for :math:`0 \le j \le 2^{bits}`.
 
-
-    Notes
-    -----
     VC dimension 1. On a set P there are ``|P| + 1`` dichotomies, each represented by its lowest cut. Fixed order of
     the class: by the cut.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Section 3: THRESH_d, with d = `bits`.
 
     Examples
@@ -201,15 +196,10 @@ class IntervalConcepts(BoxConcepts):
 class Intervals(LineClass):
     r"""All intervals of :math:`\{0, \dots, 2^{bits} - 1\}`, the empty one included.
 
-
-    Notes
-    -----
     VC dimension 2. On n distinct points there are ``n (n + 1) / 2 + 1`` dichotomies, each represented by its smallest
     interval. Fixed order of the class: the empty interval, then by the low end, the highest first, then by the high
     end, the lowest first.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Section 4: RECTANGLE in one dimension.
 
     Examples
@@ -305,14 +295,9 @@ class PointConcepts:
 class PointFunctions(LineClass):
     r"""The :math:`2^{bits}` functions that label one point of :math:`\{0, \dots, 2^{bits} - 1\}` 1.
 
-
-    Notes
-    -----
     VC dimension 1. On a set P there are at most ``|P| + 1`` dichotomies: one for each point, and all 0 where the
     domain has another point, which the least of these represents. Fixed order of the class: by the point.
 
-    References
-    ----------
     Beimel, Kasiviswanathan and Nissim (2010), Bounds on the sample complexity for private learning: POINT_d.
 
     Examples

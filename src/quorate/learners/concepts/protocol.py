@@ -1,11 +1,7 @@
 """What a learner may ask of a concept class: its dichotomies, its empirical errors, its size.
 
-**How many dichotomies a class can realise, and the limit above which none are enumerated.** The bounds are functions of
-the class and of the *number* of points, which is public: whether an enumeration is refused tells nothing of the points
-themselves.
-
-**Points as a concept class takes them: whole numbers on a grid, or finite real columns; anything else is refused.** A
-message names the column and the domain, never a value or a row.
+Bounds on the number of dichotomies, and refusals by them, are functions of the class and of the *number* of points,
+which is public. A message names the column and the domain, never a value or a row.
 """
 
 from __future__ import annotations
@@ -114,13 +110,8 @@ def symmetric_difference_vc(growth: Callable[[int], int]) -> int:
     :math:`1 + \binom{\Pi_C(n)}{2} \ge 2^n` wherever n points are shattered; and whoever shatters n points shatters
     every smaller number of them. So the bound is the last n before the inequality fails for the first time.
 
-    Parameters
-    ----------
-    growth : callable
-        An upper bound on :math:`\Pi_C(n)`, the largest number of dichotomies of C on n points, for every n.
+    `growth`: an upper bound on :math:`\Pi_C(n)`, the largest number of dichotomies of C on n points, for every n.
 
-    References
-    ----------
     BNS15, the observation on VC(C⊕) in Section 3: the same count, rounded there to 10 VC(C).
 
     Examples
@@ -136,10 +127,7 @@ def symmetric_difference_vc(growth: Callable[[int], int]) -> int:
 
 
 def refuse_beyond(limit: int, n_dichotomies: int, concepts: object) -> None:
-    """Refuse an enumeration of more dichotomies than `limit`.
-
-    Raises InvalidParameter with the number in the message.
-    """
+    """Refuse an enumeration of more dichotomies than `limit`; the message holds the number."""
     if n_dichotomies > count("limit", limit, at_least=1):
         raise InvalidParameter(
             f"limit: {concepts!r} may realise up to {n_dichotomies} dichotomies on so many points, more than {limit}; "
@@ -148,10 +136,7 @@ def refuse_beyond(limit: int, n_dichotomies: int, concepts: object) -> None:
 
 
 def refuse_work(steps: int, concepts: object) -> None:
-    """Refuse a search of more than :data:`WORK_LIMIT` steps.
-
-    Raises InvalidParameter with the number in the message.
-    """
+    """Refuse a search of more than :data:`WORK_LIMIT` steps; the message holds the number."""
     if steps > WORK_LIMIT:
         raise InvalidParameter(
             f"points: a search among {concepts!r} on so many points may take {steps} steps, more than {WORK_LIMIT}; "

@@ -97,8 +97,6 @@ class Rectangles(EnumeratedClass):
     that need more than :data:`~quorate.learners.concepts.boxes.TABLE_LIMIT` entries. All refusals are
     functions of the number of points and the grid alone.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Section 4: RECTANGLE, with d = `bits` and ℓ = `n_features`.
 
     Examples
@@ -186,10 +184,7 @@ class Rectangles(EnumeratedClass):
         refuse_table(self._sizes(n_T), self)
 
     def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[RectangleConcepts, IntArray]:
-        """The dichotomies on T and their scores.
-
-        In two columns ``O(|T|⁴ + |W|³)``: every pair of ends on W is looked at once, for all dichotomies together.
-        """
+        """The dichotomies on T and their scores; in two columns ``O(|T|⁴ + |W|³)``."""
         concepts = self.dichotomies(T)
         if len(T) == 0 or len(W) == 0:  # no errors at all
             return concepts, np.zeros(len(concepts), dtype=np.int64)

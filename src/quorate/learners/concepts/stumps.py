@@ -95,19 +95,12 @@ class StumpConcepts:
 class Stumps(EnumeratedClass):
     r"""Decision stumps on real columns: :math:`x_j \le t` or :math:`x_j > t`, for every column j and real t.
 
-    Parameters
-    ----------
-    n_features : int
-        Number d of columns.
+    `n_features`: number d of columns.
 
-    Notes
-    -----
     On n points there are at most ``2 d (n - 1) + 2`` dichotomies. Each is represented by the first in this order: by
     the column, then by the threshold among the values of the points, the lowest first, then ``<=`` before ``>``. So
     both constants stand in column 0, at its largest value. The error is minimised in the same order.
 
-    References
-    ----------
     Leboeuf, LeBlanc and Marchand (2020), Decision trees as partitioning machines, for the VC dimension; Gey (2018),
     Vapnik–Chervonenkis dimension of axis-parallel cuts, arXiv:1203.0193.
 

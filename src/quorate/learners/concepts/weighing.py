@@ -1,11 +1,7 @@
 """Weighted errors as exact integers: signed weights, prefix sums over distinct values, extremes over gaps.
 
 With the sign + for a point labelled 1 and − for one labelled 0, a concept's mistakes are the weight of all points
-labelled 1 less the signed weight of the points that it labels 1. So every class needs only sums of signed weights over
-the sets that it labels 1, and for the least error the largest such sum.
-
-**Scores of LWY25 Algorithm 1**, for any concept class that minimises weighted errors; and what the classes of this
-package have in common, whose scores are faster (:class:`EnumeratedClass`).
+labelled 1 less the signed weight of the points that it labels 1: for the least error the largest such sum is needed.
 """
 
 from __future__ import annotations
@@ -24,11 +20,10 @@ MAX_TOTAL = 1 << 59  # of weights, and of |T||W|: no sum or score below leaves i
 
 
 def signed_weights(n_points: int, labels: Any, weights: Any = None) -> tuple[int, IntArray]:
-    """Return the weight of the points labelled 1, and every point's weight with its label's sign.
+    """Return the weight of the points labelled 1, and each point's weight with its label's sign, ``(n_points,)``.
 
-    `n_points`: number of points. `labels`: 0 or 1. `weights`: whole numbers >= 0; 1 each by default. Returns: the
-    weight of label 1, and ``(n_points,)`` int64. Raises DataRefused if the labels are not 0 or 1, one for each point;
-    InvalidParameter if the weights are not whole numbers >= 0, one for each point, of at most 2^59 together.
+    Raises DataRefused if the labels are not 0 or 1, one for each point; InvalidParameter if the weights (1 each by
+    default) are not whole numbers >= 0, one for each point, of at most 2^59 together.
     """
     values = np.asarray(labels)
     if values.shape != (n_points,):
@@ -65,10 +60,9 @@ def prefix_sums(values: NDArray[Any], signed: IntArray) -> tuple[NDArray[Any], I
 
 
 def gaps(borders: NDArray[Any], values: NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Tell how many of the distinct `values` can lie below a cut in each gap between distinct `borders`.
+    """Return the least and the largest number of distinct `values` below a cut in each gap between distinct `borders`.
 
-    A cut in gap k has exactly k borders below it. Both sorted; returns the least and the largest number of values
-    below such a cut, ``(n_borders + 1,)`` each; every number between them occurs.
+    Both sorted; ``(n_borders + 1,)`` each. A cut in gap k has exactly k borders below it; every number between occurs.
     """
     least = np.concatenate([[0], np.searchsorted(values, borders, side="right")])
     largest = np.append(np.searchsorted(values, borders, side="left"), len(values))
@@ -117,13 +111,8 @@ def relabelling_scores_by_erm(
     weighing \|T\|. The classes of this package with more structure than that are faster; a class of your own may call
     this as its ``relabelling_scores``.
 
-    Returns
-    -------
-    tuple
-        The concepts, and ``(n_concepts,)`` int64 scores from 0 to 2 \|T\|\|W\|.
+    Returns: the concepts, and ``(n_concepts,)`` int64 scores from 0 to 2 \|T\|\|W\|.
 
-    References
-    ----------
     LWY25 (Li, Wang, Ye), Algorithm 1, step 3.
 
     Examples

@@ -1,10 +1,9 @@
-r"""LabelBoost with the constants that are printed in BNS15.
+r"""LabelBoost with the constants that are printed in BNS15, and with the largest keep-rates that give the target back.
 
-**LabelBoost with the largest keep-rates that give the target back.** It follows BNS15's accounting of errors: iteration
-i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)`, its chosen concept errs on at
-most :math:`\alpha_i` of the kept labelled rows by Claim 4.2, so on at most :math:`10\alpha_i` of the distribution by
-:func:`~quorate.learners.label_boost.schedule.rows_to_generalise`, and the last concept on at most 11α, but for 2β, by
-Lemma 4.12.
+These follow BNS15's accounting of errors: iteration i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i =
+\beta/(4 \cdot 2^i)`; its concept errs on at most :math:`\alpha_i` of the kept labelled rows (Claim 4.2), so on at most
+:math:`10\alpha_i` of the distribution (``schedule.rows_to_generalise``), and the last one on at most 11α, but for 2β
+(Lemma 4.12).
 """
 
 from __future__ import annotations
@@ -40,12 +39,10 @@ from quorate.theory.bns15 import bns15_algorithm_3_taken, bns15_claim_4_9_labell
 @stored_as("quorate.learners.label_boost.paper.PaperConstants")
 @dataclass(frozen=True, slots=True)
 class PaperConstants:
-    r"""The constants of BNS15's Algorithm 3 as printed: 90000n, 30000n, 300n, 1/100, 1/300, and (1, 41δ).
+    """The constants of BNS15's Algorithm 3 as printed: 90000n, 30000n, 300n, 1/100, 1/300, and (1, 41δ).
 
-    For a target ε below 1 the rows are sampled once before, as Theorem 4.14 does by Claim 4.3.
-
-    `task`: with a base learner of ε <= 1 and δ at most 1/41 of the target's. Raises InvalidParameter if the printed
-    price is above the target.
+    Below ε = 1 the rows are sampled once before (Theorem 4.14, by Claim 4.3). Raises InvalidParameter if the base
+    learner has ε above 1 or δ above 1/41 of the target's.
     """
 
     task: BoostTask
@@ -148,19 +145,13 @@ _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is 
 @stored_as("quorate.learners.label_boost.tight.TightConstants")
 @dataclass(frozen=True, slots=True)
 class TightConstants:
-    r"""The largest keep-rates that give the target back in every iteration, by the tighter rules.
+    r"""The largest keep-rates that give the target back in every iteration, by the tighter rules; any base learner.
 
-    - The last step draws n rows from all of S, which has as many rows as
-      :func:`~quorate.learners.amplification.with_replacement` needs to bring the base learner to the
-      target.
-    - An iteration keeps the largest parts of S and of T for which
-      :func:`~quorate.learners.label_boost.schedule.relabelling` at the target, then
-      :func:`~quorate.learners.amplification.without_replacement`, is the target again:
-      :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)`, with another c for S and for T.
-    - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
-    - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.
-
-    `task`: any base learner whose δ is 0 if the target's is.
+    An iteration keeps the parts :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)` of S and of T, another c for each,
+    for which :func:`~quorate.learners.label_boost.schedule.relabelling`, then
+    :func:`~quorate.learners.amplification.without_replacement`, is the target again; it takes as many rows as Claim 4.2
+    lets it relabel and the last step needs, which draws n rows from all of S. :math:`\varepsilon_0` needs the fewest
+    labels.
     """
 
     task: BoostTask

@@ -29,17 +29,11 @@ _NO_LIMIT = 2**62
 def relabelled(
     S: Points, labels: Labels, T: Points, concepts: ConceptClass, epsilon_0: float, noise: NoiseSource
 ) -> NDArray[np.uint8]:
-    r"""Relabel the rows of S and T by a concept that errs little on S: BNS15's LabelBoostProcedure (Algorithm 2).
+    """Relabel the rows of S and T by a concept that errs little on S: BNS15's LabelBoostProcedure (Algorithm 2).
 
-    `S`: the labelled points.
-    `labels`: their labels: what the concept's mistakes are counted on.
-    `T`: the unlabelled points: they only bring dichotomies.
-    `concepts`: the class that the concept is of.
-    `epsilon_0`: parameter of the exponential mechanism; a mistake has sensitivity 1.
-    `noise`: of the exponential mechanism.
-
-    Returns: the new labels, those of S first. Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner
-    makes of the relabelled rows costs what :func:`~quorate.learners.label_boost.schedule.relabelling` says.
+    T only brings dichotomies; a mistake on S has sensitivity 1. Returns: the new labels, those of S first. They are no
+    release: what an (ε_A, δ_A)-DP learner makes of them costs what
+    :func:`~quorate.learners.label_boost.schedule.relabelling` says.
     """
     both = np.concatenate([S, T])
     candidates = concepts.dichotomies(both, limit=_NO_LIMIT)
@@ -57,11 +51,7 @@ BoostConstants: TypeAlias = Literal["paper", "tight"]
 @stored_as("quorate.learners.label_boost.BoostPlan")
 @dataclass(frozen=True, kw_only=True)
 class BoostPlan(Plan):
-    """The calibrated parameters of one LabelBoost.
-
-    `schedule`: how many rows each step takes and keeps. `base`: the base learner, with the α and β that it is needed
-    at. `base_fit`: how it is run in the end.
-    """
+    """The calibrated parameters of one LabelBoost: sizes, the base learner at its α and β, and how it is run."""
 
     schedule: BoostSchedule
     base: PrivateLearner = field(repr=False)
@@ -71,7 +61,7 @@ class BoostPlan(Plan):
 @stored_as("quorate.learners.label_boost.LabelBoost")
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelBoost(TransformedLearner):
-    r"""Learn from few labelled and many unlabelled rows: about VC(C) labels, whatever the base learner needs.
+    """Learn from few labelled and many unlabelled rows: about VC(C) labels, whatever the base learner needs.
 
     Over and over, a part of the labelled rows and some unlabelled ones are kept at random, a concept that errs little
     on the former relabels both, and all of it is labelled from then on. When there are enough labelled rows, the base
@@ -84,8 +74,6 @@ class LabelBoost(TransformedLearner):
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
         `beta`, if it has them, are set to α/11 and β/2.
-    delta : float, default 0.0
-        δ of the whole; 0 for a pure base learner.
     constants : {"tight", "paper"}
         The largest keep-rates that give (ε, δ) back, or the constants as printed (with them the base learner has
         ε <= 1 and at most δ/41).
@@ -98,8 +86,6 @@ class LabelBoost(TransformedLearner):
     ----------
     plan_ : BoostPlan
         Among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
-    n_labels_used_ : int
-        All labelled rows that were given.
 
     Notes
     -----
@@ -110,8 +96,6 @@ class LabelBoost(TransformedLearner):
 
     Error: BNS15's accounting, Theorem 4.13: with an (α', β')-accurate base learner, 11α' but for 2β'.
 
-    References
-    ----------
     BNS15 (Beimel, Nissim, Stemmer), Algorithms 2 and 3, Lemmas 4.1, 4.6 and 4.12, Theorems 4.13 and 4.14.
 
     Examples

@@ -40,11 +40,8 @@ _LARGEST_EPSILON_0 = 100.0
 def relabelling(price: Price, *, epsilon_0: float, changed: Changed = "labelled") -> Price:
     r"""Return the price of a learner whose rows are relabelled first: :math:`(\varepsilon_A + \log c, \delta_A)`.
 
-    `price`: :math:`(\varepsilon_A, \delta_A)` of the learner, on the relabelled rows. `epsilon_0`: parameter of the
-    exponential mechanism, from 0 to 100; mistakes have sensitivity 1. `changed`: which row differs: one whose label is
-    counted, or one that only brings its point. Raises InvalidParameter if a number is out of range.
-
-    BNS15, Lemma 4.1 and its proof; the constant is this module's.
+    `epsilon_0`: of the exponential mechanism, from 0 to 100. `changed`: which row differs: one whose label is counted,
+    or one that only brings its point. BNS15, Lemma 4.1 and its proof; the constant c is this module's.
     """
     epsilon_0 = _checked(epsilon_0)
     one_of("changed", changed, ("labelled", "unlabelled"))
@@ -56,8 +53,6 @@ def bns15_lemma_4_1(price: Price, *, epsilon_0: float = 1.0) -> Price:
     r"""Return the same price as BNS15's proof has it: :math:`(\varepsilon_A + \varepsilon_0 + \log 4, 4e^{\varepsilon_0}\delta_A)`.
 
     BNS15, Lemma 4.1: at its :math:`\varepsilon_0 = 1` it rounds 2.386 up to 3. It holds for permute-and-flip too.
-
-    Raises InvalidParameter if a number is out of range.
     """  # noqa: E501  a doctest's message is one line
     epsilon_0 = _checked(epsilon_0)
     return rounded_up_price(price.epsilon + epsilon_0 + log(4), 4 * exp(epsilon_0) * price.delta)
@@ -70,11 +65,7 @@ def _checked(epsilon_0: float) -> float:
 @stored_as("quorate.learners.label_boost_schedule.Round")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Round:
-    """One iteration: how many labelled rows there are, are kept, how many are taken from D, and are kept.
-
-    `labelled`, `kept_labelled`: rows of S before and after the deletion. `taken`, `kept_taken`: rows of T before and
-    after the deletion. `epsilon_0`: parameter of the exponential mechanism that chooses the concept.
-    """
+    """One iteration: rows of S (`labelled`) and of T (`taken`), and how many of each are kept."""
 
     labelled: int
     kept_labelled: int
@@ -93,8 +84,8 @@ class Round:
 class BoostSchedule:
     """Every size of one run of LabelBoost, from the rows of its input to those of the base learner.
 
-    `first_labelled`, `first_unlabelled`: kept at random before anything else. `kept`: labelled rows after the last
-    iteration, of which `drawn` are drawn with replacement. `proven`: whether the theorem's error bound holds.
+    `first_…`: kept at random before anything else. `kept`: labelled rows in the end, of which `drawn` are drawn with
+    replacement. `proven`: whether the theorem's error bound holds.
     """
 
     labelled: int
@@ -118,15 +109,12 @@ class BoostSchedule:
 
 
 def price_of(schedule: BoostSchedule, base: Price) -> Price:
-    r"""Return the price that is proven of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
+    """Return the price that is proven of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
 
-    By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
-    :func:`~quorate.learners.amplification.with_replacement`,
-    :func:`~quorate.learners.amplification.without_replacement` and
-    :func:`~quorate.learners.label_boost.schedule.relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1. A row that
-    is labelled, one that is taken in some iteration, and one that never is, have a price each; the largest is returned.
-
-    `schedule`: the sizes. `base`: of the base learner. Raises InvalidParameter if a price on the way is beyond ε = 500.
+    From the last step to the first, as BNS15's Lemma 4.6, with the tighter rules of
+    :mod:`~quorate.learners.amplification` and :func:`relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1: the
+    largest of the prices of a row that is labelled, one that is taken in some iteration, and one that never is. Refused
+    beyond ε = 500.
     """
     labelled = with_replacement(base, n_rows=schedule.kept, n_draws=schedule.drawn)
     labelled = without_replacement(labelled, n_rows=schedule.left, n_kept=schedule.kept)
@@ -152,9 +140,9 @@ def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]
 def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     r"""Return how many labelled rows are enough for an empirical error of α to mean one of 10α, of all pairs at once.
 
-    The smaller of two bounds on one event: BNS15's Theorem B.5,
-    :math:`\frac{48}{10\alpha}\left(10\, VC \log\frac{48e}{10\alpha} + \log\frac{5}{\beta}\right)`, and Vapnik's
-    relative deviations (:func:`~quorate.learners.agnostic.bound.disagreement`) with Sauer's lemma.
+    The smaller of BNS15's Theorem B.5, :math:`\frac{48}{10\alpha}(10\, VC \log\frac{48e}{10\alpha} +
+    \log\frac{5}{\beta})`, and Vapnik's relative deviations (:func:`~quorate.learners.agnostic.bound.disagreement`) with
+    Sauer's lemma.
     """
 
     def enough(n_rows: int) -> bool:

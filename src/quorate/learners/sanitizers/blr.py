@@ -33,8 +33,6 @@ _XOR_FACTOR = 10  # VC(C⊕) <= 10 VC(C): BNS15, Observation 3.2
 def theorem_size(vc_dimension: int, alpha: float) -> int:
     r"""Return a number of synthetic points at which some multiset errs by at most α on :math:`C^\oplus`, whatever D is.
 
-    Notes
-    -----
     BNS15, Theorem B.6, on the uniform distribution over D: so many draws,
     :math:`m \ge (50\,VC/\alpha^2) \ln(1/(\alpha\beta))`, err by at most α with probability at least 1 − β, so for some
     β < 1 such draws exist: :math:`m > (50\,VC(C^\oplus)/\alpha^2) \ln(1/\alpha)`, with
@@ -55,6 +53,10 @@ def theorem_size(vc_dimension: int, alpha: float) -> int:
 class BLR:
     r"""Choose one of all multisets of a size, the better ones more often (Blum, Ligett and Roth).
 
+    Raises InvalidParameter if the class has no small grid and there is no `domain`; if there are more than `limit`
+    multisets (the message holds their number); if an argument is out of range. DataRefused if there are no points, or
+    some lie outside the domain.
+
     Parameters
     ----------
     size : int
@@ -63,14 +65,6 @@ class BLR:
         Largest number of multisets that are weighed.
     domain : table of numbers, optional
         All the points that a row can be; public. None takes the grid of the class.
-
-    Raises
-    ------
-    InvalidParameter
-        If the class has no small grid and there is no `domain`; if there are more than `limit` multisets (the message holds their number); if an
-        argument is out of range.
-    DataRefused
-        If there are no points, or some lie outside the domain.
 
     Notes
     -----
@@ -81,8 +75,6 @@ class BLR:
     Error: some multiset errs by at most :meth:`net_error`, and the choice is no further from the best than
     :math:`(2/(\varepsilon n)) \ln(N/\beta)`, N multisets, but with probability β (BNS15, Proposition A.1).
 
-    References
-    ----------
     Blum, Ligett and Roth (2013), J. ACM 60(2); BNS15, Theorem A.3.
 
     Examples

@@ -1,14 +1,6 @@
 """Boxes: synthetic points for rectangles in any few columns, from a noisy tree a column and counts between the cuts.
 
-1. *Columns.* A tree releases estimated prefix counts of column j. From them, and from nothing else, values are taken
-   (:func:`cut_values`), the last of the grid among them, such that by the estimates at most w rows lie in the cells
-   between two neighbours. A column with few values keeps them all, and needs no tree.
-2. *Boxes.* A row goes to the next value that is not below it, in each column. The numbers of rows at all points of that
-   grid are released with discrete Laplace noise of scale λ.
-3. *Points.* Negative counts become 0, and the others are scaled to sum to n, which is public, and rounded to copies of
-   the points. Each point of the grid is released once at least.
-
-Privacy, agreement (2dg rows), the error of the sanitizer and g are proven in ``docs/theory/private-learners.md``.
+Steps, privacy, agreement (2dg rows), the error of the sanitizer and g: ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -40,19 +32,10 @@ _COLUMNS = Fraction(3, 4)  # of ε, for the trees of all columns; what is left g
 class BoxPlan:
     r"""How d columns are cut, and what noise the boxes between the cuts get: a function of public facts alone.
 
-    Parameters
-    ----------
-    trees : tuple of TreePlan or None
-        One for each column; None where all values of the column are kept.
-    most_values : tuple of int
-        How many values :math:`s_j \ge 2` a column is cut down to, at most.
-    gaps : tuple of float
-        :math:`w_j`: strictly between two of them lie at most so many rows, by the tree's estimates.
-    scale : float
-        λ of the discrete Laplace noise on the count of each box, in rows.
+    `trees`: one for each column; None where all values of the column are kept. `most_values`: how many values
+    :math:`s_j \ge 2` a column is cut down to, at most. `gaps`: :math:`w_j`: strictly between two of them lie at most so
+    many rows, by the tree's estimates. `scale`: λ of the discrete Laplace noise on the count of each box, in rows.
 
-    Notes
-    -----
     Privacy: the trees cost :attr:`TreePlan.epsilon` each, and the counts :math:`2/\lambda`, since one replaced record
     moves two of them by 1: :attr:`epsilon` together (proof in :mod:`quorate.learners.sanitizers.boxes`).
 
@@ -72,10 +55,9 @@ class BoxPlan:
 
     @classmethod
     def for_budget(cls, *, bits: tuple[int, ...], n: int, epsilon: float, candidates: int = 1_000_000) -> BoxPlan:
-        """Return the plan of ε-DP for `n` rows of a grid, with at most so many rectangles on what is released.
+        """Return the plan of ε-DP for `n` public rows of a grid of :math:`2^{bits_j}` values in column j.
 
-        `bits`: column j has :math:`2^{bits_j}` values. `n`: Rows, at least 1; public. `epsilon`: ε > 0. `candidates`:
-        at most so many rectangles, the empty one included, are different on the released points. Raises
+        At most `candidates` rectangles, the empty one included, are different on the released points. Raises
         InvalidParameter if an argument is out of range, or there are too many columns for so few rectangles.
         """
         n, epsilon = count("n", n, at_least=1), real("epsilon", epsilon, above=0)
@@ -131,10 +113,7 @@ def values_per_column(bits: tuple[int, ...], candidates: int) -> tuple[int, ...]
 
 
 def column_bits_of(concept_class: ConceptClass) -> tuple[int, ...]:
-    """Return the bits of each column of a class of rectangles.
-
-    Raises InvalidParameter if it is another class.
-    """
+    """Return the bits of each column of a class of rectangles; any other class is refused."""
     if isinstance(concept_class, Rectangles):
         return concept_class.column_bits
     raise InvalidParameter(
@@ -153,18 +132,14 @@ _COPIES = 200  # of a released point in the mean, beside the one that each has
 class Boxes:
     r"""Sanitize rows for axis-aligned rectangles, on a grid of any size, in a few columns.
 
+    Raises InvalidParameter if the class is not :class:`~quorate.learners.concepts.Rectangles`, or an argument is out of
+    range. DataRefused if there are no points.
+
     Parameters
     ----------
     candidates : int, default 1_000_000
         At most so many rectangles differ on the released points: :math:`1 + \prod_j s_j (s_j + 1)/2`. It decides how
         finely the columns are cut; two columns get 44 values each, three 13.
-
-    Raises
-    ------
-    InvalidParameter
-        If the class is not :class:`~quorate.learners.concepts.Rectangles`, or an argument is out of range.
-    DataRefused
-        If there are no points.
 
     Notes
     -----
@@ -175,8 +150,6 @@ class Boxes:
     :mod:`quorate.learners.sanitizers.boxes`. w is about n/s, so the bounds stop falling at :math:`2d/s` for so many
     `candidates`.
 
-    References
-    ----------
     BNS15, Definition A.2, Algorithm 1 (Step 2) and Section 4 (RECTANGLE). Qardaji, Yang and Li (2013), "Differentially
     private grids for geospatial data", for a grid that follows the data in place of a hierarchy over all of it.
 
@@ -275,12 +248,10 @@ def _rows_for(alpha: float, bound: Callable[[int], float]) -> int:
 
 
 def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
-    r"""Return increasing grid values, the last one of the grid among them, with few estimated rows between neighbours.
+    """Return at most `most` increasing grid values, the last of the grid among them, with few estimated rows between.
 
-    Goes up the cells of the tree and takes the last value of a cell that would bring the rows since the value before
-    it above `gap`, or above a larger number, where that would make more than `most` values: n/(s − 1) never does.
-
-    `tree`: what was released of the column. `gap`: w, in rows. `most`: s, at least 2.
+    Up the cells of the tree, the last value of a cell is taken that would bring the rows since the value before it
+    above `gap`, or above a larger number where that would make more than `most` values: n/(s − 1) never does.
     """
     rows, last = np.diff(tree.below).tolist(), (tree.borders[1:] - 1).tolist()
     cuts: list[int] = []
@@ -294,10 +265,9 @@ def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
 
 
 def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: NoiseSource) -> IntArray:
-    """Release the noisy numbers of rows at all points of the grid of `values`: the one place here that reads rows.
+    """Release the noisy numbers of rows at all points of the grid of `values`, 2/λ-DP: the one place that reads rows.
 
-    `points`: the private rows. `values`: of each column, increasing; the last is the last of its grid. From earlier
-    releases. `scale`: λ of the noise, in rows. The release is 2/λ-DP. `noise`: where the noise comes from.
+    `values`: of each column, increasing, from earlier releases; the last is that of its grid. `scale`: λ, in rows.
     """
     shape = tuple(len(column) for column in values)
     places = tuple(np.searchsorted(column, points[:, j], side="left") for j, column in enumerate(values))
@@ -307,11 +277,10 @@ def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: Noi
 
 
 def absolute_noise(n_boxes: int, scale: float, beta: float) -> float:
-    r"""Return z: the sum of so many absolute discrete Laplace noises is above z with probability at most β.
+    r"""Return z: the sum of so many absolute discrete Laplace noises is above z with probability at most β (Chernoff).
 
-    By Chernoff: with :math:`r = e^{-1/\lambda}`,
-    :math:`E e^{\theta|Z|} = \frac{1 - r}{1 + r} \cdot \frac{1 + r e^\theta}{1 - r e^\theta}` for
-    :math:`\theta < 1/\lambda`, and z is the least over a grid of θ.
+    With :math:`r = e^{-1/\lambda}`, :math:`E e^{\theta|Z|} = \frac{1 - r}{1 + r} \cdot \frac{1 + r e^\theta}{1 - r
+    e^\theta}`.
     """
     rates = np.linspace(0.002, 0.9, 450) / scale
     least = 1 / scale

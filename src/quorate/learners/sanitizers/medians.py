@@ -1,14 +1,6 @@
-r"""Medians: a line is split at a private median, and each half again; ε-DP, or (ε, δ) at next to no price of the grid.
+"""Medians: a line is split at a private median, and each half again; ε-DP, or (ε, δ) at next to no price of the grid.
 
-1. *Splits.* A node is a range of the grid with the rows in it; the root is all of it. A value x is chosen whose score
-   :math:`f(x) = 2\min(\#\{\le x\}, \#\{\ge x\}) - m` is high, m being the rows of the node: 0 or more at a median.
-   The rows below x and those above it are the nodes of the next level; rows at x are in neither. Level by level, K
-   times.
-2. *Counts.* The splits and the gaps between them are cells, :math:`2^{K+1} - 1` at most. Their prefix counts are
-   released by a noisy tree (:mod:`quorate.learners.sanitizers.noisy_tree`).
-3. *Points.* Each split is released once at least, and the rows of a gap are put at the split after it.
-
-Privacy, agreement and the error of the sanitizer are proven in ``docs/theory/private-learners.md``.
+Steps, privacy, agreement and the error of the sanitizer: ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -52,17 +44,9 @@ _DOWN = 1 - Fraction(1, 2**40)
 class MedianPlan:
     r"""What a release of medians is made with.
 
-    Parameters
-    ----------
-    searches : tuple of Search
-        Of one node's median, level by level from the root.
-    counts : TreePlan
-        Of the counts between the splits.
-    n : int
-        Rows.
+    `searches`: of one node's median, level by level from the root. `counts`: of the counts between the splits. `n`:
+    rows.
 
-    Notes
-    -----
     With K levels, and levels of budgets :math:`E_k`, a gap has at most
     :math:`n 2^{-K} + \sum_k 2^{-(K-k+1)} e_k` rows, :math:`e_k \propto 1/E_k`. Under :math:`2\sum_k E_k = \varepsilon`
     that is least at :math:`E_k \propto 2^{k/2}`. K is the number of splits at which it is least, the noise taken at a
@@ -83,12 +67,11 @@ class MedianPlan:
     def for_budget(
         cls, *, bits: int, n: int, epsilon: float, delta: float, levels: int, beta: float, turns: int | None = None
     ) -> MedianPlan:
-        """Return the plan of (ε, δ) for n rows on a line of 2^bits points, with at most so many levels.
+        """Return the plan of (ε, δ) for n public rows on a line of 2^bits points, with at most so many levels.
 
-        `bits, n, levels`: Public. `epsilon, delta`: of the whole. With δ = 0 each median is chosen at once. `beta`:
-        Probability of a wider gap than :attr:`gap`, for all splits together. `turns`: how often a median is reduced to
-        the choice of a scale; None until a choice is from few. Raises InvalidParameter if an argument is out of range,
-        or ε too small for tests of stability.
+        With δ = 0 each median is chosen at once. `beta`: of a wider gap than :attr:`gap`, for all splits together.
+        `turns`: how often a median is reduced to the choice of a scale; None until a choice is from few. Raises
+        InvalidParameter if an argument is out of range, or ε too small for tests of stability.
         """
         epsilon, beta = real("epsilon", epsilon, above=0), real("beta", beta, above=0, below=1)
         n, levels = count("n", n, at_least=1), min(count("levels", levels, at_least=1), bits, MOST_LEVELS)
@@ -172,6 +155,9 @@ _FINER = 3  # exact medians would make gaps so many times smaller than those ask
 class Medians:
     r"""Sanitize points on a line by medians of medians: thresholds, intervals and points of a grid of :math:`2^{bits}`.
 
+    Raises InvalidParameter if the class is not one on a line (:class:`Thresholds`, :class:`Intervals`,
+    :class:`PointFunctions`), or an argument is out of range. DataRefused if there are no points.
+
     Parameters
     ----------
     delta : float, default 0.0
@@ -181,21 +167,11 @@ class Medians:
         At most so many levels of splits, K: at most 2^K − 1 values are released, and there are no more dichotomies
         than on those. Fewer where there are few rows. None takes 10, and inside a learner what its α asks for.
 
-    Raises
-    ------
-    InvalidParameter
-        If the class is not one on a line (:class:`Thresholds`, :class:`Intervals`, :class:`PointFunctions`), or an
-        argument is out of range.
-    DataRefused
-        If there are no points.
-
     Notes
     -----
     Privacy: ε-DP, or (ε, δ)-DP, for one replaced record, n public; proofs and bounds are in the text of
     :mod:`quorate.learners.sanitizers.medians`, with every constant. Privacy rests on no bound.
 
-    References
-    ----------
     BNS15, Corollary 3.4, rests on an (ε, δ)-sanitizer for thresholds of a size that grows as
     :math:`2^{O(\log^* |X|)}` and cites one (Beimel, Nissim and Stemmer 2013) without stating it; the reduction of a
     quasi-concave choice to that of a scale is theirs. Splitting at medians: Kaplan, Schnapp and Stemmer (2022),
@@ -311,8 +287,7 @@ def _gaps(concept_class: ConceptClass) -> int:
 def noisy_splits(values: IntArray, size: int, searches: tuple[Search, ...], noise: NoiseSource) -> IntArray:
     """Release the splits of a line, level by level: distinct grid points, increasing; one at least.
 
-    `values`: the private grid points, sorted. `size`: points of the grid. `searches`: of one node's median, level by
-    level. `noise`: where the noise comes from.
+    `values`: the private grid points, sorted. `searches`: of one node's median, by level.
     """
     nodes: list[tuple[int, int]] = [(0, size)]  # ranges of grid points, their ends left out
     splits: list[int] = []
@@ -335,10 +310,7 @@ def _median(values: IntArray, low: int, high: int, plan: Search, noise: NoiseSou
 
 
 def median_score(values: IntArray, size: int, floor: int) -> Steps:
-    r"""Return :math:`2\min(\#\{\le x\}, \#\{\ge x\}) - m` of every x, cut off at −B: what one row moves by 1.
-
-    `values`: the rows of a node, sorted, from 0. `size`: points of the node. `floor`: b.
-    """
+    r"""Return :math:`2\min(\#\{\le x\}, \#\{\ge x\}) - m` of every x, cut off at −B: what one row moves by 1."""
     m = len(values)
     # Of the other rows the score is −B or less, and they are left out.
     low, high = max(0, (m - floor) // 2 - 2), min(m, (m + floor) // 2 + 3)

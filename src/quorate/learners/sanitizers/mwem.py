@@ -51,6 +51,9 @@ class MWEM:
     count is measured with noise, and the weights of its points are moved towards the measurement. The release is the
     mean distribution of all rounds, rounded to a multiset.
 
+    Raises InvalidParameter if the class has no small grid (the message holds its size) and there is no `domain`, or an
+    argument is out of range. DataRefused if there are no points, or some lie outside the domain.
+
     Parameters
     ----------
     rounds : int, optional
@@ -60,14 +63,6 @@ class MWEM:
         :math:`|X|/(4m)`.
     domain : table of numbers, optional
         All the points that a row can be; public. None takes the grid of the class.
-
-    Raises
-    ------
-    InvalidParameter
-        If the class has no small grid (the message holds its size) and there is no `domain`, or an argument is out of
-        range.
-    DataRefused
-        If there are no points, or some lie outside the domain.
 
     Notes
     -----
@@ -79,8 +74,6 @@ class MWEM:
     Error: :math:`\alpha = \sqrt{\ln|X|/(2T) + \nu^2} + s + |X|/(4m)`, with s, what the choice may
     miss, and ν, the noise of a measurement, for a probability β/2 each; derived in ``docs/theory/learner-proofs.md``.
 
-    References
-    ----------
     Hardt, Ligett and McSherry (2012), NIPS, Figure 1 and Theorem 2.2: there η is r/2, both steps
     get one half, and the constants are larger.
 
@@ -164,10 +157,9 @@ class MWEM:
 def multiplicative_weights(
     queries: XorQueries, counts: IntArray, n: int, rounds: int, epsilon: float, noise: NoiseSource
 ) -> tuple[FloatArray, tuple[Measurement, ...]]:
-    r"""Release the mean distribution ``(n_domain,)`` of all rounds, and the measurements that it was made from.
+    """Release the mean distribution ``(n_domain,)`` of all rounds, and the measurements that it was made from, ε-DP.
 
-    `queries`: public. `counts`: private: the rows of each query. One replaced record moves each by at most 1. `n`,
-    `rounds`, `epsilon`: public; the release is ε-DP. `noise`: where the noise comes from.
+    `counts`: private: the rows of each query, which one replaced record moves by at most 1. The rest is public.
     """
     choice = Exponential(share(epsilon, rounds / _CHOICE))
     scale = least_scale(1, share(epsilon, rounds / (1 - _CHOICE)))

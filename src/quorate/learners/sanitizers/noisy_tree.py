@@ -1,27 +1,14 @@
-r"""A noisy tree over a grid, opened only where its own noisy counts are large.
+r"""A noisy tree over a grid, opened only where its own noisy counts are large; its public side, and what is made of it.
 
-The grid has :math:`2^{bits}` points, and the tree as many leaves; nobody can add noise to each of them. Nobody has to:
-only nodes that are *looked at* need noise, and which ones are looked at is decided from noisy counts alone.
+**Privacy.** A level is handed a list of disjoint nodes, read from the levels before it, and releases the count of
+*every* child of each, empty or not, plus independent discrete Laplace noise of scale λ (:func:`noisy_children`).
+Replacing one record moves at most two of these counts by 1: the level is :math:`2/\lambda`-DP whatever the list is, and
+L levels compose adaptively to :math:`2L/\lambda` (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006). All else reads
+released counts and n.
 
-**Privacy.** Level l is the mechanism :func:`noisy_children`: it is handed a list of nodes, and releases the count of
-*every* child of each, empty or not, plus independent discrete Laplace noise of scale λ. The nodes of a list are
-disjoint, so the children are disjoint: replacing one record lowers at most one of these counts by 1 and raises at most
-one by 1. The vector moves by at most 2 in L1, whatever the list is, and the level is :math:`2/\lambda`-DP. The list is
-a function of the levels released before (and of public parameters), so the L levels compose adaptively:
-:math:`2L/\lambda`-DP (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006; adaptive composition of pure mechanisms holds
-as it stands: the density of a transcript is the product of its levels' densities, each within its own factor).
-Everything else in this file reads released counts only, and n, which is public. In particular a node that was never
-opened has no noisy count, because nobody asked for one; an empty child of an open node has one.
-
-**Consistency.** The children of a node are moved by one common number so that they sum to their parent's estimate, from
-the root, whose count n is known, downwards (the second half of Hay, Rastogi, Miklau and Suciu 2010; the first,
-upwards, would gain a factor :math:`1 - O(1/k)` of variance at k children, and makes the estimates depend on which
-nodes were opened, which would cost the plain proof of the bound). Then the prefix counts are made
-non-decreasing and put into [0, n], which never moves them further from the true ones: see :func:`as_monotone`.
-
-**The public side of a noisy tree: how it branches, how much noise each level gets, which nodes are opened.**
-
-**From released weights to synthetic points, with a stated rounding error.**
+**Consistency.** From the root, whose count n is known, downwards, children are moved by one common number so that they
+sum to their parent's estimate (the second half of Hay, Rastogi, Miklau and Suciu 2010; the first would make the
+estimates depend on which nodes were opened, which the proof of the bound does not allow).
 """
 
 from __future__ import annotations
@@ -54,23 +41,11 @@ _LEAST_THRESHOLD = 9.0  # scales, before the logarithm of how many nodes there m
 class TreePlan:
     r"""How a grid of :math:`2^{bits}` points is halved into nodes, what noise their counts get, which are opened.
 
-    Parameters
-    ----------
-    fanouts : tuple of int
-        Children of a node, level by level from the root; each a power of two, at least 2. Their product is the size of
-        the grid.
-    scale : float
-        λ of the discrete Laplace noise on each count of a child, in rows.
-    threshold : float, optional
-        A child is opened in its turn where its estimate is above so many rows. None opens every node.
+    `fanouts`: children of a node, level by level from the root; each a power of two, at least 2. Their product is the
+    size of the grid. `scale`: λ of the discrete Laplace noise on each count of a child, in rows. `threshold`: a child
+    is opened in its turn where its estimate is above so many rows. None opens every node. Raises InvalidParameter if a
+    field is out of range.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range.
-
-    Notes
-    -----
     Privacy: one replaced record moves at most two counts of a level by 1 each, so a level is :math:`2/\lambda`-DP and
     the tree :attr:`epsilon`-DP (proof in :mod:`quorate.learners.sanitizers.noisy_tree`).
 
@@ -102,19 +77,11 @@ class TreePlan:
     def for_budget(cls, *, bits: int, n: int, epsilon: float) -> TreePlan:
         r"""Return the plan of ε-DP for `n` rows on :math:`2^{bits}` points: a function of public facts alone.
 
-        *Branching.* With L levels of one ε/L each, :math:`\lambda = 2L/\varepsilon`. Each end of an interval lies, on
-        each level, inside one node of k children; the noise that it picks up there, once the children are made to sum
-        to their parent, has variance at most :math:`2\lambda^2 k/4`, and the root is one node for both ends
-        (:mod:`quorate.learners.sanitizers.tree`). So :math:`L^2 (2 \sum_l k_l - k_1)` is made least over L, bits
-        shared out as evenly as can be: for 32 bits, 8 levels of 16.
-
-        *Equal budgets.* For equal k, :math:`\sum_l k/\varepsilon_l^2` under :math:`\sum_l \varepsilon_l = \varepsilon`
-        is least at equal :math:`\varepsilon_l`: rows may part at any depth, so no level is less needed than another.
-
-        *Threshold.* Small grids need none (:data:`OPEN_ALL_BITS`). On large ones half of it is error by itself, but
-        it has to stand clear of the noise on a node: among :math:`n \sum_l k_l/\lambda` nodes the largest noise is
-        about λ times the logarithm of their number, and what is left, nine scales, keeps the opened nodes few. Utility
-        rests on this choice, privacy does not.
+        With L levels of ε/L each, :math:`\lambda = 2L/\varepsilon`, an end of an interval picks up a variance of at
+        most :math:`2\lambda^2 k/4` from a level of k children, and the root is one node for both ends: L makes
+        :math:`L^2 (2 \sum_l k_l - k_1)` least, bits shared out evenly. Rows may part at any depth, so budgets are
+        equal. The threshold has to stand clear of the largest noise among :math:`n \sum_l k_l/\lambda` nodes; half of
+        it is error by itself, so that small grids have none (:data:`OPEN_ALL_BITS`).
         """
         bits, n = count("bits", bits, at_least=1), count("n", n, at_least=1)
         epsilon = real("epsilon", epsilon, above=0)
@@ -150,12 +117,8 @@ def _even(bits: int, levels: int) -> tuple[int, ...]:
 class PrefixCounts:
     """Estimated numbers of rows below the borders of a partition of the grid; released, so public.
 
-    Attributes
-    ----------
-    borders : IntArray, (n_cells + 1,)
-        Increasing, from 0 to the size of the grid. A cell is one grid point, or was not opened further.
-    below : FloatArray, (n_cells + 1,)
-        Rows below each border, non-decreasing from 0 to n.
+    `borders` ``(n_cells + 1,)``: increasing, from 0 to the size of the grid. A cell is one grid point, or was not
+    opened further. `below` ``(n_cells + 1,)``: rows below each border, non-decreasing from 0 to n.
     """
 
     borders: IntArray
@@ -178,14 +141,8 @@ def noisy_children(
 def noisy_prefix_counts(values: IntArray, plan: TreePlan, noise: NoiseSource) -> PrefixCounts:
     """Release estimated prefix counts of private grid points, ε-DP with ε = ``plan.epsilon``.
 
-    Parameters
-    ----------
-    values : IntArray, (n,)
-        The private grid points, each from 0 to ``plan.size − 1``, in any order.
-    plan : TreePlan
-        Public: how the grid branches, the noise, and what is opened.
-    noise : NoiseSource
-        Where the noise comes from.
+    `values` ``(n,)``: the private grid points, each from 0 to ``plan.size − 1``, in any order. `plan`: public: how the
+    grid branches, the noise, and what is opened. `noise`: where the noise comes from.
 
     Examples
     --------
@@ -222,13 +179,10 @@ def noisy_prefix_counts(values: IntArray, plan: TreePlan, noise: NoiseSource) ->
 
 
 def as_monotone(below: FloatArray, n: int) -> FloatArray:
-    r"""Return the prefix counts made non-decreasing, inside [0, n], and exact at both ends.
+    """Return the prefix counts made non-decreasing, inside [0, n], exact at both ends, and no further off the truth.
 
-    If :math:`|\hat F - F| \le \eta` everywhere and F is non-decreasing, then :math:`M(t) = \max_{s \le t} \hat F(s)`
-    has :math:`M(t) \ge \hat F(t) \ge F(t) - \eta` and, for the s that attains it, :math:`M(t) = \hat F(s) \le F(s) +
-    \eta \le F(t) + \eta`. The same goes for the minimum over :math:`s \ge t`, for the mean of both, which is returned,
-    and for putting it into [0, n], where F is. A step of M is at most the step of :math:`\hat F` there, or 0: so a cell
-    never gets more rows than it was estimated to have.
+    Running maxima, running minima from above and their mean, which is returned, are each as near to the non-decreasing
+    truth as what they are made from. No cell gets more rows than it was estimated to have.
     """
     rising = np.maximum.accumulate(below)
     falling = np.minimum.accumulate(below[::-1])[::-1]
@@ -238,11 +192,10 @@ def as_monotone(below: FloatArray, n: int) -> FloatArray:
 
 
 def quantile_points(tree: PrefixCounts, size: int) -> IntArray:
-    r"""Return `size` grid points whose prefix fractions are those of the tree, off by at most ``1 / (2 size)``.
+    """Return `size` grid points whose prefix fractions are those of the tree, off by at most ``1 / (2 size)``.
 
-    Half the rows of a cell are put at its first point and half at its last, so that a prefix that ends inside the cell
-    is off by at most half the cell. Each prefix fraction is then rounded to a multiple of 1/size; rounding keeps the
-    order, so the rounded ones are those of a multiset.
+    Half the rows of a cell are put at its first point and half at its last: a prefix that ends inside is off by half a
+    cell.
     """
     below = tree.below
     both_ends = np.column_stack([tree.borders[:-1], tree.borders[1:] - 1]).ravel()
@@ -253,12 +206,10 @@ def quantile_points(tree: PrefixCounts, size: int) -> IntArray:
 
 
 def rounded_weights(weights: FloatArray, size: int) -> IntArray:
-    r"""Return whole copies of each domain point, `size` in all, for weights that sum to 1.
+    """Return whole copies of the N domain points, `size` in all, for weights that sum to 1; no set is off by above N/4.
 
-    Everything is rounded down, and the R copies that are missing go to the R largest remainders :math:`f_x`. A set of
-    points is off by at most the sum of those rounded up, :math:`\sum (1 - f_x) \le R (1 - R/N) \le N/4` copies of N
-    points: since :math:`\sum f_x = R`, the R largest have a mean of at least R/N. So no query is off by more than ``N /
-    (4 size)``.
+    All are rounded down, and R largest remainders :math:`f_x` up, whose mean is at least R/N: off by :math:`R (1 -
+    R/N)`.
     """
     shares = weights * (size / weights.sum())
     copies: IntArray = np.floor(shares).astype(np.int64)

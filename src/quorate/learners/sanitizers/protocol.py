@@ -1,8 +1,6 @@
-r"""What a sanitizer is: private points in, synthetic points out; its shares of an ε, and rows for an error.
+"""What a sanitizer is: private points in, synthetic points out; its shares of an ε, and rows for an error.
 
 Shares and the noise that they pay for are rounded so that their sum is never above ε.
-
-Its queries, :math:`C^\oplus`, are intervals of a line or a table of a small domain.
 """
 
 from __future__ import annotations
@@ -44,12 +42,9 @@ class Sanitizer(Protocol):
     """
 
     def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse private rows that :meth:`sanitize` could not take; asked before anything is charged.
+        """Refuse private rows, all of them, of which :meth:`sanitize` could not take one, before anything is charged.
 
-        Where one row is refused, so is the whole table. A refusal that came later, on some of the rows, would be an
-        output that nobody accounted for.
-
-        Raises DataRefused if some row lies outside the sanitizer's domain. The message holds no value.
+        A refusal that came later would be an output that nobody accounted for. Raises DataRefused; no value is told.
         """
 
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
@@ -85,10 +80,9 @@ _MOST_ROWS = 2**40
 
 
 def least_rows(bound: Callable[[int], float], alpha: float, *, floor: float, remedy: str) -> int:
-    """Return a number of rows n with ``bound(n) <= alpha``: the least, where the bound falls with n.
+    """Return a number of rows n up to 2^40 with ``bound(n) <= alpha``: the least, where the bound falls with n.
 
-    `bound`: the error at n rows. `alpha`: the error asked for. `floor`: what the bound tends to with more rows.
-    `remedy`: what to do where alpha is not above it. Raises InvalidParameter if no number of rows up to 2^40 is enough.
+    `floor`: what the bound tends to with more rows. `remedy`: what the refusal says to do where alpha is not above it.
     """
     if not alpha > floor:
         raise InvalidParameter(
@@ -106,11 +100,9 @@ _OUTSIDE = "points must lie in the domain that was given; some do not"
 
 
 def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
-    r"""Return the bits of the grid, and how many disjoint intervals a member of :math:`C^\oplus` is made of.
+    """Return the bits of a line's grid, and how many disjoint intervals a difference of two concepts is made of.
 
-    Two thresholds differ on one interval, two intervals on at most two, two points on two points.
-
-    Raises InvalidParameter if the class is not one on a line.
+    1 for thresholds, 2 for intervals and for points; raises InvalidParameter if the class is not one on a line.
     """
     if isinstance(concept_class, Thresholds):
         return concept_class.bits, 1
@@ -126,10 +118,7 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
 
 
 def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDomain | None) -> None:
-    """Refuse points of which some lie outside a domain that was given; a class's own check is all that a grid needs.
-
-    Raises DataRefused if some do. The message holds no value.
-    """
+    """Refuse points of which some lie outside a domain that was given; the message holds no value."""
     if domain is not None and not _places(concept_class.check(np.array(domain)), points)[1].all():
         raise DataRefused(_OUTSIDE)
 
@@ -141,12 +130,8 @@ class XorQueries:
 
     A query and its complement err alike, since the number of rows is public, and ∅ never errs.
 
-    Attributes
-    ----------
-    domain : Points, (n_domain, n_features)
-        All points of the domain, in lexicographic order.
-    table : NDArray of uint8, (n_queries, n_domain)
-        What each query labels each point; the first point is labelled 0.
+    `domain` ``(n_domain, n_features)``: all points of the domain, in lexicographic order. `table` ``(n_queries,
+    n_domain)``: what each query labels each point; the first point is labelled 0.
     """
 
     domain: Points
@@ -154,11 +139,7 @@ class XorQueries:
 
     @classmethod
     def of(cls, concept_class: ConceptClass, domain: PublicDomain | None = None) -> XorQueries:
-        """Tabulate a class on its grid, or on a domain that is given.
-
-        Raises InvalidParameter if there is neither, or the table would have more than :data:`MAX_CELLS` cells; the
-        message holds the number.
-        """
+        """Tabulate a class on its grid, or on a domain that is given; :data:`MAX_CELLS` cells at most."""
         if domain is None and concept_class.domain_size is None:
             raise InvalidParameter(
                 f"domain must be given: {type(concept_class).__name__} has no finite one; "

@@ -1,18 +1,8 @@
-r"""One point where a quasi-concave score is high, chosen privately: at once, or first at which scale (ε, δ).
+"""One point where a quasi-concave score is high, chosen privately: at once, or first at which scale (ε, δ).
 
-A score is *quasi-concave* where it first rises and then falls. Here it is a whole number that each step to a neighbour
-moves by at most 1 everywhere, and its largest value is at least 0 (:class:`Steps`). *At once* the exponential mechanism
-chooses among all points. *By scales* the domain is never chosen from as a whole. With L(i) the largest v such that some
-aligned cell of :math:`2^i` neighbouring points has scores of at least v everywhere:
-
-1. Choose i such that :math:`L(i) \ge -(\tau + w)` and :math:`L(i+1) \le -(\tau - w)`: the same problem again, for the
-   score :math:`\min(L(i) + \tau, -\tau - L(i+1))` on the few numbers i. It may be solved by scales in its turn.
-2. Release the cell of width :math:`2^{i+3}` with the highest score, of the aligned ones and of those moved by half a
-   width, if it passes the test of stability (:class:`~quorate.mechanisms.DistanceToInstability`): the (ε, δ) step.
-3. Choose among the first and the last points of the cells of :math:`2^i` in what was released, 32 at most.
-
-Scores are cut off at −B for a public B, which moves none of them further. Privacy and what the choice loses are proven
-in ``docs/theory/private-learners.md``.
+A score is *quasi-concave* where it first rises and then falls; here whole numbers, which each step to a neighbour moves
+by at most 1 everywhere, the largest at least 0, cut off at −B for a public B (:class:`Steps`). The steps of a choice by
+scales, its privacy and what it loses: ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -91,8 +81,7 @@ class Steps:
 class Search:
     """The public side of a choice: its budget, τ and b, and the score that is lost but for a probability β.
 
-    `nested`: how the scale is chosen; None chooses among all points at once. `stable_epsilon`, `stable_delta`: of each
-    of the two tests in step 2.
+    `nested`: how the scale is chosen; None chooses among all points. `stable_epsilon`, `stable_delta`: of either test.
     """
 
     size: int

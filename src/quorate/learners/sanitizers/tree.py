@@ -29,19 +29,14 @@ class Tree:
     A tree over the grid, most of it never opened, gets discrete Laplace noise on the counts of all children of each
     open node; the estimates of all prefix counts are made consistent, and the synthetic points are their quantiles.
 
+    Raises InvalidParameter if the class is not one on a line (:class:`Thresholds`, :class:`Intervals`,
+    :class:`PointFunctions`), or an argument is out of range. DataRefused if there are no points.
+
     Parameters
     ----------
     n_synthetic : int, optional
         m, synthetic points, at least 1. An interval is off by at most 1/m on their account, and there are no more
         dichotomies on them than on m points. None makes as many as there are rows.
-
-    Raises
-    ------
-    InvalidParameter
-        If the class is not one on a line (:class:`Thresholds`, :class:`Intervals`, :class:`PointFunctions`), or
-        an argument is out of range.
-    DataRefused
-        If there are no points.
 
     Notes
     -----
@@ -54,8 +49,6 @@ class Tree:
     what intervals cost, nearly twice what prefixes do, and intervals and points twice that again. x grows as
     :math:`(bits)^{3/2}/\varepsilon` up to logarithms, and all its constants are there.
 
-    References
-    ----------
     BNS15, Algorithm 1, Step 2 (what it is for) and Definition A.2 (what is measured). Dwork, Naor, Pitassi and Rothblum
     (2010) for trees of counts; Hay, Rastogi, Miklau and Suciu (2010) for consistency; Qardaji, Yang and Li (2013) for
     fanouts of about 16.
@@ -96,10 +89,7 @@ class Tree:
         return quantile_points(tree, self.n_synthetic or len(points))[:, np.newaxis].astype(points.dtype)
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
-
-        `n`: Rows, at least 1. `concept_class`: on a line. `beta`: β in (0, 1). `epsilon`: ε > 0.
-        """
+        r"""Return α: on any `n` >= 1 rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`."""
         bits, intervals = bits_and_intervals(concept_class)
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = TreePlan.for_budget(bits=bits, n=n, epsilon=epsilon)
@@ -128,16 +118,9 @@ _FLOAT_SLACK = 1e-9  # relative; far above what rounding does to these sums
 
 
 def prefix_error(plan: TreePlan, n: int, beta: float) -> float:
-    r"""Return x: with probability at least 1 − β no prefix count is off by more than x rows, anywhere on the grid.
+    """Return x: with probability at least 1 − β no prefix count is off by more than x rows, anywhere on the grid.
 
-    Parameters
-    ----------
-    plan : TreePlan
-        The public side of the tree.
-    n : int
-        Number of rows, at least 1.
-    beta : float
-        β in (0, 1).
+    `plan`: the public side of the tree. `n`: number of rows, at least 1. `beta`: β in (0, 1).
 
     Examples
     --------

@@ -1,52 +1,7 @@
-r"""From rehearsals to an expected accuracy: what too few rows and teachers cost is added again.
+"""From rehearsals to an expected accuracy: what too few rows and teachers cost is added again.
 
-*Votes.* Let a(s) be the accuracy of a student of an ensemble of size s, in independent teachers. What teachers have in
-common adds a variance in proportion to 1/s to the shares. It is small beside that of the noise and of the rows, so that
-:math:`a(s) \approx a(\infty) - c/s`, and from the accuracies of the whole and of its halves
-
-.. math:: a(K) \approx a(s) + \left(1 - \tfrac{s}{K}\right) \left(a(s) - a(s/2)\right).
-
-*The direct method.* Its model learns hundreds of effective dimensions, and rows that play the private ones leave a
-variance that is not small: the whole, the halves and the quarters tell what all rows add, by the law below.
-
-The range is to hold one run, so it has the variance of that run about its mean, and that of the estimate:
-
-* *noise of the run*: the variance of a(s) over draws of the noise with the same rows. Which row is right changes from
-  draw to draw, so that few scored rows would exaggerate it. With :math:`c_{ir}` for whether row i of T is right in draw
-  r, that share is 1/T of what the mean over i of :math:`\mathrm{Var}_r c_{ir}` exceeds that of the mean by, and is
-  taken out. The estimate has the whole variance, over the number of plays;
-* *rows that were scored*: :math:`p(1-p)/T` of T rows, with half a row added to the right ones and to the wrong ones,
-  since all right of T is no proof that all of the population are;
-* *rows that played the private ones*: the difference d of the two halves under the same noise has
-  :math:`\mathbf{E} d^2 = 2 v(s/2)`, v(s) being the variance of a(s) over such rows, and to first order
-  :math:`v(s) = v(s/2)/2`. So :math:`v(s) = \mathbf{E} d^2/4`, again without what few scored rows add. Divisions share
-  most of the rows, so that their mean has v(s) nearly in full; the run itself has :math:`v(K) = v(s)\,s/K`;
-* *the correction*: how its mean over divisions varies, and its law. With an exponent β in place of 1 that of votes is
-  :math:`1/(2^\beta - 1)` times as large; β evenly between 1/2 and 2 gives a standard deviation of
-  :data:`FIRST_ORDER` of it. That of the direct method varies by what few scored rows leave open; on tables on which
-  nothing is reported it was off by :data:`LAW` of itself (``benchmarks/growth.py``).
-
-Variances that were themselves estimated from few plays make the law of the whole a Student's, whose degrees of freedom
-are those of Welch and Satterthwaite.
-
-*The law of the whole, the halves and the quarters.* A model scores each class. Let the score of the true one lead by
-:math:`\mu` on average, in a choice among C; around that, scores vary by :math:`\tau^2` from row to row, which no number
-of rows takes away, and by :math:`v/s` where the model has learned from s of them (rows, or independent teachers). With
-normal scores the choice is right as often as
-
-.. math:: A = \int \varphi(z - \sqrt2\,d)\, \Phi(z)^{C - 1}\, dz, \qquad d = \mu \big/ \sqrt{\tau^2 + v/s},
-
-which is :math:`\Phi(d)` for two classes: the law of a forced choice among alternatives (Green and Swets, 1966), with
-the *sensitivity* d. So it is :math:`1/d^2`, and not A, that falls in proportion to one over the size. A itself falls so
-only where :math:`v/s` is small beside :math:`\tau^2`, and it is not where a few hundred rows play tens of thousands for
-a model of hundreds of effective dimensions.
-
-Let the *share* :math:`\rho = (v/s)/(\tau^2 + v/s)` be that of the whole. The accuracies of the whole, of the halves and
-of the quarters tell it; how well, the rows that were scored say, which are the same ones for all three. Before anything
-is seen a share has the density :math:`4(1 - \rho)^3`: shares of 1/5 on average, as on tables on which nothing is
-reported, and none that would leave no error at all. So what few rows say little about is not taken at its word: the
-correction is the mean over the shares, weighed by how well each explains what was seen, and its standard deviation is
-theirs.
+The correction, the parts of the range, and the law of the whole, the halves and the quarters (a forced choice among
+alternatives, Green and Swets 1966): ``docs/theory/rehearsals.md``.
 """
 
 from __future__ import annotations
@@ -88,10 +43,7 @@ def sensitivity_of(accuracy: float, n_classes: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Growth:
-    """What the true size adds.
-
-    `mean`: of the accuracy. `variance`: of that, by what few scored rows leave open of it.
-    """
+    """What the true size adds to an accuracy: its mean, and what few scored rows leave open of it."""
 
     mean: float
     variance: float
@@ -101,7 +53,7 @@ def growth(losses: FloatArray, whole: float, *, size: float, n_classes: int) -> 
     """Return what the true size adds to the accuracy of the whole.
 
     `losses`: of each scored row, how much more often it was right with the whole than with a half, and than with a
-    quarter. `whole`: accuracy with the whole. `size`: of the whole, as a share of the true size. `n_classes`: c.
+    quarter. `size`: of the whole, as a share of the true size.
     """
     n = len(losses)
     sensitivity = sensitivity_of((whole * n + 0.5) / (n + 1), n_classes)  # all right of n is no proof
@@ -133,10 +85,10 @@ HALVES = 3  # of a play: the whole and two halves
 class Played:
     """One rehearsal of one row.
 
-    `hits`: which rows were right: with the whole ensemble or all rows, with each half and, for the direct method, with
-    each quarter, under the same noise. `fold`: which rows were held out. `size`: of the whole, as a share of the true
-    size; at least 1 where nothing has to be corrected. `answered`: share of the queries that was answered.
-    `values`: the chosen score of the whole and the parts; none where that is accuracy.
+    `hits`: which rows were right: with the whole, each half and, for the direct method, each quarter, under the same
+    noise. `fold`: which rows were held out. `size`: of the whole, as a share of the true size; 1 or more needs no
+    correction. `answered`: share of the queries. `values`: the chosen score of the whole and the parts; none where that
+    is accuracy.
     """
 
     hits: BoolArray = field(repr=False)
@@ -172,10 +124,7 @@ class Played:
 
 
 def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool = False) -> Expected:
-    """Return what one run is expected to have, from rehearsals of it.
-
-    `mixed` says that teachers of persons had rows of anybody, since nothing told whose the labelled rows are.
-    """
+    """Return what one run is expected to have; `mixed`: teachers of persons had rows of anybody."""
     observed = float(np.mean([play.whole for play in played]))
     added, of_added = _correction(played, observed, n_classes)
     accuracy = min(1.0, max(0.0, observed + added))
@@ -193,10 +142,7 @@ def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool 
 
 
 def estimate_value(played: list[Played], scoring: str, baseline: float) -> ExpectedValue:
-    """Return what one run is expected to have of the chosen score, corrected to first order as votes are.
-
-    The range is that of single plays about their mean, which holds noise, scored rows and rows that were learned from.
-    """
+    """Return what one run is expected to have of the chosen score, corrected to first order as votes are."""
     values = np.array([play.values[0] for play in played])
     added = [play.missing * (play.values[0] - float(np.mean(play.values[1:HALVES]))) for play in played]
     mean, correction = float(values.mean()), float(np.mean(added))
@@ -274,13 +220,7 @@ def _within(played: list[Played], values: list[float]) -> tuple[float, float] | 
 
 
 def _together(parts: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the sum of variances and its degrees of freedom, after Welch and Satterthwaite.
-
-    Examples
-    --------
-    >>> _together([(1.0, 4.0), (1.0, 4.0)])
-    (2.0, 8.0)
-    """
+    """Return the sum of variances and its degrees of freedom, after Welch and Satterthwaite."""
     total = sum(variance for variance, _ in parts)
     unsure = sum(variance**2 / degrees for variance, degrees in parts)
     return total, max(FEWEST_DEGREES, total**2 / unsure) if unsure else math.inf

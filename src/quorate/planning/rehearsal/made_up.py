@@ -1,44 +1,9 @@
-r"""Labels and rows that are made up, where nobody has labelled public rows: a guess about another task.
+"""Labels and rows that are made up, where nobody has labelled public rows: a guess about another task.
 
-What no pool can tell is how hard the true labels are: whoever labels mushrooms is never wrong, and whoever predicts
-a visit to a doctor often is. So the rules are a sample of tasks from easy to hard. Their spread gives the range its
-upper end; the lower one is what a guess has.
-
-Real labellings follow the leading directions of a pool, or its clusters, more closely than a direction that is drawn at
-random: so do the rules, in one of two forms. Let u be the coordinates of a public point along the principal directions
-of the pool, in units in which a typical point has length one, and :math:`\lambda_j` their variances. A *straight* rule
-draws standard normal g and o and gives each class the score
-
-.. math:: \sum_j \lambda_j^{1/2} g_j u_j + \tfrac12 o,
-
-the first part in units of its spread: a direction drawn in standardized columns would have no :math:`\lambda`, and o
-makes some classes commoner. A rule by *clusters* divides the pool by k-means, and a class has as score how near its
-centre is: where a pool has clusters, boundaries run between them. Each score gets a noise of :math:`\nu`, drawn anew
-for each row. It is told by the *agreement*: how often two normal scores have one sign with the noise and without it,
-:math:`1 - \arctan(\nu)/\pi`.
-
-Rules number 0 to :data:`RULES` - 1 divide the agreements from :data:`HARDEST` to :data:`EASIEST` evenly.
-``benchmarks/rules.py`` finds these two on tables on which no prediction is reported.
-
-Where it is known how common the commonest class is, the scores of the class that is said most often are shifted by
-what makes it so.
-
-Since a rule labels any row, each public row may stand for many private ones, each with a noise of its own.
-
-*Rules as hard for a teacher as its learning curve tells.* No pool tells how hard its true labels are; a learning curve
-does. Rules from easy to hard are played on the pool, and of each two numbers are kept: how often one teacher is right
-under it, t, and how often the student of a row is, s. From rule to rule the second rises with the first, close to a
-line in log odds,
-
-.. math:: \log\frac{s}{1 - s} = \alpha + \beta \log\frac{t}{1 - t},
-
-which least squares find. It is read off where t is the accuracy that the curve tells. For rows of votes t is the
-accuracy of a teacher of the row's shard size. The direct method has no teachers; what it makes of all rows follows the
-accuracy of one teacher of :data:`MANY` rows much more closely than that of a teacher of a shard.
-
-The range is that of one more task about the line, by a Student's law of the rules less two, and of its run; what the
-curve leaves open is read off the line too. :data:`RULES` and :data:`MANY` were chosen on tables of which no prediction
-is reported (``python -m benchmarks.rules curve``).
+Rules are a sample of tasks from easy to hard, along the leading directions of the pool or by its clusters; where a
+learning curve tells how hard the labels are, what each row's student has is read off a line through them. Formulas:
+``docs/theory/rehearsals.md``. Constants were chosen on tables of which no prediction is reported
+(``benchmarks/rules.py``).
 """
 
 from __future__ import annotations
@@ -72,8 +37,8 @@ MOST_SYNTHETIC = 4_000
 class Rule:
     """How labels are drawn.
 
-    `agreement`: how often two scores have one sign with the noise and without it; in (1/2, 1]. `clusters`: whether
-    classes are clusters of the pool. `commonest`: share of the commonest class; None where the scores decide it.
+    `agreement`: how often two scores have one sign with and without noise; in (1/2, 1]. `clusters`: of the pool, or
+    along directions. `commonest`: share of the commonest class; None where the scores decide it.
     """
 
     agreement: float
@@ -95,16 +60,9 @@ def rule_of(number: int) -> Rule:
 def ruled_labels(
     points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int, *, one_unit: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Return which public point each of `n_rows` rows repeats, and its label.
+    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``.
 
-    `points`: public rows as numbers.
-    `n_classes`: c.
-    `n_rows`: how many rows are labelled; points are repeated where they are fewer.
-    `rule`: how.
-    `seed`: of the draws.
-    `one_unit`: whether columns have one common unit (:class:`~quorate.students.StudentData`).
-
-    Returns: `at, codes` (IntArray, (n_rows,)): points and classes.
+    `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
     """
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
@@ -179,11 +137,10 @@ def _together(row: PlanRow, by_rule: Sequence[PlanRow], n_classes: int) -> PlanR
 
 
 def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
-    r"""Return the mean over rules, and a range that is to hold nine in ten tasks like them, and harder ones.
+    r"""Return the mean over R rules, and a range that is to hold nine in ten tasks like them, and harder ones.
 
-    One more task differs from the mean of R by :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a
-    Student's law; and its run by as much as a run of each rule does. That is the upper end. Labels may follow nothing
-    that the pool shows, and no pool tells whether they do: the lower end is at most what a guess has, 1/C.
+    Up to :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a Student's law, and of runs; down to what a
+    guess has, 1/C, since labels may follow nothing that the pool shows.
     """
     accuracies = np.array([of_rule.accuracy for of_rule in expected])
     n = len(accuracies)
@@ -208,10 +165,7 @@ _EDGE = 0.005  # log odds of a teacher, or a student, that is never wrong on the
 
 @dataclass(frozen=True, slots=True)
 class AsHard:
-    """What several rules tell of a task with this learning curve.
-
-    `rehearsals`: one for each rule. `curve`: of one teacher, on the true labels.
-    """
+    """What rehearsals, one for each of several rules, tell of a task with this learning curve of one teacher."""
 
     rehearsals: Sequence[Rehearsal]
     curve: LearningCurve
@@ -250,10 +204,9 @@ class AsHard:
 class Line:
     """The line through the rules, in log odds, and what it tells at the accuracy that is known.
 
-    `right`: how often one teacher is right, by rules. `students`: what the student of a row has under each. `shares`:
-    which share of the queries was answered under each; None of a row without queries. `known`: how often a teacher is
-    right on the true labels, in (0, 1). `doubt`: how far that may be off. `left`: what the students are off the line
-    by. `leverage`: variance of the line at `known`, where that of a student about it is 1.
+    `right`, `students`, `shares`: of a teacher, of a row's student, and of the queries answered, by rule. `known`,
+    `doubt`: a teacher's on the true labels, in (0, 1), and how far that may be off. `left`: what students are off the
+    line by. `leverage`: variance of the line at `known`, where that of a student about it is 1.
     """
 
     def __init__(
@@ -308,14 +261,11 @@ class Line:
 
 
 def lucky(lines: Sequence[Line]) -> list[float]:
-    r"""Return by how much each of several rows is expected too well, since the best of several is.
+    """Return by how much each of several rows is expected too well, since the best of several is.
 
-    What rows are off their lines by, less what the middle one is under the same rule, is the luck of single plays. With
-    :math:`V_i` the variance that its own luck gives the line of a row, and T the variance of rows beyond that, by
-    the moments of DerSimonian and Laird (1986), the best linear prediction of a row keeps :math:`T/(T + V_i)` of its
-    distance from the mean, in which a row counts as :math:`1/(T + V_i)`.
-
-    `lines`: of rows that are played under the same rules.
+    What rows are off their lines by, less what the middle one is under the same rule, is luck. With :math:`V_i` its
+    variance and T that of rows beyond it (DerSimonian and Laird 1986), a row keeps :math:`T/(T + V_i)` of its distance
+    from the mean.
     """
     if len(lines) < 2 or len({len(line.left) for line in lines}) > 1:
         return [0.0] * len(lines)  # a row that could not be played under every rule is compared with none

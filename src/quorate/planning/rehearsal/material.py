@@ -29,23 +29,15 @@ class Material:
 
     `pool`: the unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
     `points`: the same rows as numbers.
-    `rows`: the rows with labels, of which some play the private ones and the others are scored on. The direct method
-        finds rows of the pool by `in_pool`, and then has none here.
-    `codes`: their classes.
-    `groups`: whose row each is, as a number; None where nothing tells it, and every row counts as somebody's own.
-    `in_pool`: which row of the pool each of them is, where the labels are those of the pool.
-    `teacher`, `student`: who votes, and who learns.
-    `classes`: the declared classes.
-    `basis`: where the labels are from.
-    `schema`: how the direct method reads rows; None where it is not compared.
-    `direct`: what the direct method would do at a budget; None as `schema`.
-    `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
+    `rows`: with labels, `codes`, to play the private ones or be scored on. The direct method finds rows of the pool by
+        `in_pool`, and then has none here.
+    `groups`: whose row each is, as a number; None where every row counts as somebody's own.
+    `schema`, `direct`: how the direct method reads rows, what it would do at a budget; None where it is not compared.
     `coordinates`: how models of the shares measure the pool, which all students here share.
-    `prior`: of a student that sees coordinates of length one (:class:`~quorate.students.StudentData`).
-    `plain`: the same rows as models see them where classes are released, and not values; None where that is no
-        different.
+    `prior`, `one_unit`: see :class:`~quorate.students.StudentData`.
+    `plain`: the rows as models see them where classes are released, and not values; None where that is no different.
     `scoring`: what students are judged by. `shares`: of the classes, as declared; by default those of `codes`.
-    `others`: the same rows as teachers of another model see them, with these teachers, by the name of the model.
+    `others`: the rows as teachers of another model see them, with these teachers, by the name of the model.
     """
 
     pool: tuple[Any, Any] = field(repr=False)
@@ -137,10 +129,7 @@ class Material:
         return [rows[of_rows == number] for number in range(parts)]
 
     def drawn(self, rows: IntArray, n: int, rng: np.random.Generator) -> IntArray:
-        """Draw n of these rows: one person's after another's, where it is known whose they are.
-
-        Persons come in proportion to their rows, and the last one's are cut off.
-        """
+        """Draw n of these rows: one person's after another's, in proportion to their rows, the last cut off."""
         if self.groups is None:
             return rng.choice(rows, min(n, len(rows)), replace=False)
         order = rng.permutation(self.groups[rows])

@@ -1,11 +1,6 @@
-r"""Play the rows of a plan on public rows: all of them briefly, then the best of them at length.
+"""Play the rows of a plan on public rows: all of them briefly, then the best of them at length.
 
-The best of several rows is expected too well, and by how much can be told. All rows are played on the same divisions of
-the labelled rows, with teachers of the same sample where their number is the same. Let row i have :math:`a_{ij}` in
-division j. What all rows share in a division is no difference between them, and what is left, :math:`a_{ij} - \bar
-a_{i\cdot} - \bar a_{\cdot j} + \bar a`, is the luck of single plays. With mean squares :math:`M_R` of rows and
-:math:`M_E` of what is left, the share :math:`1 - M_E/M_R` of the variance between rows is theirs, and the rest is luck.
-The best linear prediction of a row keeps that share of its distance from the mean of all.
+The best of several rows is expected too well, and by how much can be told: ``docs/theory/rehearsals.md``.
 """
 
 from __future__ import annotations
@@ -62,10 +57,7 @@ def _in_divisions(played: Sequence[Played], values: Sequence[float]) -> list[flo
 
 
 def kept(accuracies: FloatArray) -> float:
-    """Return which share of the differences between rows is no luck, in [0, 1].
-
-    `accuracies`: of each row in each division.
-    """
+    """Return which share of the differences between rows, by their accuracy in each division, is no luck, in [0, 1]."""
     n_rows, n_divisions = accuracies.shape
     if n_rows < 2 or n_divisions < 2:
         return 1.0
@@ -91,9 +83,9 @@ Length: TypeAlias = Literal["first look", "another budget", "at length"]
 class Effort:
     """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
 
-    `folds`, `repeats`: divisions of the labelled rows, of which one part is scored on; and draws of the noise for each.
-    `teachers`: how many are trained for one size of a shard, at most. `n_asked`: rows of the pool that are asked.
-    `every_row`: whether all mechanisms are played briefly first, or noisy counts alone.
+    `folds`, `repeats`: divisions, of which one part is scored on, and draws of the noise for each. `teachers`: for one
+    size of a shard. `n_asked`: rows of the pool. `every_row`: whether all mechanisms are played briefly, or noisy
+    counts alone.
     """
 
     folds: int
@@ -121,11 +113,7 @@ class Effort:
 
 @dataclass(slots=True, eq=False)
 class Rehearsal:
-    """What is expected of a plan's rows, by playing them.
-
-    `material`: public rows and labels. `facts`: of the plan; its sizes, whatever ε is asked for. `effort`: how much is
-    played. `seed`: of all draws.
-    """
+    """What is expected of a plan's rows, by playing them; its `facts` have the sizes, whatever ε is asked for."""
 
     material: Material
     facts: PublicFacts
@@ -255,10 +243,9 @@ class Rehearsal:
         return self._votes[key]
 
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
-        """Return how often one teacher is right on rows that it has not seen.
+        """Return how often one teacher is right on rows that it has not seen; None where a shard is larger than all.
 
-        `n_teachers`: one of so many, as they are sampled for a row of votes; None for one of `n_rows` rows by itself.
-        `n_rows`: as many, or as many as there are. Returns: none where a shard is larger than what there is.
+        `n_teachers`: one of so many, as they are sampled for votes; None for one of `n_rows` rows, or all there are.
         """
         plain = self.material.plain or self.material
         if n_teachers is not None:

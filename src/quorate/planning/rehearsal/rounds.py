@@ -1,10 +1,7 @@
 r"""Noisy gradient rounds without private rows: labelled public rows stand for all units, each many times over.
 
-Where each of T rows stands for :math:`n_0/T` units, the sum of all units is :math:`n_0/T` times theirs. So T units with
-noise of :math:`\sigma T/n_0` take the very steps of :math:`n_0` units with noise of σ.
-
-Rows are scored by their integer coordinates, as the rounds see them; what a run publishes differs from that by rounding
-alone.
+T rows that stand for n units, with noise of :math:`\sigma T/n`, take the steps of all units with noise of σ. Rows are
+scored by their integer coordinates; what a run publishes differs from that by rounding alone.
 """
 
 from __future__ import annotations
@@ -34,10 +31,7 @@ def round_codes(
     share: float,
     seed: int,
 ) -> IntArray:
-    """Go all rounds on rows that play the private ones, and predict the held-out rows: codes ``(n_held,)``.
-
-    Arguments are those of :func:`round_logits`.
-    """
+    """Predict the held-out rows as :func:`round_logits` does: codes ``(n_held,)``."""
     logits = round_logits(plan, z, codes, trained_on, held, rows_each=rows_each, share=share, seed=seed)
     return codes_of_logits(logits)
 
@@ -66,14 +60,9 @@ def round_logits(
 ) -> FloatArray:
     """Go all rounds on rows that play the private ones; return logits ``(n_held, n_outputs)`` of the held-out rows.
 
-    `plan`: settings and noise of the true run.
-    `z`: integer coordinates of all labelled rows.
-    `codes`: their classes.
-    `trained_on`, `held`: labelled rows.
-    `rows_each`: rows of a unit, on average.
-    `share`: of the rows that play the private ones, how much these are: a half of them plays half as many units of
-        several rows.
-    `seed`: of noise and of what is drawn.
+    `z`: integer coordinates of all labelled rows. `trained_on`, `held`: which of them. `rows_each`: of a unit, on
+    average. `share`: how much of the rows that play the private ones these are: a half plays half as many units of
+    several rows.
     """
     rng = np.random.default_rng(seed)
     starts, n_units, rows = None, len(trained_on), trained_on

@@ -1,12 +1,7 @@
-r"""Votes without private rows: what K teachers on disjoint shards of n rows would say, from a few dozen teachers.
+"""Votes without private rows: what K teachers on disjoint shards of n rows would say, from a few dozen teachers.
 
-A teacher that is trained on r rows drawn without replacement from the labelled public rows has the law of one of the K.
-What is wrong with an ensemble of B such teachers is that they share rows: the mean of their votes varies like that of
-about :math:`\min(B, T/r)` independent ones, T being the rows that they are drawn from, where the true ensemble has
-:math:`K = n/r`. So B/2 teachers are drawn from one half of these rows and B/2 from the other. Each half alone is an
-ensemble of half the size, and both together one of the whole size; what the student loses by the step from whole to
-half, it gains again by the step from whole to endless, to first order in one over the size
-(:func:`~quorate.planning.rehearsal.estimate.estimate`).
+Half of them are drawn from one half of the labelled rows and half from the other, so that what a student loses by the
+step from whole to half tells what it gains to the true size: ``docs/theory/rehearsals.md``.
 """
 
 from __future__ import annotations
@@ -39,9 +34,9 @@ ALONE = 8  # teachers of many rows, which differ less than those of few
 class SampledVotes:
     """Votes of sampled teachers on the pool.
 
-    `shares`: share of each half's teachers that vote for each class. `independent`: how many independent teachers they
-    are worth together. `right`: how often one of them is right on rows that none was trained on. `one_class`: whether
-    every one of them says one class whatever it is asked.
+    `shares`: of each half's teachers, for each class. `independent`: how many independent teachers they are worth.
+    `right`: how often one is right on rows that none was trained on. `one_class`: whether every one of them always says
+    one class.
     """
 
     shares: FloatArray
@@ -57,10 +52,9 @@ class SampledVotes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shards:
-    """What a partition makes of the units: how many shards hold any, and what one holds.
+    """What a partition makes of the units: `voters`, shards that hold a unit, on average, and units and rows of one.
 
-    `voters`: shards that hold a unit, on average. `units_each`: units that a keyed hash gives a shard, on average; None
-    where each unit is a shard by itself. `rows_each`: rows of a unit, on average.
+    `units_each`: None where each unit is a shard by itself.
     """
 
     voters: int
@@ -109,11 +103,9 @@ def _poisson(share: float, mean: float) -> int:
 def sample_votes(
     material: Material, trained_on: IntArray, held: IntArray, *, shards: Shards, n_teachers: int, seed: int
 ) -> SampledVotes | None:
-    """Train sampled teachers on shards of the true sizes, and count their votes on the pool.
+    """Train an even number of teachers on shards of the true sizes, and count their votes on the pool.
 
-    `material`: public rows. `trained_on`, `held`: labelled rows that play private ones, and those that are scored on.
-    `shards`: what the shards of the run hold. `n_teachers`: how many are trained, an even number. `seed`: of the draws.
-    Returns: none where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
+    None where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
     """
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
     if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
@@ -194,15 +186,9 @@ def released_data(
     voters: int,
     seed: int,
 ) -> StudentData:
-    """Release votes with the mechanism's own noise, and return what a student sees of it.
+    """Release votes with the mechanism's own noise, and return what a student sees of it; one seed draws one noise.
 
-    `material`: public rows.
-    `shares`: of the votes.
-    `mechanism`: with its noise.
-    `asked`: rows of the pool.
-    `n_teachers`: k.
-    `voters`: how many of them have rows, and vote.
-    `seed`: of noise and student: the same seed draws the same noise.
+    `asked`: rows of the pool. `voters`: how many of the teachers have rows, and vote.
     """
     noise, _ = noise_and_key(seed)
     counts = whole_votes(shares[asked], voters)
