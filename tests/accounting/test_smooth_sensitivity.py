@@ -97,14 +97,18 @@ def test_a_twin_that_thinks_a_changed_vote_moves_one_count_alone_is_caught(monke
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("noise", ["discrete", "continuous"])
-def test_it_is_smooth_between_adversarial_neighbours(noise):
+@pytest.mark.parametrize(
+    "options",
+    [{"noise": "discrete"}, {"noise": "continuous"}, {"threshold": 25, "threshold_sigma": 5.0}],
+    ids=["discrete", "continuous", "tested"],
+)
+def test_it_is_smooth_between_adversarial_neighbours(options):
     """One teacher changes its vote in every query at once, by moving, adding or removing it, where it hurts most."""
     rng = np.random.default_rng(5)
     for _ in range(6):
         n_classes, sigma, order, beta = int(rng.integers(2, 6)), float(rng.uniform(2, 8)), 5.0, 0.05
         counts = np.array([rng.multinomial(60, rng.dirichlet(np.full(n_classes, 0.4))) for _ in range(5)])
-        here = dd.smooth_sensitivity(counts, sigma, order, beta, noise=noise).reveal()
+        here = dd.smooth_sensitivity(counts, sigma, order, beta, **options).reveal()
         for change in ("to the second", "to the first", "removed", "added"):
             other = counts.copy()
             for row in other:
@@ -117,7 +121,7 @@ def test_it_is_smooth_between_adversarial_neighbours(noise):
                     row[first] += 1
                 if change == "to the first" and row[second]:
                     row[second] -= 1
-            there = dd.smooth_sensitivity(other, sigma, order, beta, noise=noise).reveal()
+            there = dd.smooth_sensitivity(other, sigma, order, beta, **options).reveal()
             assert abs(np.log(here) - np.log(there)) <= beta * (1 + 1e-6), change
 
 

@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
-import pytest
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
 from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
-from quorate.data.feature_maps.coordinates import in_two, strips_of
-from quorate.data.feature_maps.fitted_transformer import refuse_unfitted
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity, with_narrow
 from quorate.data.file_reading import base_of, first_line
@@ -43,7 +40,6 @@ from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table,
 from quorate.data.table_reader import unread_in_words
 from quorate.data.target_range import without_numbers
 from quorate.data.unit_keys import PositionKeys, count_units
-from quorate.errors import InvalidParameter
 
 
 def test_columns() -> None:
@@ -159,16 +155,6 @@ def test_feature_maps_scale() -> None:
     ends = np.array([[0.0], [1e-18]])
     scalers = MinMaxScaler().fit(ends), with_narrow(MinMaxScaler().fit(ends))
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
-
-
-def test_feature_maps_coordinates() -> None:
-    assert [part.tolist() for part in in_two(np.array([2.0**26 + 3, 5.0]))] == [[1.0, 0.0], [3.0, 5.0]]
-    assert [strip.shape for strip in strips_of(np.zeros((3, 300)))] == [(3, 128), (3, 128), (3, 44)]
-
-
-def test_a_transformer_is_fitted() -> None:
-    with pytest.raises(InvalidParameter, match="feature_map: StandardScaler is not fitted; fit it on public rows"):
-        refuse_unfitted(StandardScaler())
 
 
 def test_identity() -> None:

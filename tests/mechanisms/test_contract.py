@@ -430,6 +430,9 @@ class TestRefusedCounts:
         (PrivatePrediction(epsilon=2.0), "epsilon", (1e-13,)),
         (StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9), "delta", (1, 1.0)),
         (StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9), "cutoff", (10,)),
+        (StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9), "epsilon", (1e-13,)),
+        (SoftLabel(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9, bins=3), "delta", (1,)),
+        (SoftLabel(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9, bins=3), "cutoff", (10,)),
         (SoftLabel(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9, bins=3), "bins", (1,)),
     ],
 )

@@ -1,8 +1,5 @@
 """Soft labels: two partitions, 2T stages, and the counts of scores that stand behind them."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -155,32 +152,3 @@ def test_what_is_no_array_of_scores_is_refused(scores):
 def test_more_queries_than_declared_are_refused():
     with pytest.raises(InvalidParameter, match="at most n_queries=2"):
         soft_label(cutoff=1, n_queries=2).release(everyone_says(0.5, 0.5, 0.5), OSNoise())
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("epsilon", (0, -1.0, float("nan"), True, "1", None)),
-        ("delta", (0, 1, float("nan"), True, "1", None)),
-        ("cutoff", (0, 1.5, True, "1", None, 51)),
-        ("n_queries", (0, 1.5, True, "1", None)),
-        ("bins", (0, 1, 2.5, True, "3", None)),
-        ("calibration", ("tite", None)),
-    ],
-)
-def test_a_bad_field_is_refused_by_name(name, values):
-    for value in values:
-        with pytest.raises(InvalidParameter, match=f"^{name} must be "):
-            soft_label(**{name: value})
-
-
-def test_it_is_a_frozen_value_that_travels_and_shows_its_fields():
-    mechanism = soft_label()
-
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism == copy.deepcopy(mechanism)  # noqa: S301
-    assert repr(mechanism) == (
-        "SoftLabel(epsilon=1.0, delta=1e-05, cutoff=3, n_queries=50, bins=10, calibration='tight')"
-    )
-    with pytest.raises(AttributeError):
-        mechanism.bins = 4

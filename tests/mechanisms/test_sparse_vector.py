@@ -399,36 +399,6 @@ def test_the_event_is_all_stages_and_the_tail_and_survives_json(calibration):
     assert from_json(mechanism.event.to_json()) == mechanism.event
 
 
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-def test_it_is_a_frozen_value_that_travels_and_shows_its_fields(calibration):
-    mechanism = sparse_vector(calibration=calibration)
-
-    assert pickle.loads(pickle.dumps(mechanism)) == mechanism == copy.deepcopy(mechanism)  # noqa: S301
-    assert repr(mechanism) == (
-        f"StableSparseVector(epsilon=1.0, delta=1e-05, cutoff=3, n_queries=200, calibration='{calibration}')"
-    )
-    with pytest.raises(AttributeError):
-        mechanism.cutoff = 4
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("epsilon", (0, -1.0, float("nan"), float("inf"), True, "1", None, 1e-13)),
-        ("delta", (0, -1.0, 1, 1.5, float("nan"), True, "1", None)),
-        ("cutoff", (0, -1, 1.5, True, "1", None, 201)),
-        ("n_queries", (0, -1, 1.5, True, "1", None)),
-        ("calibration", ("tigth", None, 3)),
-    ],
-)
-def test_a_bad_field_is_refused_by_name(name, values):
-    good = {"epsilon": 1.0, "delta": 1e-5, "cutoff": 3, "n_queries": 200, "calibration": "tight"}
-    for value in values:
-        with pytest.raises(InvalidParameter, match=f"^{name} must be "):
-            StableSparseVector(**{**good, name: value})
-
-
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("probability", [0, 1, float("nan"), True, "0.5"])
 def test_a_probability_is_inside_the_unit_interval(probability):

@@ -229,12 +229,8 @@ def _except_with(delta: float) -> str:
 class TradeOff:
     """What no test of one release can do better than, however it is made.
 
-    Attributes
-    ----------
-    false_alarms : tuple of float
-        Rates, rising, in [0, 1]: *in the data* is said of somebody who is not.
-    misses : tuple of float
-        The least rate of misses at each of them, in [0, 1]. Without any release it is one minus the false alarms.
+    `false_alarms`: rates, rising, in [0, 1], at which *in the data* is said of somebody who is not. `misses`: the least
+    rate of misses at each of them, in [0, 1]. Without any release it is one minus the false alarms.
 
     Examples
     --------

@@ -42,16 +42,8 @@ Noise = Literal["discrete", "continuous"]
 class Calibration:
     """The σ for a budget, and what the budget keeps over.
 
-    Attributes
-    ----------
-    sigma : float
-        Noise parameter in the unit of the sensitivity, rounded up to nine significant digits.
-    epsilon, delta : float
-        What the answers cost, by the rule named in `rule`.
-    epsilon_left : float
-        How much of the ε that was asked for is left over, ≥ 0.
-    rule : str
-        The accounting rule that priced the result.
+    `sigma`: in the unit of the sensitivity, rounded up to nine significant digits. `epsilon`, `delta`: what the answers
+    cost by `rule`, the accounting rule that priced the result. `epsilon_left`: ≥ 0 of the ε that was asked for.
     """
 
     sigma: float

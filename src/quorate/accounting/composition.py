@@ -34,14 +34,11 @@ _LARGEST = 1e8  # of μ, 1/σ or ε₀; what reveals more is as good as an answe
 
 @dataclass(frozen=True, kw_only=True)
 class Composition:
-    r"""An event taken apart into what the exact rules know, and the rest.
+    r"""An event taken apart into what the exact rules know, and `others`, which only a Rényi curve covers.
 
-    `mu`: total Δ√ℓ/σ of the continuous Gaussian releases, and of those on a grid.
-    `grid_distance`: total variation between what was released on grids and continuous noise put on them, rounded up.
-    `lattices`: unit shifts under discrete Gaussian noise, by σ.
-    `rounds`: rounds of randomized response, by ε₀ > 0.
-    `infinite`: probability that some (ε, δ) part fails altogether, :math:`1 - \prod(1-\\delta_j)`, rounded up.
-    `others`: what only a Rényi curve covers.
+    `mu`: total Δ√ℓ/σ of Gaussian releases, continuous or on a grid; `grid_distance`: total variation between these two,
+    rounded up. `lattices`: unit shifts under discrete Gaussian noise, by σ. `rounds`: of randomized response, by ε₀ >
+    0. `infinite`: probability that some (ε, δ) part fails altogether, :math:`1 - \prod(1-\delta_j)`, rounded up.
     """
 
     mu: float

@@ -44,11 +44,10 @@ _DATE_FORMAT = re.compile(r"(dd|mm|yyyy)([./-])(dd|mm|yyyy)\2(dd|mm|yyyy)")
 class Dialect:
     """How the owner says that tables are written; by default as CSV in UTF-8, and numbers and dates as they show it.
 
-    `separator`: , ; tab or |; "" leaves it to the file's name. `encoding`: of :data:`ENCODINGS`, by any of its names.
-    `quote`: around cells that hold a separator; "" where there is none. `line_breaks`: whether quoted cells may hold
-    line breaks (RFC 4180). `decimal`: "" leaves it to each public column. `thousands`: between groups of three digits.
-    `date_format`: "dd.mm.yyyy", "mm/dd/yyyy", beside ISO 8601, always read. `missing`: cells that stand for no value,
-    exactly as written.
+    `separator`: , ; tab or |; "" leaves it to the file's name. `encoding`: of :data:`ENCODINGS`. `quote`: "" where
+    there is none. `line_breaks`: whether quoted cells may hold them (RFC 4180). `decimal`: "" leaves it to each public
+    column. `thousands`: between groups of three digits. `date_format`: beside ISO 8601, "dd.mm.yyyy" or "mm/dd/yyyy".
+    `missing`: cells that stand for no value, exactly as written.
     """
 
     separator: str = ""

@@ -141,15 +141,9 @@ class ClientRequest:
 class ClientAnswer:
     """What one client is told.
 
-    Parameters
-    ----------
-    codes : IntArray
-        ``(n_queries,)`` class codes; -1 for declined, -2 for never asked.
-    charged : int
-        How many answers were drawn for this client: queries that were asked before, or by another client whose
-        request was answered together with this one, are not among them.
-    receipt : Receipt or None
-        Of the charge; None where nothing was charged.
+    `codes`: ``(n_queries,)`` class codes; -1 for declined, -2 for never asked. `charged`: how many answers were drawn
+    for this client: queries that were asked before, or by another client whose request was answered together with this
+    one, are not among them. `receipt`: of the charge; None where nothing was charged.
     """
 
     codes: IntArray

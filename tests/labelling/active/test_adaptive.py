@@ -455,36 +455,27 @@ def test_a_run_killed_again_and_again_draws_nothing_twice_and_changes_no_answer(
     assert len(found.rows) <= CAP
 
 
+class Forgetful:
+    """A reservation of whose blocks only those are read back that `keeps` says."""
+
+    def __init__(self, inner, keeps):
+        self.inner, self.keeps = inner, keeps
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def blocks(self, purpose):
+        return tuple(block for block in self.inner.blocks(purpose) if self.keeps(block))
+
+
 def _forgets_the_block_in_flight(strategy, reservation, **rest):
     """Goes on as if a block that was never stored had never been drawn: its rows are asked again."""
-
-    class Forgetful:
-        def __init__(self, inner):
-            self.inner = inner
-
-        def __getattr__(self, name):
-            return getattr(self.inner, name)
-
-        def blocks(self, purpose):
-            return tuple(each for each in self.inner.blocks(purpose) if each.answers is not None)
-
-    return go(strategy, Forgetful(reservation), **rest)
+    return go(strategy, Forgetful(reservation, lambda block: block.answers is not None), **rest)
 
 
 def _begins_again(strategy, reservation, **rest):
     """Reads nothing back: every batch is chosen and drawn afresh."""
-
-    class Blank:
-        def __init__(self, inner):
-            self.inner = inner
-
-        def __getattr__(self, name):
-            return getattr(self.inner, name)
-
-        def blocks(self, purpose):
-            return ()
-
-    return go(strategy, Blank(reservation), **rest)
+    return go(strategy, Forgetful(reservation, lambda block: False), **rest)
 
 
 @pytest.mark.default_cases(1)

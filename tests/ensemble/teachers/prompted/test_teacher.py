@@ -58,6 +58,11 @@ def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
         assert {len(each["messages"]) for each in there.asked} == {2 + 2 * 4}
 
 
+def audit(teacher: ChatTeacher, units: int) -> Any:
+    given = {"classes": ["bad", "good"], "n_teachers": 3, "changes": ["replace"], "seed": 1}
+    return audit_shards(teacher, PRIVATE[:24], LABELS[:24], units=units, **given)
+
+
 @pytest.mark.heavy
 def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
     with endpoint() as there:
@@ -66,16 +71,7 @@ def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
             mine = np.flatnonzero(SHARDS.reveal() == shard)
             cheat.train(PRIVATE[mine], CODES[mine], shard).vote(PUBLIC)
         assert max(len(each) for each in shards_in_prompts(there.asked)) > 1
-        found = audit_shards(
-            cheat,
-            PRIVATE[:24],
-            LABELS[:24],
-            classes=["bad", "good"],
-            n_teachers=3,
-            units=3,
-            changes=["replace"],
-            seed=1,
-        )
+        found = audit(cheat, units=3)
         assert found.violated
 
 
@@ -84,16 +80,7 @@ def test_the_shard_audit_holds() -> None:
     with endpoint() as there:
         for choose in ("random", "similar"):
             teacher = ChatTeacher(there.url, "toy", classes=["bad", "good"], text="note", shots=3, choose=choose)
-            found = audit_shards(
-                teacher,
-                PRIVATE[:24],
-                LABELS[:24],
-                classes=["bad", "good"],
-                n_teachers=3,
-                units=1,
-                changes=["replace"],
-                seed=1,
-            )
+            found = audit(teacher, units=1)
             assert found.worst <= 1
             assert not found.violated
         assert there.asked == []  # prompts are compared, not replies
