@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.accounting.attacker import epsilon_caution
+from quorate.accounting.attacker import delta_cautions, epsilon_caution
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import N_IS_PUBLIC, Neighbouring, holds_where_read_off
 
@@ -12,6 +12,12 @@ def test_budget_cautions() -> None:
         False,
         "epsilon-promises-little",
     )
+    for n, delta, codes in (
+        (1_000, 0.01, ["delta-gives-away-a-unit"]),
+        (None, 0.01, ["delta-was-not-compared"]),
+        (1_000, 1e-5, []),
+    ):
+        assert [caution.code for caution in delta_cautions(n, delta, "record") if caution.applies] == codes
 
 
 def test_neighbouring() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
@@ -15,6 +16,7 @@ from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
 from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
+from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity, with_narrow
 from quorate.data.file_reading import base_of, first_line
@@ -40,6 +42,7 @@ from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table,
 from quorate.data.table_reader import unread_in_words
 from quorate.data.target_range import without_numbers
 from quorate.data.unit_keys import PositionKeys, count_units
+from quorate.errors import DataRefused
 
 
 def test_columns() -> None:
@@ -140,6 +143,11 @@ def test_digests() -> None:
         [29, 1],
     )
     assert Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist() == [3]
+
+
+def test_numbers_that_a_model_does_not_hold() -> None:
+    with pytest.raises(DataRefused, match="X: a number in column 0 is larger than DecisionTreeClassifier holds"):
+        refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
 
 
 def test_feature_maps_patches() -> None:
