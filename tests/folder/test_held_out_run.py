@@ -61,3 +61,6 @@ def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:
     root = make_run(n=1_200, **SETS, **{"data.calibration": "other.csv"})
     with pytest.raises(InvalidParameter, match=r"leave calibration_share out"):
         read_settings(root / "quorate.toml")
+    alone = make_run("alone", **{"data.coverage": 0.8})
+    with pytest.raises(InvalidParameter, match=r"\[data\] coverage is what .* calibration_share .* is missing"):
+        read_settings(alone / "quorate.toml")

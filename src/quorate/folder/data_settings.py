@@ -346,8 +346,13 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
             )
     if settings.calibration_share is not None and "calibration" in given:
         raise InvalidParameter(
-            "[data] calibration_share holds private rows out for prediction sets, and [data] calibration makes them of "
-            "public ones, for free; leave calibration_share out"
+            "[data] calibration_share holds private rows out for sets or intervals, and [data] calibration makes them "
+            "of public ones, for free; leave calibration_share out"
+        )
+    if "coverage" in given and settings.calibration_share is None:
+        raise InvalidParameter(
+            "[data] coverage is what [data] calibration_share is chosen for, which is missing; leave coverage out, and "
+            "ask for any one by quorate predict --coverage"
         )
     if settings.unit_name is not None and settings.unit is None:
         raise InvalidParameter(
