@@ -1,5 +1,7 @@
 """Labels as codes."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from quorate.data import check_classes, encode_labels
+from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 
 
@@ -113,3 +116,18 @@ def test_what_is_given_in_place_of_labels_is_not_quoted(y):
 def test_the_name_of_a_column_or_a_table_is_no_column_of_labels(y):
     with pytest.raises(DataRefused, match=r"^y: (got|expected one label per row)"):
         encode_labels(y, ["no", "yes"])
+
+
+def test_public_labels_and_targets_that_are_none_are_refused_in_one_line():
+    for y, words in (
+        ([0, 1, 1], r"^calibration: got 3 for 4 rows; give one \w+ for every row$"),
+        (None, "^calibration: .*(y is None|got NoneType).* for every row"),
+        (3, "^calibration: got int.* for every row"),
+        ("y", "^calibration: got str, expected one .* for every row"),
+        ([0, 1, None, 1], "is missing; every row needs one|row 2 holds no finite number"),
+    ):
+        for read in (partial(encode_labels, y, [0, 1]), partial(finite_numbers, y)):
+            with pytest.raises(DataRefused, match=words) as refused:
+                read(name="calibration", n_rows=4)
+            assert "\n" not in str(refused.value)
+    assert encode_labels([0, 1, 1], [0, 1], n_rows=3).tolist() == finite_numbers([0, 1, 1], name="y", n_rows=3).tolist()

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
-from quorate.data.digests import order_of, pack
+from quorate.data.dialect import Dialect
+from quorate.data.digests import Overlap, order_of, pack, shared, tally
+from quorate.data.feature_maps.coordinates import in_two, strips_of
+from quorate.data.feature_maps.fitted_transformer import refuse_unfitted
 from quorate.data.feature_maps.patches import has_patches
-from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity
+from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity, with_narrow
+from quorate.data.file_reading import base_of, first_line
+from quorate.data.fixed_types import label_array
+from quorate.data.formats import table_suffixes
+from quorate.data.formats.text_parts import records_of
 from quorate.data.identity import as_column
 from quorate.data.images import image_columns
 from quorate.data.notation import (
     are_dates,
+    comma_number,
     date_like,
     microseconds,
+    number_with_comma,
+    plain_comma_number,
     text_kind,
+    time_numbers,
+    time_reader,
     time_type,
+    times_of_type,
 )
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
+from quorate.data.table_reader import unread_in_words
+from quorate.data.target_range import without_numbers
 from quorate.data.unit_keys import PositionKeys, count_units
+from quorate.errors import InvalidParameter
 
 
 def test_columns() -> None:
@@ -72,6 +91,41 @@ def test_date_notation() -> None:
     assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 
+def test_commas() -> None:
+    read = Dialect(decimal=",", thousands=".").cell_number
+    assert str([read("1.234,5"), read("27.5"), read(27.5), read("true")]) == "[1234.5, nan, 27.5, 1.0]"
+    assert str([comma_number(text) for text in ("3,5", "1,234", "12", "3.5", "n/a")]) == "[3.5, 1.234, 12.0, 3.5, nan]"
+    assert str([plain_comma_number(text) for text in ("27,5", "0,125", "1,234", "27")]) == "[27.5, 0.125, nan, nan]"
+    assert str([number_with_comma(text) for text in ("27,5", "27.5", "1,234")]) == "[27.5, 27.5, nan]"
+
+
+def test_times_as_numbers() -> None:
+    berlin = times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
+    assert [time and time.isoformat() for time in berlin] == ["1970-01-01T01:00:00+01:00", None]
+    assert str(time_numbers(pl.Series(["1970-01-02 12:00", None]), "date").tolist()) == "[1.5, nan]"
+    assert str([time_reader("date")("1970-01-02"), time_reader("time")("soon")]) == "[1.0, nan]"
+
+
+def test_files() -> None:
+    assert base_of(Path("visits/year=*/*.parquet")) == Path("visits")
+    assert table_suffixes()[:4] == [".csv", ".tsv", ".tab", ".parquet"]
+    open_record = records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
+    assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
+
+
+def test_only_the_first_line_is_read(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("person,age\n007,39\n", encoding="utf-8")
+    assert first_line(tmp_path / "visits.csv", most=100) == b"person,age\n"
+
+
+def test_labels_and_words() -> None:
+    assert [label_array(labels).dtype.kind for labels in ([7.0, float("nan")], ["a", 7.0])] == ["f", "O"]
+    assert [without_numbers(cells) for cells in (["yes", "no"], ["n/a", "1.234,5"], [" "])] == ["no", None, None]
+    assert unread_in_words({"CRP": 37, "PCT": 1}, "new.csv") == (
+        "new.csv: 37 cells of column 'CRP' and 1 of 'PCT' are no numbers; they count as missing"
+    )
+
+
 def test_digests() -> None:
     digests = pack([bytes(16), b"0123456789abcdef"])
     assert (len(digests), digests[1], list(digests) == [bytes(16), b"0123456789abcdef"]) == (
@@ -80,6 +134,16 @@ def test_digests() -> None:
         True,
     )
     assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
+    one, other = tally([b"a" * 16, b"b" * 16]), tally([b"b" * 16, b"c" * 16])
+    assert [places.tolist() for places in shared(one, other)] == [[1], [0]]
+    rows = [bytes([place] * 16) for place in range(30)]
+    copied = Overlap.of([(0, 256, tally(3 * rows + rows[:1]))], tally(rows[:2]))
+    assert (copied.times.tolist(), copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()) == (
+        [3, 4],
+        [1, 2],
+        [29, 1],
+    )
+    assert Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist() == [3]
 
 
 def test_feature_maps_patches() -> None:
@@ -91,6 +155,20 @@ def test_feature_maps_scale() -> None:
     pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
     assert (holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])) == (True, False)
     assert (is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))) == (True, False)
+
+    ends = np.array([[0.0], [1e-18]])
+    scalers = MinMaxScaler().fit(ends), with_narrow(MinMaxScaler().fit(ends))
+    assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
+
+
+def test_feature_maps_coordinates() -> None:
+    assert [part.tolist() for part in in_two(np.array([2.0**26 + 3, 5.0]))] == [[1.0, 0.0], [3.0, 5.0]]
+    assert [strip.shape for strip in strips_of(np.zeros((3, 300)))] == [(3, 128), (3, 128), (3, 44)]
+
+
+def test_a_transformer_is_fitted() -> None:
+    with pytest.raises(InvalidParameter, match="feature_map: StandardScaler is not fitted; fit it on public rows"):
+        refuse_unfitted(StandardScaler())
 
 
 def test_identity() -> None:

@@ -75,21 +75,31 @@ def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
     assert fitted(table, feature_map="linear").score(X[held], y[held]) < 0.8
 
 
+def with_words(X):
+    """A frame of the numbers, and a column of words."""
+    columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
+    return pl.DataFrame({**columns, "c": np.where(X[:, 0] > 0, "a", "b")})
+
+
+CONTAINERS = {
+    "polars": with_words,
+    "pandas": lambda X: pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]),
+    "Arrow": lambda X: with_words(X).to_arrow(),
+    "numpy": np.asarray,
+    "sparse": sparse.csr_matrix,
+    "Arrow, an array as pool": lambda X: X if len(X) == POOL else pl.DataFrame(X).to_arrow(),
+}
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix])
-def test_every_container_is_taken(table, kind):
+@pytest.mark.parametrize("take", CONTAINERS.values(), ids=CONTAINERS)
+def test_every_container_is_taken(table, take):
     X, y = table
-    if kind in (pl.DataFrame, pd.DataFrame):
-        rows = kind({f"x{i}": X[:, i] for i in range(X.shape[1])})
-        rows = rows.with_columns(pl.Series("c", np.where(X[:, 0] > 0, "a", "b"))) if kind is pl.DataFrame else rows
-        take = (lambda part: rows[part]) if kind is pl.DataFrame else (lambda part: rows.iloc[part])
-    else:
-        take = lambda part: kind(X[part])  # noqa: E731
-    clf = estimator().fit(
-        take(slice(POOL, POOL + PRIVATE)), y[POOL : POOL + PRIVATE], public=PublicPool(take(slice(0, POOL)))
-    )
-    assert clf.predict(take(slice(0, 5))).shape == (5,)
-    assert clf.predict_proba(take(slice(0, 5))).shape == (5, 2)
+    some = slice(POOL, POOL + PRIVATE)
+    clf = estimator().fit(take(X[some]), y[some], public=PublicPool(take(X[:POOL])))
+    rows = take(X[:POOL])[:5]
+    assert clf.predict(rows).shape == (5,)
+    assert clf.predict_proba(rows).shape == (5, 2)
 
 
 @pytest.mark.heavy

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 from quorate import (
@@ -128,6 +130,10 @@ def sets_hold_the_class_as_often_as_promised(clf: Any, held: Any, told: Any) -> 
 
 def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
     before = clf.predict_proba(X)
+    with pytest.raises(DataRefused, match="calibration labels: got 200 for 300 rows; give one label for every row"):
+        clf.calibrate(X[CALIBRATION], Y[CALIBRATION][:200])
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        clone(clf).calibrate(X[CALIBRATION], Y[CALIBRATION])
     if direct:  # where private rows decide on no refusal
         line = io.StringIO()
         with redirect_stderr(line):

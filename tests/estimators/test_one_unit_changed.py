@@ -35,6 +35,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.fixed_types import absent_marks
 from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
+from quorate.data.rows import from_arrow
 from quorate.data.target_range import TargetRange
 from quorate.errors import DataRefused
 from quorate.run.drawn_rows import EVENLY, draw_rows
@@ -107,7 +108,7 @@ def polars_categories(columns: Columns) -> Any:
 def arrow(columns: Columns) -> Any:
     import pyarrow as pa
 
-    return pl.from_arrow(pa.table({name: pa.array(cells) for name, cells in columns.items()}))
+    return pa.table({name: pa.array(cells) for name, cells in columns.items()})
 
 
 def numpy_objects(columns: Columns) -> Any:
@@ -316,6 +317,7 @@ def counted_and_added(X: Any, y: Any, ids: Any, declared: DeclaredSchema, *, dir
         private = declared_inputs(config, X, y, teacher=None, public=None, groups=ids).private.reveal()
         keys, lines = list(private.unit_keys), private.X.rows()
         found = {at: (repr(lines[at]).encode(), int(private.codes[at]), keys[at]) for at in range(N) if at != AT}
+    X = from_arrow(X)
     cells = {name: held.codes(column(X, place)) for place, (name, held) in enumerate(declared.columns.items())}
     return {
         at: (added + b"".join(int(codes[at]).to_bytes(8, "big", signed=True) for codes in cells.values()), code, unit)
@@ -324,7 +326,7 @@ def counted_and_added(X: Any, y: Any, ids: Any, declared: DeclaredSchema, *, dir
 
 
 def pool_of(make: Callable[[Columns], Any], library: str) -> Any:
-    return made(make, table(M, 9, library=library))
+    return from_arrow(made(make, table(M, 9, library=library)))
 
 
 def cells_of(columns: Columns, X: Any) -> list[tuple[list[Any], Any]]:

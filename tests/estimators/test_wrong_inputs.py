@@ -57,6 +57,13 @@ class Place:
         return clf.fit(X, y, public=public, groups=groups)
 
 
+class Parts:
+    """What a data set of pyarrow looks like: many files, none of which is read yet."""
+
+    def to_table(self) -> Any:
+        raise AssertionError("the owner calls it")
+
+
 def nan_at(values: Any, place: int = 3) -> Any:
     changed = np.asarray(values).astype(float)
     changed[place] = np.nan
@@ -190,6 +197,12 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     "a path as rows": (lambda p: p.fit(X="private.csv"), ("X: got str", "Read the file first")),
     "no rows": (lambda p: p.fit(X=None), ("X: got NoneType", "expected a 2-D array")),
     "a lazy frame": (lambda p: p.fit(X=FRAME.lazy(), public=PublicPool(FRAMED)), ("X: got LazyFrame", "collect()")),
+    "a lazy frame, directly": (lambda p: DIRECT.fit(FRAME.lazy(), Y, public=PUBLIC), ("X: got LazyFrame", "collect()")),
+    "a dictionary, directly": (lambda p: DIRECT.fit({"a": [1]}, Y, public=PUBLIC), ("X: got dict", "expected a 2-D")),
+    "a data set, directly": (
+        lambda p: DIRECT.fit(Parts(), Y, public=PUBLIC),
+        ("X: got Parts", "Call to_table() on it", "name its folder as [data] private of a run"),
+    ),
     "sparse rows, a frame as pool": (
         lambda p: p.fit(X=csr_array(X), public=PublicPool(FRAMED)),
         ("private rows are sparse, public rows polars", "same kind"),

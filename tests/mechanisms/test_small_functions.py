@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import AnswerNoise, chosen_classes, passes
+from quorate.mechanisms.answers import in_blocks, many_queries
+from quorate.mechanisms.choice import many_choices
 from quorate.mechanisms.schedule import open_fields, scale_of
 
 
@@ -12,6 +16,14 @@ def test_answer_law() -> None:
     noise = AnswerNoise(distribution="gaussian", scale=20.0)
     assert chosen_classes(noise, np.array([[60, 40], [50, 50]])).round(3).tolist() == [[0.766, 0.234], [0.507, 0.493]]
     assert (round(passes("laplace", 2.0, 1), 4), round(passes("laplace", 2.0, 0), 4)) == (0.3775, 0.6225)
+
+
+def test_counts_and_scores_are_integers() -> None:
+    with pytest.raises(InvalidParameter, match="counts must be int64, got float64; count votes as integers"):
+        many_queries(np.array([[3.0, 4.0]]))
+    with pytest.raises(InvalidParameter, match="counts must be int64 scores, got float64; round them to a grid"):
+        many_choices(np.array([[0.5, 4.0]]))
+    assert [rows for rows, _ in in_blocks(np.zeros((3, 2), dtype=np.int64))] == [slice(0, 3, None)]
 
 
 def test_schedule() -> None:

@@ -41,19 +41,8 @@ LARGEST_EPSILON = 10.0  # beyond it an observer may be right in more than 999 of
 def delta_cautions(
     n: int | None, delta: float, unit: str, *, declared: str | None = "n_records"
 ) -> tuple[Finding, Finding]:
-    """Look whether δ is above one in the number of units; where the number is not known, say that nobody looked.
-
-    `n`: number of units, where it is declared or treated as public. `delta`: δ of the whole release. `unit`: the word
-    for one of them. `declared`: what declares their number; None where nothing does.
-
-    Examples
-    --------
-    >>> [caution.code for caution in delta_cautions(1_000, 0.01, "record") if caution.applies]
-    ['delta-gives-away-a-unit']
-    >>> [caution.code for caution in delta_cautions(None, 0.01, "record") if caution.applies]
-    ['delta-was-not-compared']
-    >>> any(caution.applies for caution in delta_cautions(1_000, 1e-5, "record"))
-    False
+    """Look whether δ is above one in the number `n` of units; where that is not known, say that nobody looked. `unit`:
+    the word for one of them. `declared`: what declares their number; None where nothing does.
     """
     units = plural(unit)
     too_large = caution(
@@ -167,13 +156,8 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
 
 
 def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
-    r"""Return the same by the exact price of a release, which is its δ at ε = 0.
-
-    That is the total variation distance of the release between the two worlds, and the best observer is right with
-    probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1): often much less than one (ε, δ) allows.
-
-    `delta_at_zero`: δ of the release at ε = 0, rounded up, in [0, 1]. `pairs`: how many pairs. Returns: rounded up, in
-    ``[pairs / 2, pairs]``.
+    """Return the same by δ of the release at ε = 0, its total variation distance: the best observer is right with
+    probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1). Rounded up, in ``[pairs / 2, pairs]``.
     """
     _check(0.0, delta_at_zero)
     return min(pairs, ceil(pairs * (1 + Fraction(delta_at_zero)) / 2))
@@ -187,10 +171,7 @@ def _check(epsilon: float, delta: float) -> None:
 
 
 def closeness(neighbouring: Neighbouring, epsilon: float, delta: float, *, published: str = PUBLISHED) -> str:
-    """Return how close the probabilities of what may be published are in two neighbouring worlds.
-
-    `published` names what the promise covers.
-    """
+    """Return how close the probabilities of what may be `published` are in two neighbouring worlds."""
     if delta >= 1:
         return f"{neighbouring.whether}, nothing is promised: a δ of 1 allows everything to be published."
     if epsilon == 0 and delta == 0:

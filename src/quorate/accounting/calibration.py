@@ -287,10 +287,7 @@ def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
 
 @plain_decimals()
 def rounded_up_sigma(sigma: float) -> float:
-    """Return σ rounded up to nine significant digits.
-
-    Raises InvalidParameter if it is no finite number above 0.
-    """
+    """Return σ > 0 rounded up to nine significant digits."""
     if not 0 < sigma < inf:
         raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
     number = Decimal(sigma)

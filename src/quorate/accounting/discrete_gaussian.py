@@ -48,10 +48,7 @@ def unit_shifts(l2_sensitivity: float) -> int | None:
 
 
 def log_delta(epsilon: float, sigma: float, shifts: int) -> float:
-    """Return log δ at ε ≥ 0 for `shifts` unit shifts under noise σ, rounded up.
-
-    `epsilon`: ε ≥ 0, in nats. `sigma`: σ > 0, in votes. `shifts`: unit shifts in all answers together, ≥ 1.
-    """
+    """Return log δ at ε ≥ 0 for `shifts` ≥ 1 unit shifts in all answers together under noise σ, rounded up."""
     merging = _merging(sigma, shifts)
     if not merging <= 2.0**-44:
         return _by_fft(epsilon, sigma, shifts)
@@ -65,13 +62,12 @@ def log_delta(epsilon: float, sigma: float, shifts: int) -> float:
 def sum_law(
     sigma: float, shifts: int, tilt: float, *, step: float = 0.0
 ) -> tuple[FloatArray, FloatArray, float] | None:
-    r"""Return the law of the privacy loss of `shifts` unit shifts, listed where it matters.
+    r"""Return the law of the privacy loss of `shifts` unit shifts, listed where it, or it times :math:`e^{\theta L}`,
+    weighs.
 
-    `sigma`: σ > 0, in votes. `shifts`: n ≥ 1. `tilt`: θ ≥ 0: the losses are listed where they carry weight in the law,
-    or in the law weighted by :math:`e^{\theta L}`. `step`: losses need not lie closer than so many nats: what is
-    between is split over two of them. Returns: `losses, log_weights`: each ``(n_losses,)``: increasing losses in nats,
-    the log of their probabilities, rounded up. `beyond`: probability of the larger losses that are not listed (smaller
-    ones are listed as the least loss). Where the law is too wide, or σ too small, to be listed.
+    `step`: losses need not lie closer than so many nats; those between are split over two. Returns `losses` in nats,
+    increasing, and `log_weights`, rounded up, each ``(n_losses,)``; `beyond`: probability of larger ones (smaller ones
+    are listed as the least). None where the law is too wide, or σ too small, to be listed.
     """
     merging = _merging(sigma, shifts)
     centre, tau = -tilt * shifts, sigma * sqrt(shifts)  # e^(θL) moves the centre of every noise by −θ
@@ -149,9 +145,8 @@ def _threshold(epsilon: float, sigma: float, shifts: int) -> float:
 
 
 def _blur(epsilon: float, sigma: float, shifts: int) -> float:
-    """Return how far ``1 − e^{(s−t)/σ²}`` can be off because t is known to a few units in its last place.
-
-    So a sum s that lies above t by no more than σ² times that may lie below it in truth, and is counted.
+    """Return how far ``1 − e^{(s−t)/σ²}`` can be off because t is known to a few units in its last place; a sum s above
+    t by no more than σ² times that is counted.
     """
     return 8 * 2.0**-53 * (shifts / (2 * sigma**2) + epsilon)
 
@@ -264,11 +259,10 @@ def _by_fft(epsilon: float, sigma: float, shifts: int) -> float:
 
 
 def _tilted_sum(sigma: float, shifts: int, centre: float) -> tuple[float, float, FloatArray, float, float]:
-    r"""Return the law of the sum of noises, each weighted by :math:`e^{cz/\sigma^2}` (which moves its centre to c).
+    r"""Return the law of the sum of noises, each weighted by :math:`e^{cz/\sigma^2}`, which moves its centre to c.
 
-    Returns: `log_mass`: log of :math:`E[e^{cS/\sigma^2}]`; ``P(S=s) = mass · masses[s − s0] · e^{−cs/σ²}``. `s0`: the
-    sum that ``masses[0]`` belongs to. `masses`: the weighted law on a window; sums to 1. `cut, error`: weighted mass
-    outside the window; round-off of each entry of `masses`.
+    Returns: `log_mass`: log of :math:`E[e^{cS/\sigma^2}]`; ``P(S=s) = mass · masses[s − s0] · e^{−cs/σ²}``. `masses`
+    sums to 1. `cut, error`: weighted mass outside of its window; round-off of each of its entries.
     """
     reach = ceil(14 * sigma) + 2
     z = np.arange(floor(centre) - reach, floor(centre) + reach + 1, dtype=np.float64)

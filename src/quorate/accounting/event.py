@@ -19,6 +19,11 @@ from quorate.stored_names import stored_as
 class Event:
     """Base of all events: an immutable value, equal where its fields are equal.
 
+    Raises
+    ------
+    InvalidParameter
+        If a field is not of its type, not finite, or out of its range.
+
     Examples
     --------
     >>> from quorate.accounting import Gaussian
@@ -93,10 +98,7 @@ def _tree(event: Event) -> dict[str, Any]:
 
 
 def kind_of(event: Event) -> str:
-    """Return the name that the JSON of an event has.
-
-    Raises UnsupportedEvent if the event is of a kind that has no published JSON.
-    """
+    """Return the name that the JSON of an event has; UnsupportedEvent where its kind has no published JSON."""
     kind = _NAMES.get(type(event))
     if kind is None:
         raise UnsupportedEvent(
@@ -107,9 +109,8 @@ def kind_of(event: Event) -> str:
 
 
 def plain_fields(event: type[Event], kind: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a user's own event as the types that they are annotated with, or refuse them.
-
-    A whole number for a float is taken as that float, so that equal events have equal bytes.
+    """Return the fields of a user's own event as their annotated types, or refuse them; a whole number for a float is
+    that float, so that equal events have equal bytes.
     """
     plain = {}
     hints = get_type_hints(event)

@@ -37,11 +37,6 @@ class Gaussian(Event):
     l2_sensitivity : float
         Largest Euclidean change between neighbours, > 0, in the same unit.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is not a finite number > 0.
-
     Examples
     --------
     >>> Gaussian(40, 1)
@@ -71,11 +66,6 @@ class DiscreteGaussian(Event):
     l2_sensitivity : float
         Largest Euclidean change between neighbours, > 0, in votes. Where its square is (to the nearest integer)
         1, 2 or 3, the change is that many unit shifts in different coordinates: a histogram of votes has √2.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is not a finite number > 0.
 
     References
     ----------
@@ -115,11 +105,6 @@ class GridGaussian(Event):
     numbers : int
         Integers that one release draws noise for, ≥ 1.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range.
-
     Examples
     --------
     >>> GridGaussian(2**20, 2**18, 300)
@@ -152,11 +137,6 @@ class DiscreteLaplace(Event):
         Largest L1 change between neighbours, > 0, in votes. At 1 the release is exactly randomized response with
         :math:`\varepsilon_0 = 1/b`; elsewhere it is bounded by the one with :math:`\varepsilon_0 = sensitivity/b`.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is not a finite number > 0.
-
     Examples
     --------
     >>> DiscreteLaplace(20, 1)
@@ -183,11 +163,6 @@ class PureDP(Event):
     epsilon : float
         ε ≥ 0, in nats.
 
-    Raises
-    ------
-    InvalidParameter
-        If `epsilon` is not a finite number ≥ 0.
-
     Examples
     --------
     >>> PureDP(0.5)
@@ -212,11 +187,6 @@ class ApproxDP(Event):
         ε ≥ 0, in nats.
     delta : float
         δ in [0, 1].
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range.
 
     Examples
     --------
@@ -244,11 +214,6 @@ class Composed(Event):
     events : tuple of Event
         Any number of events; none of them cost nothing.
 
-    Raises
-    ------
-    InvalidParameter
-        If a member is not an event.
-
     Examples
     --------
     >>> Composed((PureDP(0.5), Gaussian(40, 1)))
@@ -274,11 +239,6 @@ class Parallel(Event):
     ----------
     events : tuple of Event
         Any number of events; none of them cost nothing.
-
-    Raises
-    ------
-    InvalidParameter
-        If a member is not an event.
 
     Examples
     --------
@@ -316,11 +276,6 @@ class Repeated(Event):
         What is repeated.
     times : int
         How often, ≥ 0. A cap covers every smaller number of answers.
-
-    Raises
-    ------
-    InvalidParameter
-        If `event` is not an event or `times` is not an integer ≥ 0.
 
     Examples
     --------

@@ -58,12 +58,11 @@ _ERFCX = 2.0**-47  # of erfcx, relative; measured up to 2^-50
 
 
 def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
-    r"""Return :math:`\log\delta(\varepsilon;\mu)`, rounded up, for ε of any sign.
+    r"""Return :math:`\log\delta(\varepsilon;\mu)`, rounded up, in the shape of `epsilon`; below 0 the curve is read in
+    the other direction.
 
-    `epsilon`: ε in nats; negative values are the curve read in the other direction. `mu`: μ > 0. Returns: of the shape
-    of `epsilon`; each at most 0. With Mills' ratio :math:`R(x) = \Phi(-x)/\varphi(x)` and :math:`e^\varepsilon\varphi(x
-    + \mu) = \varphi(x)` for :math:`x = \varepsilon/\mu - \mu/2`, the curve is :math:`\varphi(x)\,(R(x) - R(x+\mu))`:
-    the two large numbers of the formula above never meet.
+    With Mills' ratio :math:`R(x) = \Phi(-x)/\varphi(x)` and :math:`x = \varepsilon/\mu - \mu/2`, it is
+    :math:`\varphi(x)\,(R(x) - R(x+\mu))`: the two large numbers of the formula above never meet.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     x = eps / mu - mu / 2
@@ -137,11 +136,9 @@ def lost_delta(distance: float, epsilon: float) -> float:
 
 
 def least_epsilon_with(ideal: Callable[[float], float], distance: float, delta: float) -> float:
-    r"""Return an ε with ``ideal(delta - lost_delta(distance, ε)) <= ε``, the least up to rounding; infinite for none.
-
-    `ideal`: ε of the ideal noise as a function of δ; not increasing, never below the truth. `distance`: d ≥ 0. `delta`:
-    δ in [0, 1). The iteration starts below the answer and climbs, since ``ideal`` grows as its δ shrinks. Whatever it
-    ends on is checked, so that rounding cannot make it too small.
+    """Return the least ε, up to rounding, with ``ideal(delta - lost_delta(distance, ε)) <= ε``, checked; infinite for
+    none. `ideal`: ε of the ideal noise by δ in [0, 1), never below the truth. It is not increasing, so the iteration
+    climbs.
     """
     epsilon = ideal(delta)
     for _ in range(_STEPS):

@@ -38,10 +38,8 @@ _FINE, _COARSE = 4e-4, 4e-2  # √n θh, for a price of its square/8 of δ: of o
 
 @dataclass(frozen=True, kw_only=True)
 class LossLaw:
-    """An upper bound of a privacy-loss distribution: atoms, a continuous Gaussian part, and an infinite part.
-
-    `losses`, `log_weights`: ``(n_atoms,)`` each: losses in nats, log probabilities (rounded up, so they may sum to a
-    little over 1). `beyond`: probability of an infinite loss. `mu`: μ ≥ 0 of the independent continuous Gaussian part.
+    """An upper bound of a privacy-loss distribution: atoms ``(n_atoms,)`` in nats, log probabilities rounded up;
+    `beyond`: that of an infinite loss; `mu`: μ ≥ 0 of the independent continuous Gaussian part.
     """
 
     losses: FloatArray
@@ -84,10 +82,7 @@ def outer(first: LossLaw, second: LossLaw) -> LossLaw:
 
 
 def by_fours(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
-    """Return a law that dominates the sum of many independent losses and a Gaussian part `mu`, composed as a tree.
-
-    Parameters are those of :func:`on_grid`. Above the truth by at most 2·10⁻⁴ of δ for each of log₄ n levels.
-    """
+    """Return :func:`on_grid` of many as a tree, above the truth by at most 2·10⁻⁴ of δ in each of log₄ n levels."""
     while len(laws) > 1:
         laws = sorted(laws, key=lambda law: float(np.ptp(law.losses)))
         step = coarse_step(tilt, len(laws))
@@ -102,9 +97,8 @@ def coarse_step(tilt: float, n_laws: int) -> float:
 
 def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None = None) -> LossLaw:
     """Return a law that dominates the sum of the independent losses `laws`, of atoms alone, and a Gaussian part `mu`.
-
-    `tilt`: θ > 0: the Rényi order of interest, less one. `step`: of the grid, in nats; without it one that costs 2·10⁻⁸
-    of δ. Larger where the grid would be too long.
+    `tilt`: θ > 0, the Rényi order less one. `step`: in nats; by default one that costs 2·10⁻⁸ of δ, or what is
+    listable.
     """
     trimmed = [_trim(law, tilt) for law in laws]
     spread = sum(float(np.ptp(law.losses)) for law in trimmed)

@@ -179,9 +179,8 @@ class Neighbouring:
 
 
 def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
-    """Return the relation for which guarantees for each of `relations` hold together; None where none is known.
-
-    `relations`: at least one, all of one unit.
+    """Return the relation for which guarantees for each of `relations`, all of one unit, hold together; None if
+    unknown.
     """
     every = list(dict.fromkeys(relations))
     if len(every) == 1:
@@ -195,12 +194,5 @@ def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
 
 
 def holds_where_read_off(neighbouring: Neighbouring, caveats: Iterable[str]) -> bool:
-    """Whether a relation can hold beside caveats: none that is about adding or removing where a number was read off.
-
-    Examples
-    --------
-    >>> changes = ("add-remove-replace", "add-or-remove", "replace")
-    >>> [holds_where_read_off(Neighbouring.of(change, "person"), [N_IS_PUBLIC]) for change in changes]
-    [False, False, True]
-    """
+    """Whether a relation can hold beside caveats: none that is about adding or removing where a number was read off."""
     return "add-or-remove" not in IMPLIED[neighbouring.change] or READ_OFF.isdisjoint(caveats)

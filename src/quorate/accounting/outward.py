@@ -60,17 +60,8 @@ _HIGHEST = 2.0**24  # an ε beyond 16 million is as good as none
 
 
 def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: float = 1.0) -> float:
-    """Return the least ε ≥ 0 with ``log_delta(ε) <= log(delta)``, rounded up; infinite where there is none.
-
-    It is found in floats: what it returns was checked to satisfy the inequality, `delta` rounded down.
-
-    `log_delta`: log δ as a function of ε ≥ 0: continuous, not increasing, an upper bound of the truth. `delta`: δ > 0.
-    `start`: a first guess of the size of the answer.
-
-    Examples
-    --------
-    >>> least_epsilon(lambda epsilon: -2 * epsilon, 1e-4) >= 4.605170185988091
-    True
+    """Return the least ε ≥ 0 with ``log_delta(ε) <= log(delta)``, rounded up and checked; infinite where there is none.
+    `log_delta`: of ε ≥ 0, continuous, not increasing, an upper bound. `start`: a first guess of the answer's size.
     """
     target = log(delta) * (1 + 2.0**-52)  # a negative number: rounded down
 

@@ -142,9 +142,8 @@ def unknown_kinds(text: str) -> tuple[str, ...]:
 
 
 def stands_for(event: Event) -> Event:
-    """Return the event of quorate's that prices this one: itself, but for an event that was registered so.
-
-    Raises InvalidParameter if the rule returns something else than an event of quorate's, or one that costs nothing.
+    """Return the event that prices this one: itself, or what its registered rule gives; refuse a rule that gives none
+    of quorate's, or a free one.
     """
     rule = _PRICED_AS.get(type(event))
     if rule is None:

@@ -26,12 +26,10 @@ _LARGEST = 1e290  # beyond, products with Rényi orders are no floats
 
 @np.errstate(all="ignore")
 def randomized_response_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
-    """Return the law of the summed privacy loss of `times` rounds of randomized response.
+    """Return the law of the summed privacy loss of `times` ≥ 1 rounds of randomized response with ε₀ = `epsilon`.
 
-    `epsilon`: ε₀ > 0 of one round. `times`: t ≥ 1. `tilt`: θ ≥ 0: where to look. Of many rounds only those sums are
-    listed that carry weight, in the law itself or in the law weighted by :math:`e^{θ·loss}`. Returns: `losses,
-    log_weights`: each ``(n_losses,)``, increasing losses in nats and the log of their probabilities, rounded up.
-    `beyond`: probability of the larger losses that are not listed (smaller ones are listed as the least loss).
+    `tilt`: θ ≥ 0. Of many rounds only those sums are listed that carry weight, in the law or in it times
+    :math:`e^{θ·loss}`. Returns: `losses, log_weights, beyond`, as :func:`quorate.accounting.discrete_gaussian.sum_law`.
     """
     low, high = 0, times
     if times > 20_000:  # 15 standard deviations of a binomial leave less than 2e-49 (Hoeffding: exp(−2·15²/4))
@@ -56,10 +54,8 @@ def randomized_response_law(epsilon: float, times: int, tilt: float = 0.0) -> tu
 
 
 def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
-    r"""Return the Rényi divergence of randomized response at each order a > 1.
-
-    :math:`D_a = \frac{1}{a-1}\log\frac{\cosh((a-\frac12)\varepsilon)}{\cosh(\varepsilon/2)}`, with the difference of
-    the two cosines written as a product of two sines, so that small ε keep all their digits.
+    r"""Return :math:`D_a = \frac{1}{a-1}\log\frac{\cosh((a-\frac12)\varepsilon)}{\cosh(\varepsilon/2)}` at each order a
+    > 1; the cosines' difference is a product of sines, so that small ε keep all their digits.
     """
     a = np.asarray(orders, dtype=np.float64)
     if epsilon > _LARGEST:

@@ -101,10 +101,8 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
 
 
 def _explain(composition: Composition, delta: float, *, exact: bool = True) -> tuple[float, str]:
-    """Return ε at δ and its rule, as if noise on a grid were continuous; without `exact` by sums alone.
-
-    One release is priced again and again: before it is charged, as it is charged, and in its guarantee. What a kind of
-    event that is not ours costs, it is asked each time.
+    """Return ε at δ and its rule, as if noise on a grid were continuous; without `exact` by sums alone. One release is
+    priced again and again. What a kind of event that is not ours costs, it is asked each time.
     """
     least = _least.__wrapped__ if composition.others else _least
     return least(composition, delta, exact)

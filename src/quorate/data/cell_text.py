@@ -62,9 +62,8 @@ def is_missing(value: Any) -> bool:
 
 
 def without_imaginary(value: Any) -> Any:
-    """Return a complex number whose imaginary part is 0 as its real part, and anything else as it is.
-
-    One complex cell makes all the others of its column complex.
+    """Return a complex number without imaginary part as its real part: one complex cell makes all of its column
+    complex.
     """
     if not isinstance(value, (complex, np.complexfloating)):
         return value
@@ -77,10 +76,9 @@ def without_imaginary(value: Any) -> Any:
 def canonical_text(value: Any) -> str | None:
     """Return what a label or a cell says; None for a missing value and for what says nothing.
 
-    `value`: one cell. A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float;
-    any other number the shortest text of its float; a complex number its real part, or nothing where it has an
-    imaginary one; a text is stripped, in the composed form of Unicode (NFC), and
-    loses the point of ``12.0``.
+    A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float; any other number the
+    shortest text of its float; a complex number its real part, or nothing where it has an imaginary one; a text is
+    stripped, in the composed form of Unicode (NFC), and loses the point of ``12.0``.
     """
     if type(value) is str:
         return _of_text(value)
@@ -91,10 +89,8 @@ def canonical_text(value: Any) -> str | None:
 
 
 def id_text(value: Any, *, whole_alone: bool = False) -> str | None:
-    """Return what a unit id says: as :func:`canonical_text`, but that a whole number is its digits, of any size.
-
-    `value`: one id. An empty one is missing. `whole_alone`: whether ids are whole numbers below 2⁵³, which floats hold,
-    and anything else is no id.
+    """Return what a unit id says, as :func:`canonical_text`, but a whole number's digits, of any size; missing if
+    empty. `whole_alone`: whether anything but a whole number below 2⁵³, which floats hold, is no id.
     """
     try:
         text = None if is_missing(value) else _text(value, _exactly)
@@ -106,10 +102,7 @@ def id_text(value: Any, *, whole_alone: bool = False) -> str | None:
 
 
 def category_texts(cat: Any) -> list[str | None]:
-    """Return what the cells of categories of pandas say: a text as it stands, anything else as a label would.
-
-    As a list, whole numbers among them would be floats where one is missing.
-    """
+    """Return what the cells of categories of pandas say, as labels would; a list, in which whole numbers stay whole."""
     said = [value if isinstance(value, str) else canonical_text(value) for value in pandas_values(cat.categories)]
     return [None if code < 0 else said[code] for code in cat.codes.tolist()]
 
@@ -210,9 +203,8 @@ def numpy_values(array: NDArray[Any]) -> list[Any]:
 
 
 def polars_values(series: Any) -> list[Any]:
-    """Return the cells of a polars series: None for a missing one, OUT_OF_RANGE for what Python cannot hold.
-
-    What is nested (lists, structures) is no single value, and is out of range as a whole: it may hold such a date.
+    """Return the cells of a polars series: None for a missing one, OUT_OF_RANGE for what Python cannot hold, and for
+    what is nested, which may hold such a date.
     """
     if series.dtype.is_nested():
         return [None if missing else OUT_OF_RANGE for missing in series.is_null().to_list()]
@@ -273,10 +265,7 @@ def _cell(cells: Any, at: int) -> Any:
 
 
 def _arrow_values(series: Any) -> list[Any]:
-    """Return the cells of a pandas series of an Arrow type.
-
-    Times that pandas turns into its own objects are read by it where all of them fit.
-    """
+    """Return the cells of a pandas series of an Arrow type; pandas reads its times where all of them fit."""
     import pyarrow as pa
 
     array = series.array.__arrow_array__()
@@ -307,9 +296,8 @@ def _in_a_unit_of_polars(array: Any) -> Any:
 
 
 def as_cell(value: Any) -> Any:
-    r"""Return `value` as it may stand in a spreadsheet: a text that would be run gets a quote before it.
-
-    Two texts never become one: a text that has such quotes already gets another.
+    """Return `value` as it may stand in a spreadsheet: a text that would be run, or has such quotes already, gets a
+    quote before it, so that two texts never become one.
     """
     if isinstance(value, str) and _OBEYED.match(value) and not _NUMBER.fullmatch(value):
         return f"'{value}"

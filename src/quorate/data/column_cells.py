@@ -19,10 +19,8 @@ from quorate.data.rows import Rows, kind
 
 @dataclass(frozen=True, slots=True)
 class PublicWords:
-    """The entries of a public column of words: a cell that says the same as one of them is that entry.
-
-    `written`: from what an entry says to the entry; the commonest where several say the same. `truths`: whether all
-    entries are written truth values, so that a truth value says the same.
+    """The entries of a public column of words: a cell that says the same as one of them is that entry, the commonest
+    where several do. `truths`: whether a truth value may say the same, since all are written ones.
     """
 
     written: Mapping[str | None, str] = field(hash=False)
@@ -53,10 +51,7 @@ class PublicWords:
         return known
 
     def of_column(self, cells: Any, family: Family) -> Any:
-        """Return the cells of a column with public entries where they say the same; None where all stay as they are.
-
-        `cells`: a series, or texts and None. `family`: what it holds. Each different text is looked at once.
-        """
+        """Return the cells of a column with public entries where they say the same; None where all stay as they are."""
         if family == "number":
             return [self(value) for value in doubles(cells).tolist()]
         if family == "missing":  # of no type, as polars has one
@@ -82,9 +77,8 @@ class PublicWords:
 
 
 def plain_columns(X: Rows, numbers: Mapping[int, bool]) -> dict[int, Any]:
-    """Return the columns of a pandas frame that are not plain already, by their places: floats, or texts and None.
-
-    `numbers`: which columns are looked at, and whether a column holds numbers, or else texts.
+    """Return by place the columns of a pandas frame that are not plain already: floats (`numbers` says which), or texts
+    and None.
     """
     plain: dict[int, Any] = {}
     for place, of_numbers in numbers.items():
@@ -104,10 +98,7 @@ def _is_plain(series: Any, *, of_numbers: bool) -> bool:
 
 
 def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
-    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns.
-
-    `read`: by place, an array of floats, a list of texts and None, or a series of the frame's library.
-    """
+    """Put columns, by place, where others are, all at once: each frame made anew goes through all columns."""
     if kind(X) == "polars":
         return X.with_columns(_polars_series(X.columns[place], cells) for place, cells in read.items())
     changed = X.copy(deep=False)

@@ -160,10 +160,9 @@ class ColumnKinds:
     def __call__(self, X: Rows) -> Rows:
         """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
 
-        Each cell is a function of that cell, the kind of its column and its public entries. What is no number, date or
-        time is missing; a missing text is empty; a word that says what a public entry says is that entry. In a frame of
-        pandas a missing value is NaN, whatever stands for it, and a category that is no text is what it says. Rows that
-        were read already come back as they are.
+        Each cell is a function of that cell, its column's kind and public entries. What is no number, date or time is
+        missing (NaN in pandas); a missing text is empty; a word that says what a public entry says is that entry; a
+        category that is no text is what it says. Rows that were read already come back as they are.
         """
         if not is_frame(X) or not (self.changed or self.words or (self.kinds and kind(X) == "pandas")):
             return X

@@ -54,10 +54,8 @@ def listed(names: Sequence[str]) -> str:
 
 
 def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
-    """Tell whether the first line of a table names its columns, and is no row, by the names of a public table.
-
-    All of these stand in it, or half of those that could be no cell of numbers. Nothing else of a private first line
-    may be quoted.
+    """Tell whether the first line of a table names its columns: the public names all stand in it, or half of those that
+    could be no number. Nothing else of a private first line may be quoted.
     """
     held, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
     return bool(public) and (held.issuperset(public) or (bool(words) and 2 * len(held & words) >= len(words)))
@@ -138,16 +136,8 @@ def _pandas_family(series: Any, name: str) -> Family:
 
 
 def doubles(series: Any) -> NDArray[np.float64]:
-    """Return the values of a number column as 64-bit floats: truth values are 0 and 1, a missing value is NaN.
-
-    Raises OverflowError if a whole number among Python objects is beyond the floats;
-    :func:`~quorate.data.check_features` refuses it.
-
-    Examples
-    --------
-    >>> import polars
-    >>> doubles(polars.Series([True, None])).tolist()
-    [1.0, nan]
+    """Return a number column as 64-bit floats: truth values are 0 and 1, a missing value is NaN. OverflowError for a
+    whole number beyond them, which :func:`~quorate.data.check_features` refuses.
     """
     if hasattr(series, "cast"):  # polars
         import polars as pl
@@ -170,9 +160,8 @@ def is_plain_number(series: Any) -> bool:
 
 
 def texts(series: Any) -> list[str | None]:
-    """Return the values of a text or time column as text: times by their ISO form, None where one is missing.
-
-    Raises DataRefused if Python has no object for a date or a duration of the column; none is quoted.
+    """Return a text or time column as text, times by their ISO form, None for missing; refuse, without a quote, dates
+    and durations that Python cannot hold.
     """
     if hasattr(series, "cast"):  # polars
         import polars as pl
@@ -264,18 +253,14 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
 
 
 def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> None:
-    """Refuse a table that has not the columns of a public one, in whatever order.
-
-    Raises DataRefused naming the columns, as :func:`other_columns` does.
-    """
+    """Refuse a table that has not the columns of a public one, in whatever order, worded by :func:`other_columns`."""
     if set(names) != set(wanted):
         raise DataRefused(f"{other_columns(names, wanted, called=called)[0]}. Give both the same feature columns")
 
 
 def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:
-    """Word how the columns of a table differ from those of a public one, and name what one of them alone has.
-
-    Where the names do not show that the first line of the table names columns, it is not quoted, and nothing is named.
+    """Word how the columns of a table differ from those of a public one, and name what one of them alone has. Where the
+    first line does not show that it names columns, nothing of it is quoted.
     """
     one, other = called
     more = [name for name in names if name not in set(wanted)]

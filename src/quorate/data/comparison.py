@@ -41,11 +41,9 @@ SLIPS = 0.01  # share of cells that may be written in another way now and then
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """What the scales of two tables look like.
-
-    `differing`: columns whose private values are spread out, or lie, elsewhere than the public ones. `fitted`: columns
-    whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard deviation of 1,
-    or a range of 0 to 1 that does not look like that of shares, scores or pixels, where the public values have not.
+    """What the scales of two tables look like. `differing`: columns whose private values are spread out, or lie,
+    elsewhere. `fitted`: those that look scaled by what was fitted on them (standardised, or stretched to 0 … 1), unlike
+    public ones.
     """
 
     differing: tuple[str, ...]
@@ -53,10 +51,8 @@ class Scales:
 
 
 def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
-    """Compare the numeric columns of two tables of one schema.
-
-    `private`, `public`: feature tables, the columns in the same order. Sparse ones are not looked at. Privacy: depends
-    on the private table and is covered by no guarantee. Reveal it to the owner alone.
+    """Compare the numeric columns, in one order, of two tables that are not sparse. Privacy: depends on the private
+    table, covered by no guarantee. Reveal it to the owner alone.
     """
     differing: list[str] = []
     standardised: list[str] = []
@@ -98,10 +94,8 @@ def _unlike_most(values: FloatArray) -> int:
 
 
 def _differ(mine: FloatArray, theirs: FloatArray) -> bool:
-    """Whether one side's values are spread out more than :data:`RATIO` times as far, or nine in ten lie apart.
-
-    A step that scales values scales both measures of their spread. A column that is nearly always 0, such as a pixel at
-    the edge of an image, has a quartile of 0 on one side and not on the other by chance alone.
+    """Whether one side is spread out more than :data:`RATIO` times as far by both measures, or nine in ten values lie
+    apart. A column that is nearly always 0 has a quartile of 0 on one side alone by chance.
     """
     (low, first, third, high), (their_low, their_first, their_third, their_high) = (
         np.quantile(side, [0.05, 0.25, 0.75, 0.95]) for side in (mine, theirs)
@@ -156,9 +150,8 @@ def _steps(values: FloatArray) -> int | None:
 
 
 def _brought_to_one_range(reaches: Mapping[str, Reach]) -> tuple[str, ...]:
-    """Which columns a scaler has brought to the range from 0 to 1, and which are shares or pixels by themselves.
-
-    Some column must look stretched; and half of the columns of full range do, or all columns have the full range.
+    """Which columns a scaler has brought to the range from 0 to 1, and which are shares or pixels by themselves: some
+    column must look stretched, and half of the columns of full range, or all have that range.
     """
     full = tuple(name for name, reach in reaches.items() if reach is not Reach.PART)
     stretched = sum(reach is Reach.STRETCHED for reach in reaches.values())
@@ -173,13 +166,12 @@ def _are_bytes(values: FloatArray) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UnlikeCells:
-    """What private cells lack.
+    """What private cells lack. `empty`: columns that are all missing, though public ones are not. `foreign`: columns
+    that say nothing that the public ones say.
 
-    `empty`: columns whose private cells are all missing, though public ones are not. `foreign`: columns whose private
-    cells say nothing that the public ones say: no entry where an entry is what counts, no word in running text.
-    `respelled`: columns of which private entries are those of public ones but for case, or for blanks or the form of
-    Unicode where these count, and are other entries to who learns from them. `blank`: rows of an array that hold 0
-    alone, where no public row does: images that could not be read are such rows.
+    `respelled`: columns of which entries are those of public ones but for case, blanks or the form of Unicode, and
+    count as others. `blank`: rows of an array that hold 0 alone, as images that could not be read do, where no public
+    row does.
     """
 
     empty: tuple[str, ...] = ()
@@ -190,8 +182,7 @@ class UnlikeCells:
 
 def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) -> Secret[UnlikeCells]:
     """Compare the cells of two tables of one schema; sparse tables, and those in their files, are not looked at.
-
-    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
+    Privacy: depends on the private table, covered by no guarantee. Reveal it to the owner alone.
     """
     if (
         kind(private) == "sparse"

@@ -56,11 +56,10 @@ def is_database(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseQuery:
-    """A table that a query makes of a database, which is only read.
+    """A table that a query makes of a database, which is only read. `setting`: what the settings call it.
 
-    `url`: ``postgresql://user@host/database`` or ``sqlite:///file.db``, without a password: libpq takes that from
-    ``PGPASSWORD`` or ``~/.pgpass``. `setting`: what the settings call it. `folder`: what the path of an SQLite file is
-    relative to. Raises InvalidParameter if the URL holds a password, or is none. The message does not quote it.
+    `url`: ``postgresql://user@host/database`` or ``sqlite:///file.db`` (relative to `folder`); one with a password is
+    refused, unquoted: libpq takes that from ``PGPASSWORD`` or ``~/.pgpass``.
     """
 
     url: str = field(repr=False)
@@ -109,10 +108,7 @@ class DatabaseQuery:
         return _ORDERED.search(_outermost(self.query, is_sqlite=self.is_sqlite)) is not None
 
     def is_as(self, other: DatabaseQuery) -> bool:
-        """Tell whether another is the same query of the same database, but for spaces and the semicolon at its end.
-
-        Two queries that are written in other words are not compared: what they return is not looked at.
-        """
+        """Tell whether another is the same query of the same database, but for spaces and the semicolon at its end."""
         places = [
             query.file.resolve() if query.is_sqlite else query.url.partition("://")[2].strip()
             for query in (self, other)
@@ -127,10 +123,7 @@ class DatabaseQuery:
         return self.name
 
     def names(self) -> list[str]:
-        """Return the names of the columns; no row is fetched.
-
-        Raises PreconditionFailed, InvalidParameter if the database cannot be reached, or refuses the query.
-        """
+        """Return the names of the columns, or refuse; no row is fetched."""
         with self._rows_of(self._of("*", " limit 0")) as cursor:
             return [column[0] for column in cursor.description]
 
@@ -141,10 +134,8 @@ class DatabaseQuery:
         return pl.concat(list(self.blocks()))
 
     def blocks(self) -> Iterator[pl.DataFrame]:
-        """Yield the rows of :meth:`cells`, some at once; of a table without rows, one block without rows.
-
-        Rows come in the order of the query, or, where it has none, in the order of their own values as texts, missing
-        ones last: a database gives them in any order, and a run that goes on must find the same ones.
+        """Yield the rows of :meth:`cells`, some at once; of a table without rows, one block without rows. In the order
+        of the query or, without one, of their values as texts: a run that goes on must find the same ones.
         """
         import polars as pl
 
@@ -178,9 +169,8 @@ class DatabaseQuery:
         return f"array[{', '.join(value.format(name) for name in quoted)}]"  # one key, however many columns there are
 
     def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
-        """Return all rows, with numbers and truth values where the database has them, and `text` columns as text.
-
-        SQLite has types of values alone: a column without a text in it is one of numbers.
+        """Return all rows, with numbers and truth values where the database has them (in SQLite, by values), and `text`
+        columns as text.
         """
         import polars as pl
 
@@ -295,9 +285,8 @@ class DatabaseQuery:
 
 
 def _has_password(url: str) -> bool:
-    """Tell whether a URL holds a password, or what may be one: a colon before the last @, or a parameter of that name.
-
-    libpq ends a password at the @ alone, and takes its parameters from whatever follows the first question mark.
+    """Tell whether a URL holds a password, or what may be one, as libpq reads it: a colon before the last @, or a
+    parameter of that name after the first question mark.
     """
     parameters = [unquote(part.partition("=")[0]).lower() for part in re.split("[?&;#]", url)[1:]]
     return ":" in unquote(before_at(url)) or any("password" in part for part in parameters)

@@ -64,10 +64,8 @@ _BY_WORDS_OF_LIBPQ = (
 
 
 def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
-    """Say why SQLite does not prepare a query.
-
-    `error`: of the preparation, which looks at no row. `outermost`: the query without strings, comments, and what
-    stands in parentheses.
+    """Say why SQLite does not prepare a query, which looks at no row; `outermost`: the query without strings, comments,
+    and what stands in parentheses.
     """
     text = str(error).lower()
     other = (
@@ -78,9 +76,8 @@ def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
 
 
 def refused_by_postgresql(error: Any, outermost: str) -> str | None:
-    """Say why PostgreSQL refuses a query, where it is a matter of the query; None where it may be one of a row.
-
-    A statement that a function makes of a cell fails with the same codes, and with the function as context.
+    """Say why PostgreSQL refuses a query; None where it may be a matter of a row: a statement that a function makes of
+    a cell fails with the same codes, and with the function as context.
     """
     diagnosed = getattr(error, "diag", None)
     if getattr(diagnosed, "context", None) is not None or getattr(diagnosed, "internal_query", None) is not None:

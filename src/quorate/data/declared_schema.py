@@ -62,9 +62,7 @@ class DeclaredColumn(ABC):
 
     @abstractmethod
     def codes(self, values: Any, dialect: Dialect = PLAIN) -> IntArray:
-        """Return the code of each entry: 0 … :attr:`missing`, or −1 for one that adds nothing; ``(n_rows,)``.
-
-        `values`: the column, of any library, or a sequence. `dialect`: how its numbers and dates are written. No entry
+        """Return the code of each entry: 0 … :attr:`missing`, or −1 for one that adds nothing; ``(n_rows,)``. No entry
         raises, warns or changes another's code.
         """
 
@@ -77,11 +75,7 @@ class DeclaredColumn(ABC):
 @stored_as("quorate.data.declared_schema.NumberColumn")
 @dataclass(frozen=True, slots=True)
 class NumberColumn(DeclaredColumn):
-    """A column of numbers or dates.
-
-    `low`, `high`: bounds, both of them inside, low < high; None for a number without bounds. Dates are days since 1970.
-    `grid`: which values there are.
-    """
+    """A column of numbers or dates (days since 1970) from `low` to `high`, both inside, or without bounds (None)."""
 
     low: float | None
     high: float | None
@@ -152,11 +146,9 @@ class NumberColumn(DeclaredColumn):
         return np.asarray(np.minimum(leaves, 2**BOUNDED_DEPTH - 1))
 
     def values(self, first: IntArray, behind: IntArray, shares: FloatArray) -> FloatArray:
-        """Return one value of each range of leaves, ``(n_values,)``: a leaf of it, and a value within that leaf.
-
-        `first`, `behind`: the ranges, ``first <= leaf < behind``. `shares`: two numbers in [0, 1) a value, ``(n_values,
-        2)``, of which uniform ones give uniform values. Whole numbers and days are those that the range holds; where it
-        holds none, the one below.
+        """Return one value ``(n_values,)`` of each range of leaves ``first <= leaf < behind``: a leaf, and a value
+        within it. `shares`: two numbers in [0, 1) a value. Whole numbers and days stay such; where a range holds none,
+        the one below.
         """
         if self.low is None or self.high is None:
             return _unbounded_values(first, behind, shares)
@@ -184,11 +176,7 @@ class NumberColumn(DeclaredColumn):
 @stored_as("quorate.data.declared_schema.CategoryColumn")
 @dataclass(frozen=True, slots=True)
 class CategoryColumn(DeclaredColumn):
-    """A column of listed values.
-
-    `values`: the values in their canonical writing, each once. `truth`: whether they were declared by truth values, so
-    that a written one is "1" or "0" too.
-    """
+    """A column of listed values in canonical writing, each once; `truth`: a written truth value is "1" or "0" too."""
 
     values: tuple[str, ...]
     truth: bool = False

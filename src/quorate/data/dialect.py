@@ -44,14 +44,11 @@ _DATE_FORMAT = re.compile(r"(dd|mm|yyyy)([./-])(dd|mm|yyyy)\2(dd|mm|yyyy)")
 class Dialect:
     """How the owner says that tables are written; by default as CSV in UTF-8, and numbers and dates as they show it.
 
-    `separator`: between cells, one of , ; tab and |; "" leaves it to the name of the file: a comma, or a tab where it
-    ends in .tsv or .tab. `encoding`: of :data:`ENCODINGS`, by any of its names. `quote`: around cells that hold a
-    separator; "" where there is none. `line_breaks`: whether cells in quotation marks may hold line breaks, so that a
-    row ends with a line that ends outside of them; the writer of all tables then quotes as RFC 4180 says. `decimal`:
-    the decimal mark of all numbers; "" leaves it to each public column. `thousands`: the mark between groups of three
-    digits; "" where there is none. `date_format`: the order of day, month and year: "dd.mm.yyyy", "mm/dd/yyyy"; ""
-    where dates are in ISO 8601, which is always read. `missing`: cells that stand for no value, exactly as they are
-    written. Raises InvalidParameter if one of them is none, or two contradict each other.
+    `separator`: , ; tab or |; "" leaves it to the file's name. `encoding`: of :data:`ENCODINGS`, by any of its names.
+    `quote`: around cells that hold a separator; "" where there is none. `line_breaks`: whether quoted cells may hold
+    line breaks (RFC 4180). `decimal`: "" leaves it to each public column. `thousands`: between groups of three digits.
+    `date_format`: "dd.mm.yyyy", "mm/dd/yyyy", beside ISO 8601, always read. `missing`: cells that stand for no value,
+    exactly as written.
     """
 
     separator: str = ""
@@ -106,14 +103,7 @@ class Dialect:
         return float("nan") if plain is None else float(plain)
 
     def cell_number(self, cell: Any) -> float:
-        """Return a cell of any kind as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
-
-        Examples
-        --------
-        >>> read = Dialect(decimal=",", thousands=".").cell_number
-        >>> read("1.234,5"), read("27.5"), read(27.5), read("true")
-        (1234.5, nan, 27.5, 1.0)
-        """
+        """Return a cell of any kind as a float; NaN for no number. Truth values are 0 and 1, also written out."""
         if isinstance(cell, str) and cell.strip().lower() not in TRUTH:
             return self.number(cell)
         return number(cell)

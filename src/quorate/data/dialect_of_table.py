@@ -41,10 +41,7 @@ class ShownDialect:
 
 
 def dialect_of_first_line(path: Path) -> Dialect:
-    """Return the separator that the first line of a table shows; nothing else of it is looked at.
-
-    Raises DataRefused if the file cannot be opened.
-    """
+    """Return the separator that the first line of a table shows; nothing else of it is looked at."""
     if not is_delimited(path):
         return PLAIN
     line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").decode(UTF_8, "replace").rstrip("\r\n")
@@ -52,10 +49,7 @@ def dialect_of_first_line(path: Path) -> Dialect:
 
 
 def dialect_of_public(path: Path) -> ShownDialect:
-    """Return how a public table is written; of one that is no text table, nothing.
-
-    Raises DataRefused if its bytes are text in no encoding that can be told, or the table cannot be read.
-    """
+    """Return how a public table is written; nothing of one that is no text. Refuses an encoding that cannot be told."""
     if not is_delimited(path):
         return ShownDialect()
     content = read_bytes(path)
@@ -139,10 +133,8 @@ def _entries(series: pl.Series) -> list[str]:
 
 
 def _number_marks(columns: dict[str, list[str]]) -> tuple[str, str, list[str]]:
-    """Return the decimal mark and that of thousands which all columns of numbers share, and what to say of them.
-
-    A mark is "" where the columns show none, or more than one. Once the decimal mark is known, the other one between
-    groups of three digits can mean thousands alone.
+    """Return the decimal mark and that of thousands which all columns of numbers share, "" for none, and what to say of
+    them. Once the decimal mark is known, the other one between groups of three digits can mean thousands alone.
     """
     decimals = {mark for entries in columns.values() if (mark := _decimal(entries))}
     decimals |= {decimal for entries in columns.values() for decimal, _ in _grouped(entries, DECIMALS)}
@@ -167,9 +159,8 @@ def _decimal(entries: Sequence[str]) -> str:
 
 
 def _grouped(entries: Sequence[str], decimals: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the marks by which all these entries are numbers, and one of them has such groups; none if two pairs do.
-
-    Where the decimal mark is not known, one entry has to have both marks.
+    """Return the marks by which all entries are numbers, one of them in groups; none if two pairs do. Without a known
+    decimal mark, one entry has to have both.
     """
     pairs = {
         (decimal, thousands)

@@ -58,10 +58,7 @@ class PackedDigests(Sequence[bytes]):
 
 
 class SpooledDigests:
-    """The same of more rows than memory should hold: :meth:`blocks` and :meth:`parts` as of packed ones.
-
-    `folder`, `most`: as of a :class:`~quorate.data.spool.Spool`.
-    """
+    """The same of more rows than memory should hold: :meth:`blocks` and :meth:`parts` as of packed ones."""
 
     __slots__ = ("_rows",)
 
@@ -129,10 +126,8 @@ def tally_of_words(words: WordArray) -> Tally:
 
 
 class Overlap(NamedTuple):
-    """How often rows occur in another table, theirs, in ours, and in both; of theirs no row is held.
-
-    `times`, `rows`: how many of their distinct rows occur so often, in ascending order. `ours`: how often each of our
-    distinct rows occurs. `both`: of rows that are in both, how often they occur in theirs and in ours, ``(s, 2)``.
+    """How often rows occur in another table, theirs, in ours, and in both ``(s, 2)``; of theirs no row is held.
+    `times`, `rows`: how many of their distinct rows occur so often, ascending. `ours`: of each of our distinct rows.
     """
 
     times: IntArray
@@ -162,17 +157,7 @@ class Overlap(NamedTuple):
         return int(self.rows.sum())
 
     def uncopied(self) -> Overlap:
-        """Return it for the table that was copied, where nearly all their rows occur one number of times; else itself.
-
-        Examples
-        --------
-        >>> rows = [bytes([place] * 16) for place in range(30)]
-        >>> copied = Overlap.of([(0, 256, tally(3 * rows + rows[:1]))], tally(rows[:2]))
-        >>> copied.times.tolist(), copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()
-        ([3, 4], [1, 2], [29, 1])
-        >>> Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist()
-        [3]
-        """
+        """Return it for the table that was copied, where nearly all their rows occur equally often; else itself."""
         if self.distinct < _COPIES_OF or self.rows.max() < _ALIKE * self.distinct:
             return self
         copies = self.times[self.rows.argmax()]
@@ -193,14 +178,7 @@ def _sorted(frequencies: Counter[int]) -> tuple[IntArray, IntArray]:
 
 
 def shared(one: Tally, other: Tally) -> tuple[IntArray, IntArray]:
-    """Return where the digests that occur in both stand, in the one and in the other.
-
-    Examples
-    --------
-    >>> one, other = tally([b"a" * 16, b"b" * 16]), tally([b"b" * 16, b"c" * 16])
-    >>> [places.tolist() for places in shared(one, other)]
-    [[1], [0]]
-    """
+    """Return where the digests that occur in both stand, in the one and in the other."""
     both = np.concatenate([one.words, other.words])
     order = order_of(*both.T)
     ranked = both[order]
@@ -215,10 +193,7 @@ def words_of(array: NDArray[np.uint8]) -> WordArray:
 
 
 def order_of(*columns: NDArray[np.uint64] | IntArray) -> IntArray:
-    """Return the order of rows by the first column, then by the second and so on; equal rows keep their places.
-
-    Columns of hashes hardly repeat, so that all but the first are looked at for the few rows that tie there.
-    """
+    """Return the stable order of rows by the first column, then the others, read for the few rows that tie."""
     first = columns[0]
     order = np.argsort(first, kind="stable").astype(np.int64, copy=False)
     ranked = first[order]
@@ -231,10 +206,8 @@ def order_of(*columns: NDArray[np.uint64] | IntArray) -> IntArray:
 
 
 def order_of_rows(digests: PackedDigests | SpooledDigests, codes: IntArray, key: Secret[bytes]) -> str:
-    """Return a keyed hash of rows in their order, by their digests and codes.
-
-    A fingerprint does not see a shuffle. Where a unit is known by its place a shuffle gives each row another one, and
-    what goes on must never see a row in two teachers, or among those that learn and those that are held out.
+    """Return a keyed hash of rows in their order, by digests and codes: a shuffle gives a unit known by its place
+    another, and what goes on must never see a row in two teachers, or both learning and held out.
     """
     hashed = blake2b(key=derive(key, "order"), digest_size=16)
     for block in digests.blocks():

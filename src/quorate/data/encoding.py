@@ -157,9 +157,8 @@ def _weighed_words(X: Rows, names: list[Any], name: str) -> Any:
 
 
 def without_frequent_texts(X_public: Rows) -> list[str]:
-    """Name the text columns of a public frame in which no text is frequent, so that the encoder makes nothing of them.
-
-    A column without any text is not among them.
+    """Name the text columns of a public frame in which texts are, but none is frequent: the encoder makes nothing of
+    them.
     """
     return [
         str(name)
@@ -245,10 +244,7 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
 
 
 def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
-    """Return where the indicators of each column of categories stand: the first, and one past the last, encoded column.
-
-    `encoder`: from :func:`public_encoder`; None, and what has no indicators, give no entry.
-    """
+    """Return where each column's indicators stand: the first, and one past the last, encoded column."""
     blocks = []
     for part, fitted, _ in getattr(encoder, "transformers_", []):
         if part in ("text", "declared") and hasattr(fitted, "categories_"):
@@ -258,9 +254,8 @@ def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
 
 
 def public_words(encoder: Any) -> dict[str, PublicWords]:
-    """Return the entries of each column of categories that an encoder of tables knows, by the names of the columns.
-
-    Columns of which two entries say the same are not among them: a run that was begun before told these apart.
+    """Return by column the entries of categories that an encoder of tables knows, but for columns of which two entries
+    say the same: a run that was begun before told these apart.
     """
     known = {}
     for part, fitted, names in getattr(encoder, "transformers_", []):
@@ -320,10 +315,8 @@ def _has_number(X: Rows, position: int) -> bool:
 
 
 def _scaler(n_columns: int) -> Any:
-    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean.
-
-    A nearest-neighbour imputer that knows a single row of zeros fills in zeros. It stands in for SimpleImputer,
-    whose saved form holds a ``numpy.dtype`` that skops asks to be trusted.
+    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean, by a nearest-neighbour imputer of one row:
+    SimpleImputer's saved form holds a ``numpy.dtype`` that skops asks to be trusted.
     """
     from sklearn.frozen import FrozenEstimator
     from sklearn.impute import KNNImputer
@@ -365,10 +358,8 @@ def _often(counts: Counter[str], rows: int) -> list[str]:
 
 
 def refuse_without_text(pool: Rows, text: Sequence[str]) -> None:
-    """Refuse columns of the public pool that are named as running text and are none, or lack a text in some row.
-
-    Raises InvalidParameter if the pool is no frame, or a column is not one of text; DataRefused if a public row has no
-    text: it would be taken for an empty one.
+    """Refuse columns of the public pool that are named as running text and are none, or lack a text in some row, which
+    would be taken for an empty one.
     """
     if not is_frame(pool):
         raise InvalidParameter("text names columns of a table, and the public pool is an array; give a data frame")

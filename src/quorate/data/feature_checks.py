@@ -79,16 +79,7 @@ def refuse_infinite(X: Rows, name: str = "X") -> None:
 
 
 def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
-    """Refuse numbers beyond the largest that a kind of model holds.
-
-    Raises DataRefused naming the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: a number in column 0 is larger than DecisionTreeClassifier holds; expected at most 3e+38 in size
-    """  # noqa: E501  a doctest's message is one line
+    """Refuse numbers beyond the largest that a kind of model holds; columns are named, not rows, nor how many."""
 
     def beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
         larger: NDArray[np.bool_] = np.abs(values) > largest
@@ -195,13 +186,7 @@ def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
 
 
 def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
-    """Name the chosen columns of a table in a message, by their names or by their positions.
-
-    Examples
-    --------
-    >>> named(np.zeros((1, 3)), np.array([True, False, True]))
-    'columns 0, 2'
-    """
+    """Name the chosen columns of a table in a message, by their names or by their positions."""
     positions = np.flatnonzero(chosen)
     names = columns(X)
     words = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))

@@ -41,9 +41,8 @@ def is_partitioned(path: str | Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the file; of a folder or a pattern its Parquet files at any depth, in the order of their names.
-
-    Names that begin with a dot or, without ``=``, with an underscore are passed over, as other readers do.
+    """Return the file; of a folder or a pattern its Parquet files at any depth, in the order of their names, without
+    those that begin with a dot or, without ``=``, an underscore.
     """
     if not is_partitioned(path):
         return [path]
@@ -56,13 +55,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def base_of(path: Path) -> Path:
-    """Return the folder below which names tell of parts: all of a path that is no pattern.
-
-    Examples
-    --------
-    >>> base_of(Path("visits/year=*/*.parquet"))
-    PosixPath('visits')
-    """
+    """Return the folder below which names tell of parts: all of a path that is no pattern."""
     if path.is_dir():
         return path
     plain = next(place for place, name in enumerate(path.parts) if glob.has_magic(name))
@@ -84,10 +77,7 @@ def state_of(path: Path) -> tuple[tuple[str, int, int, int], ...]:
 
 
 def existing_file(path: str | Path) -> Path:
-    """Return the path of a file that is there and may be read.
-
-    Raises DataRefused if there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
-    """
+    """Return the path of a file that is there and may be read; refuse a folder or a spreadsheet too."""
     file = Path(path)
     if file.is_dir():
         raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
@@ -111,11 +101,7 @@ def polars_source(path: str | Path) -> Any:
 
 
 def polars_path(path: str | Path) -> Path:
-    """Return a path by which polars reads or writes a file: it takes none that is no UTF-8.
-
-    File systems of another encoding have such folders. One is opened then, and named by its descriptor, which this
-    process keeps open.
-    """
+    """Return a path by which polars reads or writes a file; where a folder is no UTF-8, by an open descriptor."""
     path = Path(path)
     if _is_utf8(path) or not path.parent.is_dir():
         return path
@@ -137,34 +123,15 @@ def _is_utf8(path: Path) -> bool:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file, decompressing ``.gz`` and ``.xz``.
-
-    Raises DataRefused if there is no such file, or it is damaged.
-
-    Examples
-    --------
-    >>> read_bytes("nowhere.csv.gz")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: nowhere.csv.gz: there is no such file; correct the path, or put the file there
-    """
+    """Read a file, decompressing ``.gz`` and ``.xz``; DataRefused if there is none, or it is damaged."""
     with reading(path), opened(path) as stream:
         content: bytes = stream.read()
     return content
 
 
 def first_line(path: str | Path, *, most: int) -> bytes:
-    r"""Read a file of text up to the end of its first line, and no byte further.
-
-    `path`: the file; ``.gz`` and ``.xz`` are decompressed. `most`: bytes after which it is enough. Raises DataRefused
-    as :func:`read_bytes`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "visits.csv").write_text("person,age\n007,39\n")
-    ...     first_line(Path(folder, "visits.csv"), most=100)
-    b'person,age\n'
+    """Read a file of text, perhaps ``.gz`` or ``.xz``, up to the end of its first line or `most` bytes, and no byte
+    further.
     """
     file = existing_file(path)
     opener = _OPENERS.get(file.suffix.lower())
@@ -190,9 +157,8 @@ def is_plain(path: Path) -> bool:
 
 
 def opened(path: str | Path) -> Any:
-    """Open a file to be read as bytes, decompressing ``.gz`` and ``.xz``; a context manager.
-
-    Raises DataRefused if there is no such file.
+    """Open a file to be read as bytes, decompressing ``.gz`` and ``.xz``; a context manager. DataRefused if there is
+    none.
     """
     file = existing_file(path)
     opener = _OPENERS.get(file.suffix.lower())

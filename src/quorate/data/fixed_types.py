@@ -81,10 +81,8 @@ def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
 
 
 def absent_marks(X_public: Rows) -> dict[str, Any]:
-    """Tell what stands for a missing value in each column of text or times of a public pandas frame.
-
-    `X_public`: the public pool; what is no pandas frame has no marks. Returns: by column: the first missing value of
-    the column, or NaN where the pool has none.
+    """Tell by column of text or times of a public pandas frame its first missing value, or NaN; nothing of another
+    pool.
     """
     if kind(X_public) != "pandas":
         return {}
@@ -97,23 +95,14 @@ def absent_marks(X_public: Rows) -> dict[str, Any]:
 
 
 def fixed_labels(y: Any) -> list[Any]:
-    """Take labels one by one: every number and truth value is a float, every missing one NaN, text is text.
-
-    `y`: labels or targets. Returns: each a function of the one label. What is neither number nor text stays as it is.
-    """
+    """Take labels one by one: numbers and truth values are floats, missing ones NaN, text is text, others stay."""
     if isinstance(y, np.ndarray) and y.dtype.kind in "mM":
         y = y.astype(f"{y.dtype.kind}8[{_TIME_UNIT}]")  # as a list, finer units would be bare whole numbers
     return [_label(value) for value in as_list(y)]
 
 
 def label_array(labels: list[Any]) -> NDArray[Any]:
-    """Put the labels of one part of a table into an array: float64 where all of them are numbers, else objects.
-
-    Examples
-    --------
-    >>> label_array([7.0, float("nan")]), label_array(["a", 7.0])
-    (array([ 7., nan]), array(['a', 7.0], dtype=object))
-    """
+    """Put the labels of one part of a table into an array: float64 where all of them are numbers, else objects."""
     if all(type(value) is float for value in labels):
         return np.array(labels, dtype=np.float64)
     alone = np.empty(len(labels), dtype=object)

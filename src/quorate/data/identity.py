@@ -38,9 +38,8 @@ def as_column(values: Any) -> Any:
 
 
 def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
-    """Return one column of cells, `entry` by row, by what the object itself is and whatever it holds.
-
-    Raises DataRefused for a text, such as the name of a column, and for what has no order or several columns.
+    """Return one column of cells, `entry` by row, whatever it holds; refuse a text, and what has no order or several
+    columns.
     """
     column = as_column(values)
     if isinstance(column, str | bytes | Mapping | Set):
@@ -53,11 +52,15 @@ def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
     return column
 
 
-def as_list(values: Any) -> list[Any]:
-    """Take a 1-D array, series or sequence as a list of Python values.
+def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
+    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
+    if found != n_rows:
+        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
 
-    Privacy: each value is a function of its own cell. A date that Python has no object for is
-    :data:`~quorate.data.cell_text.OUT_OF_RANGE`, where the library would have raised, with the date in its message.
+
+def as_list(values: Any) -> list[Any]:
+    """Take a 1-D array, series or sequence as a list of Python values, each a function of its own cell. A date that
+    Python cannot hold is :data:`~quorate.data.cell_text.OUT_OF_RANGE`; libraries raise, and quote it.
     """
     values = as_column(values)
     if hasattr(values, "to_physical"):  # polars

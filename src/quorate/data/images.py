@@ -24,10 +24,7 @@ _OF_A_NUMBER = 16  # bytes of a pixel that is written as text, with the space ar
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """What an image looks like: a public fact.
-
-    `height`, `width`, `channels`: pixels on its sides, and numbers of a pixel: 1 for grey, 3 for colours.
-    """
+    """What an image looks like, a public fact: pixels on its sides, and 1 number a pixel for grey, 3 for colours."""
 
     height: int
     width: int
@@ -45,10 +42,8 @@ class ImageForm:
 
 
 def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[FloatArray, ImageForm]:
-    """Read public images, which tell the form of all: grey where all of them are, else colours.
-
-    Raises DataRefused if a file is missing, is no image, or has another size than the first; PreconditionFailed if
-    Pillow is needed and missing.
+    """Read public images, which tell the form of all: grey where all of them are, else colours. Refuses one that is
+    missing, no image, or of another size than the first; PreconditionFailed without Pillow.
     """
     if any(_suffix(name) in _BY_PILLOW for name in names):
         pillow()
@@ -86,10 +81,8 @@ def image_columns(pool: Rows) -> list[str]:
 
 
 def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missing: float) -> FloatArray:
-    """Read images of a form, each row from its own file; of what is none, every number is `missing`.
-
-    Nothing is refused. Whether Pillow is there is asked for public names alone; without it, a private PNG or JPEG is
-    none.
+    """Read images of a form, each row from its own file; of what is none, every number is `missing`. Nothing is
+    refused: Pillow is asked for by public names alone.
     """
     rows = np.full((len(names), form.size), missing, dtype=np.float64)
     for row, name in zip(rows, names, strict=True):
@@ -103,10 +96,8 @@ def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missi
 
 
 class ImageRows:
-    """What :func:`private_images` returns, with missing numbers infinite, read a slice of rows at a time.
-
-    `folder`, `names`, `form`: as there. Raises PreconditionFailed by a slice, if one of its files is another one than
-    when this was made.
+    """What :func:`private_images` returns, infinite for missing, by slices of rows; PreconditionFailed for a file that
+    changed.
     """
 
     def __init__(self, folder: Path, names: Sequence[Any], form: ImageForm) -> None:
@@ -137,10 +128,8 @@ def _state(folder: Path, name: Any) -> tuple[int, int, int] | None:
 
 
 def read_image(folder: Path, name: Any, *, only: ImageForm | None = None) -> Any | None:
-    """Read one image: ``(height, width)`` or ``(height, width, 3)`` numbers; None for what is none.
-
-    Whatever is wrong with a name or a file, nothing is raised, and nothing warned of: either may be private. With
-    `only`, an image of another size is none, and of its file the header alone is read.
+    """Read one image: ``(height, width)`` or ``(height, width, 3)`` numbers; None for what is none, without error or
+    warning, since either may be private. `only`: of another size, the header alone is read.
     """
     try:
         with unwarned(), np.errstate(all="ignore"):
@@ -192,10 +181,7 @@ def _npy(file: BinaryIO, only: ImageForm | None) -> Any | None:
 
 
 def pillow() -> Any:
-    """Return Pillow.
-
-    Raises PreconditionFailed if it is not installed.
-    """
+    """Return Pillow, or refuse where it is not installed."""
     try:
         from PIL import Image
     except ImportError:

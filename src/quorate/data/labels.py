@@ -11,7 +11,7 @@ import numpy as np
 from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
 from quorate.data.columns import listed
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_list, one_column
+from quorate.data.identity import as_list, one_column, refuse_another_number
 from quorate.data.stream import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import IntArray
@@ -103,8 +103,8 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     return labels
 
 
-def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArray:
-    """Turn private labels into the codes of the declared classes.
+def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y", n_rows: int | None = None) -> IntArray:
+    """Turn labels into the codes of the declared classes.
 
     Parameters
     ----------
@@ -115,6 +115,8 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
         The declared classes.
     name : str
         Column or argument that the message names.
+    n_rows : int, optional
+        Of public labels: how many rows they are of. Another number is refused.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     Raises
     ------
     DataRefused
-        If a label is missing, or is none of the classes. The label is private and is not shown, unless it differs
+        If a label is missing, or is none of the classes. The label may be private and is not shown, unless it differs
         from a declared class only by case or a trailing dot.
 
     Examples
@@ -142,6 +144,8 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
             forgotten = "this classifier requires y to be passed, but the target y is None"
             said = forgotten if y is None else f"got {type(y).__name__}"
             raise DataRefused(f"{name}: {said}; give one label for every row")
+    if n_rows is not None:
+        refuse_another_number(len(y), n_rows, name)
     codes = codes_of(y, labels)
     if (lost := np.flatnonzero(codes < 0)).size:
         values = as_list(y.series.gather(lost)) if isinstance(y, StreamedColumn) else as_list(y)
@@ -152,10 +156,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
 
 
 def codes_of(y: Any, classes: Sequence[Label]) -> IntArray:
-    """Return the code of each label, and −1 where it says none of the declared classes.
-
-    `y`: as for :func:`encode_labels`. `classes`: from :func:`check_classes`.
-    """
+    """Return the code of each label, and −1 where it says none of the declared classes."""
     says = text_reader(map(str, classes))
     known = {says(label): code for code, label in enumerate(classes)}
     known |= {str(label): code for code, label in enumerate(classes) if type(label) is int}  # beyond the floats
@@ -178,7 +179,7 @@ def codes_of(y: Any, classes: Sequence[Label]) -> IntArray:
 def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefused:
     """Return what is said of labels that say none of the classes."""
     if any(is_missing(value) for value in values):
-        return DataRefused(f"{name}: a label is missing; every private row needs one. Drop the rows without")
+        return DataRefused(f"{name}: a label is missing; every row needs one. Drop the rows without")
     for value in values:
         for label in labels:
             if isinstance(value, str) and _bare(value) == _bare(str(label)):

@@ -39,18 +39,14 @@ _NAN = float("nan")
 
 
 def written_number(text: str) -> float:
-    """Read a text as a number as tables write it; NaN for anything else.
-
-    Python takes more for a number: ``1_2``, which is a code, and digits of other scripts.
-    """
+    """Read a text as a number as tables write it; NaN for anything else, also ``1_2`` and digits of other scripts."""
     text = text.strip()
     return float(text) if _WRITTEN.fullmatch(text) is not None else float("nan")
 
 
 def number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
-
-    A complex number is its real part where it has no imaginary one, and else none.
+    """Return a cell as a float; NaN for no number. Truth values are 0 and 1, also written out; a complex number without
+    imaginary part is its real part.
     """
     try:
         if isinstance(cell, str):
@@ -75,46 +71,25 @@ def has_thousands(text: str) -> bool:
 
 
 def are_decimal_commas(texts: Sequence[str]) -> bool:
-    """Tell whether these texts, each a number with or without a comma, show that a comma is the decimal mark.
-
-    One of them has to be no number with thousands, which have three digits after each comma.
-    """
+    """Tell whether these numbers show that a comma is the decimal mark: one has not three digits after each comma."""
     with_comma = [text.strip() for text in texts if has_decimal_comma(text)]
     return any(_EITHER.fullmatch(text) is None for text in with_comma)
 
 
 def comma_number(text: str | None) -> float:
-    """Read a number whose decimal mark is a comma, or that has none; NaN for what is no number.
-
-    Examples
-    --------
-    >>> comma_number("3,5"), comma_number("1,234"), comma_number("12"), comma_number("3.5"), comma_number("n/a")
-    (3.5, 1.234, 12.0, 3.5, nan)
-    """
+    """Read a number whose decimal mark is a comma, or that has none; NaN for what is no number."""
     if text is None:
         return _NAN
     return written_number(text.replace(",", ".") if has_decimal_comma(text) else text)
 
 
 def plain_comma_number(text: str) -> float:
-    """Read a number with a decimal comma that can be nothing else; NaN for thousands, and for what has no comma.
-
-    Examples
-    --------
-    >>> plain_comma_number("27,5"), plain_comma_number("0,125"), plain_comma_number("1,234"), plain_comma_number("27")
-    (27.5, 0.125, nan, nan)
-    """
+    """Read a number with a decimal comma that can be nothing else; NaN for thousands, and for what has no comma."""
     return comma_number(text) if are_decimal_commas([text]) else _NAN
 
 
 def number_with_comma(cell: Any) -> float:
-    """Return a cell as a float, also where it has a decimal comma; one that may mean thousands is no number.
-
-    Examples
-    --------
-    >>> number_with_comma("27,5"), number_with_comma("27.5"), number_with_comma("1,234")
-    (27.5, 27.5, nan)
-    """
+    """Return a cell as a float, also where it has a decimal comma; one that may mean thousands is no number."""
     value = number(cell)
     return plain_comma_number(cell) if isnan(value) and isinstance(cell, str) else value
 
@@ -143,10 +118,8 @@ _LOOKED_AT = 1_000  # different texts of a column
 
 
 def microseconds(text: str | None, kind: TimeKind) -> int | None:
-    """Return the microseconds that a text says; None for what says none. It is the one reader of such texts.
-
-    `text`: a date or a time of day in ISO 8601, or a duration in seconds. `kind`: which of them. Returns: since
-    1970-01-01 00:00 UTC, since midnight, or that the duration lasts; what is finer is dropped.
+    """Return the microseconds that a text says (since 1970-01-01 UTC or midnight, or of a duration), or None. The one
+    reader of such texts: ISO 8601, or seconds of a duration; what is finer is dropped.
     """
     if text is None:
         return None
@@ -204,9 +177,8 @@ def _offset(zone: str | None) -> int:
 
 
 def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number) -> Literal["date", "time"] | None:
-    """Tell whether every one of these texts is a date, or every one a time of day; None where neither.
-
-    `date`: what reads a date.
+    """Tell whether every one of these texts is a date, as `date` reads it, or every one a time of day; None where
+    neither.
     """
     different = set(present)
     if different and not any(np.isnan(date(text)) for text in different):
@@ -244,14 +216,8 @@ def time_type(series: Any) -> str:
 
 
 def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
-    """Return microseconds as a series of a type of times: whole days of a date, an instant in its zone.
-
-    `said`: as :func:`microseconds` returns them. `type_`: as :func:`time_type` names it. `library`: polars or pandas.
-
-    Examples
-    --------
-    >>> times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
-    [datetime.datetime(1970, 1, 1, 1, 0, tzinfo=zoneinfo.ZoneInfo(key='Europe/Berlin')), None]
+    """Return microseconds as a series of a type of times of polars or pandas: whole days of a date, an instant in its
+    zone.
     """
     import polars as pl
 
@@ -274,17 +240,7 @@ def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
 
 
 def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
-    """Return a column of times, or of texts, as numbers; NaN where there is no such time.
-
-    `series`: of a type of times, or text. `kind`: what it is read as. `date`: what reads a date. Returns: days,
-    hours or days; see the module.
-
-    Examples
-    --------
-    >>> import datetime, polars
-    >>> time_numbers(polars.Series([datetime.datetime(1970, 1, 2, 12), None]), "date").tolist()
-    [1.5, nan]
-    """
+    """Return a column of times, or of texts, as days, hours or days (see the module); NaN for no such time."""
     return each_text(texts(series), date if kind == "date" else partial(time_number, kind=kind))
 
 
@@ -300,15 +256,7 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
 
 
 def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
-    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
-
-    `date`: what reads a date that is text.
-
-    Examples
-    --------
-    >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
-    (1.0, 2.0, nan)
-    """
+    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none."""
     read = date if (kind or "date") == "date" else partial(time_number, kind=kind)
 
     def time(cell: Any) -> float:

@@ -235,7 +235,7 @@ def _sums(numbers: Any, hashes: WordArray | None, key: bytes) -> WordArray:
     """Hash the cells of rows, and add them up: weighed by their columns, and not. Zeros add nothing, as in sparse rows.
 
     Returns: a word with the columns in their order, and one in any order. Sums are modulo 2⁶⁴, with weights that the
-    key draws, so that other cells of one sum are a chance of 2⁻⁶⁰ or so: among 10⁸ rows and 10⁶ one in ten thousand.
+    key draws: other cells of one sum are a chance of about 2⁻⁶⁰, among 10⁸ rows and 10⁶ one in ten thousand.
     """
     secret = np.uint64(int.from_bytes(key[:8], "big"))
     if sparse.issparse(numbers):
@@ -283,10 +283,7 @@ def _tallies(words: HashedRows, at_once: int) -> Iterator[tuple[int, int, Tally]
 
 
 def _same(them: Overlap) -> bool:
-    """Whether they are the same rows, and not few distinct ones: 40 coins come up as 40 others did one time in eleven.
-
-    Where rows repeat, :func:`_too_even` knows the same table from chance.
-    """
+    """Whether they are the same rows, and not few distinct ones: 40 coins come up as 40 others did once in eleven."""
     return hardly_repeats(them.uncopied()) and are_same_rows(them, once=True)
 
 

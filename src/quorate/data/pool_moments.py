@@ -40,12 +40,9 @@ class Ridges(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolMoments:
-    """What settings follow from of a pool, at whatever budget: worked out once where several budgets are compared.
-
-    `features`: of public rows. `spectrum`: of them. `held`: features of public rows that the spectrum was computed
-    without, if there are any. `refitted`: from which public rows are held out to the features of the others and
-    theirs, where the map is to be fitted without them. `residual`: moments of the second block of features, whitened by
-    itself; None where there is one block.
+    """What settings follow from of a pool, at whatever budget. `held`: features that the spectrum was computed without.
+    `refitted`: from held-out rows to others' features and theirs. `residual`: moments of a whitened second block, or
+    None.
     """
 
     features: Any = field(repr=False)
@@ -81,10 +78,8 @@ class PoolMoments:
 
     @property
     def n_distinct(self) -> int:
-        """Public rows that differ, counted as far as a number of dimensions can depend on it.
-
-        Where few rows are repeated many times (whole numbers in two columns), functions of as many dimensions as half
-        of all rows would go through each of them and swing in between.
+        """Public rows that differ, as far as dimensions can depend on it: functions of as many as half of all would go
+        through each of few repeated rows and swing in between.
         """
         if not self._distinct:
             digests: set[bytes] = set()
@@ -163,10 +158,8 @@ class PoolMoments:
 
 
 def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
-    """Return the spectrum of public features, and those of public rows that it was computed without, or None.
-
-    Of more than 1,500 sparse rows nine tenths tell the leading directions, so that the lengths of the others need no
-    second decomposition.
+    """Return the spectrum of public features, and those of rows that it was computed without, or None: of more than
+    1,500 sparse rows nine tenths tell the directions, the rest their lengths.
     """
     if kind(features) != "sparse" or min(features.shape) <= ALL_DIRECTIONS:
         return Spectrum.of(features), None

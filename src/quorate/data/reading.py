@@ -185,9 +185,8 @@ def _parted(
     label: str,
     unit: str | None,
 ) -> Table:
-    """Return a table that is read part by part, from its file or from `frame`; ids are held.
-
-    So are labels of a file that does not tell how many rows it has.
+    """Return a table that is read part by part, from its file or `frame`; ids are held, and labels if the file has no
+    count.
     """
     import polars as pl
 
@@ -208,9 +207,8 @@ def _parted(
 
 
 def _joined(parts: Sequence[pl.Series], *, ids: bool = False) -> pl.Series | list[Any]:
-    """Return a column whose parts may differ in type: as one series, or as a list of what each cell is.
-
-    Ids of which a part is of floats are a column of floats, whose reader asks its owner whether digits were lost.
+    """Return a column whose parts may differ in type: as one series, or as a list of what each cell is. Ids partly of
+    floats are all floats, whose reader asks whether digits were lost.
     """
     import polars as pl
 

@@ -59,7 +59,7 @@ def kind(X: Rows) -> Kind:
         return "polars"
     if _is_frame(X, "pandas"):
         return "pandas"
-    raise DataRefused(f"the rows are of type {type(X).__name__}; expected {_EXPECTED}")
+    raise DataRefused(f"the rows are of type {no_rows(X)}")
 
 
 def is_frame(X: Rows) -> bool:
@@ -118,12 +118,8 @@ def without_columns(X: Any, names: Sequence[str]) -> Any:
 
 
 def with_text_names(X: Any, name: str = "X") -> Any:
-    """Return a frame whose columns are called as :func:`columns` says; anything else as it is.
-
-    pandas takes any name, such as a number, or a tuple for several levels. A name is made a text once, where a frame
-    comes in: whoever looks a column up later would look in vain.
-
-    Raises DataRefused if two columns are then called the same; `name` is what the message calls the table.
+    """Return a frame whose columns are called as :func:`columns` says, once, where it comes in; anything else as it is.
+    pandas takes numbers, or tuples, as names. Refuses two columns of one name; `name`: what messages call the table.
     """
     if not _is_frame(X, "pandas"):  # in a polars frame names are texts, and no two the same
         return X
@@ -213,9 +209,8 @@ def as_rows(X: Any, name: str = "X") -> Rows:
         if _is_long(rows.dtype):
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float64)
-    elif X is None or isinstance(X, (str, bytes, dict, Iterator)) or type(X).__name__ == "LazyFrame":
-        how = {"LazyFrame": ". Call collect() on it", "str": ". Read the file first"}.get(type(X).__name__, "")
-        raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}{how}")
+    elif X is None or isinstance(X, (str, bytes, dict, Iterator)) or hasattr(X, "collect") or hasattr(X, "to_table"):
+        raise DataRefused(f"{name}: got {no_rows(X)}")
     else:
         rows = flat_images(_as_array(X, name))
     if len(rows.shape) != 2:
@@ -234,11 +229,19 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     return rows
 
 
-def from_arrow(X: Any) -> Any:
-    """Return a table that is handed over by Arrow's interface, such as a table of pyarrow, as a polars frame.
+def no_rows(X: Any) -> str:
+    """Say what something is that holds no rows in memory, and what to do with it."""
+    if hasattr(X, "to_table"):  # a data set or a scanner of pyarrow
+        how = ". Call to_table() on it, or name its folder as [data] private of a run, which reads it part by part"
+    else:
+        how = (
+            ". Call collect() on it" if hasattr(X, "collect") else ". Read the file first" if isinstance(X, str) else ""
+        )
+    return f"{type(X).__name__}; expected {_EXPECTED}{how}"
 
-    Anything else comes back as it is.
-    """
+
+def from_arrow(X: Any) -> Any:
+    """Return a table that is handed over by Arrow's interface as a polars frame; anything else as it is."""
     if type(X).__module__.startswith("polars.") or _is_frame(X, "pandas") or not hasattr(X, "__arrow_c_stream__"):
         return X
     if not (hasattr(X, "schema") or hasattr(X, "columns")):  # one column
@@ -351,12 +354,9 @@ def is_plain_float_matrix(X: Any) -> bool:
 def summed_cells(rows: Any) -> Any:
     """Return rows as CSR, columns in order, each cell once: the sum of its parts, one after another as they are stored.
 
-    `rows`: of any format and any type of number. Where an index is no column, its row holds what is infinite. Returns:
-    of the same type, float64 where an index was no column. Each row is a function of that row alone.
-
-    SciPy sums such parts too, but sorts the columns of every row first if those of *any* row are out of order, by a
-    sort that may swap the parts of a cell. Three floats summed in another order differ in their last bit: one person's
-    row would move another's.
+    Where an index is no column, its row holds what is infinite. Each row is a function of that row alone: SciPy's own
+    sums first sort the columns of all rows if those of *any* row are out of order, which may swap the parts of a cell,
+    and three floats in another order differ in their last bit.
     """
     if rows.format == "csr" and _is_plain(rows):
         return rows.copy()  # what follows would return no other

@@ -22,14 +22,12 @@ _EXPECTED = 'expected bounds of a number ([0, 120]), or the list of its values, 
 
 
 def declared_columns(declared: Any) -> tuple[Any, Any]:
-    """Return a frame with the declared columns, and their encoder.
+    """Return a polars frame ``(2, n_columns)`` made up of what was declared, in the columns' types, and the encoder
+    fitted on it.
 
-    `declared`: for each column two numbers that bound it, in its own unit, or the texts that occur in it. Returns:
-    `frame` (polars.DataFrame, (2, n_columns)): made up of what was declared; its types are those of the columns.
-    `encoder`: fitted on that. Numbers become −1 at their lower bound and 1 at their upper one and are cut off there, a
-    missing one becomes the middle; texts become an indicator of each declared value, and any other text none. Raises
-    InvalidParameter if a column is declared in another way, naming it. Privacy: a function of what was declared, which
-    is public. Every number of a row follows from that row, entry by entry.
+    `declared`: for each column two bounds, or its texts. Numbers become −1 … 1 between their bounds and are cut off
+    there, a missing one the middle; texts become an indicator of each declared value. Privacy: a function of public
+    declarations; every number of a row follows from that row, entry by entry.
     """
     import polars as pl
 
@@ -41,10 +39,7 @@ def declared_columns(declared: Any) -> tuple[Any, Any]:
 
 
 def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
-    """Return how the cells of declared columns are read: numbers with a point or a comma, and the declared texts.
-
-    `dialect`: how numbers are written, where the owner says so.
-    """
+    """Return how the cells of declared columns are read: numbers with a point or a comma, and the declared texts."""
     lists = {name: _listed(held) for name, held in declared.items()}
     words = {name: PublicWords.of(texts) for name, texts in lists.items() if texts is not None}
     commas = frozenset() if dialect.declares_numbers else frozenset(declared.keys() - words.keys())
@@ -110,13 +105,11 @@ def is_of_drawn_pool(encoder: Any) -> bool:
 @np.errstate(all="ignore")
 @unwarned()  # of a column that is missing in every row
 def encoder_of(schema: Schema, pool: Any) -> Any:
-    """Return the encoder of a table whose columns are declared, with the units of a pool that was drawn for it.
+    """Return the encoder of declared columns, with the units (mean, spread) of a drawn `pool`: a ColumnTransformer for
+    skops.
 
-    `schema`: lists, bounds and kinds of columns. `pool` (frame, (n_rows, n_columns)): rows with dates as numbers; it
-    tells mean and spread of each number and nothing else. A number out of its bounds becomes the bound, a missing one
-    the mean, beside an indicator of what is missing; each listed value has an indicator, and so has a missing one.
-    Returns: a fitted ColumnTransformer, of :func:`encoded_width` outputs, that skops loads. Every number of a row
-    follows from that row, entry by entry.
+    A number out of its bounds becomes the bound, a missing one the mean, beside an indicator; each listed value has an
+    indicator, and so has a missing one: :func:`encoded_width` outputs. Every number of a row follows from that row.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import MissingIndicator

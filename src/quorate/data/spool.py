@@ -28,10 +28,8 @@ def most_held(memory: int | None) -> int:
 
 
 class Spool:
-    """Bytes by their place: in memory as far as `size` is small, else in a file that has no name.
-
-    The room is taken at once, in a `folder` that its owner alone may enter. `most`: bytes that are held in memory; by
-    default :data:`IN_MEMORY`. Raises PreconditionFailed if the disk has no room, now or when more is written.
+    """Bytes by their place: in memory up to `most`, by default :data:`IN_MEMORY`, else in a file without a name in
+    `folder`, its owner's alone. The room is taken at once, or PreconditionFailed.
     """
 
     def __init__(self, size: int, folder: Path | None = None, *, most: int | None = None) -> None:
@@ -107,10 +105,7 @@ class Spool:
 
 
 class HashedRows:
-    """Rows of bytes that begin with a hash, put aside block by block, and read again in parts by their first byte.
-
-    `width`: bytes of a row. `folder`, `most`: as of a spool; by default all of it is held in memory.
-    """
+    """Rows of `width` bytes that begin with a hash, put aside block by block, and read in parts by their first byte."""
 
     def __init__(self, width: int, folder: Path | None = None, *, most: int | None = None) -> None:
         self._spool, self._width = Spool(0, folder, most=sys.maxsize if most is None else most), width
@@ -130,9 +125,8 @@ class HashedRows:
             yield self._spool.read(at, (int(begins[-1]), self._width), np.uint8)
 
     def parts(self, at_once: int) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-        """Yield all rows whose first byte is in ``[low, high)``, and these two, from the least on; about so many rows.
-
-        Of one block, each part is in the order of its rows, as far as first bytes are the same.
+        """Yield all rows whose first byte is in ``[low, high)``, and these two, from the least on; about so many rows,
+        those of one block and first byte in their order.
         """
         for low, high in parts_of_bytes(self.n_rows, at_once):
             yield low, high, np.concatenate([np.empty((0, self._width), dtype=np.uint8), *self._between(low, high)])

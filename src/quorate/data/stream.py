@@ -30,12 +30,8 @@ _CELLS = 1 << 21  # that are read at the same time
 
 
 class Workspace:
-    """A folder that is made when it is first asked for, and removed with this object or with the process.
-
-    What a killed process has left is removed by the next one that asks for a workspace in the same place: a lock that
-    ends with its process tells which are in use.
-
-    `parent`: where it is to be made.
+    """A folder in `parent` that is made when it is first asked for, and removed with this object or with the process.
+    What a killed process has left the next one removes: a lock that ends with its process tells which are in use.
     """
 
     def __init__(self, parent: Callable[[], Path]) -> None:
@@ -45,10 +41,7 @@ class Workspace:
 
     @property
     def path(self) -> Path:
-        """The folder.
-
-        Raises PreconditionFailed if it cannot be made.
-        """
+        """The folder, or PreconditionFailed if it cannot be made."""
         if self._path is None:
             parent = self._parent()
             try:
@@ -69,10 +62,7 @@ class Workspace:
 
 
 def put_in_parts(frames: Iterable[pl.DataFrame], folder: Path) -> int:
-    """Write frames of one schema as the Parquet files of a new folder, and return how many rows they have.
-
-    Raises PreconditionFailed if there is no room.
-    """
+    """Write frames of one schema as Parquet files of a new folder; return their rows, or refuse for lack of room."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         folder.mkdir(exist_ok=True)
@@ -115,11 +105,8 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 class StreamedFrame:
-    """A Parquet file, or a folder of them, as a frame: what a polars frame tells of itself, without its rows.
-
-    It answers where a polars frame is looked at column by column or block by block, and nothing else. `empty`: columns
-    without a value, and the type that the table beside gives them. Each look at the rows raises PreconditionFailed if
-    the file is another one than when it was opened, and DataRefused if they cannot be read.
+    """Parquet files as a frame that is looked at column by column or block by block: what polars tells, without its
+    rows. `empty`: columns without a value, and the type that the table beside gives them. A changed file is refused.
     """
 
     def __init__(
@@ -244,9 +231,7 @@ class StreamedFrame:
 
 class PartedFrame:
     """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
-
-    `path`: None where nobody else can change what is read; else each pass raises PreconditionFailed if the file is
-    another one than when it was opened.
+    `path`: whose change is refused; None where nobody else can change what is read.
     """
 
     def __init__(
@@ -312,10 +297,8 @@ class PartedColumn:
 def put_aside(
     blocks: Iterable[pl.DataFrame], most: int, place: Callable[[], Path] | None
 ) -> pl.DataFrame | PartedFrame:
-    """Return blocks of rows as one frame; those of more bytes than `most` lie in a file, and are read part by part.
-
-    `blocks`: one at least. `place`: makes the folder for that file, which is its owner's alone; by default a temporary
-    one. Raises PreconditionFailed if its disk has no room.
+    """Return blocks of rows (one at least) as one frame; above `most` bytes in a file, read part by part. `place`:
+    makes the folder for it, which is its owner's alone; by default a temporary one. Refused without room.
     """
     import polars as pl
 

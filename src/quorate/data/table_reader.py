@@ -57,12 +57,11 @@ _DAYS: Final = "a day is expected, such as 2024-03-01"
 
 @dataclass(frozen=True, slots=True)
 class TableReader:
-    """How the tables of one run are read.
+    """How the tables of one run are read. `families`: what the public pool's columns hold; empty without names.
 
-    `families`: what the public pool's columns hold, in its order; empty where they have no names. `types`: "truth
-    value", that of times as :func:`~quorate.data.notation.time_type` names it, or what a column holds. `container`:
-    what holds the pool; None where nothing is known of it, and rows come back as they are. `as_frame`: whether one of
-    the models takes the table as it is, though another one has it read.
+    `types`: "truth value", a time's by :func:`~quorate.data.notation.time_type`, or what a column holds. `container`:
+    of the pool; None where nothing is known, and rows come back as they are. `as_frame`: one model takes the table as
+    it is.
     """
 
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)
@@ -115,18 +114,14 @@ class TableReader:
         return "number" if held == "number" else None
 
     def may_be_unread(self, name: str) -> bool:
-        """Whether a cell that is no number is missing: the owner names the column numeric, and the pool has it as text.
-
-        So the run counts such a cell of its own tables.
+        """Whether a cell that is no number is missing, and so counted: the owner names a column numeric that is text in
+        the pool.
         """
         named = name in self.kinds.asked and self.kinds.kinds.get(name) == "number"
         return named and self.families[name] == "text"
 
     def unread(self, X: Any) -> dict[str, int]:
-        """Count the cells that are no number where these are missing, by their column, where there are any.
-
-        `X`: as :meth:`as_the_pool` takes it.
-        """
+        """Count by column the cells that are no number where these are missing, where there are any."""
         X = from_arrow(X)
         if not is_frame(X):
             return {}
@@ -162,21 +157,15 @@ class TableReader:
         return None if says == "number" else microseconds(self.kinds.dialect.iso_date(text), says)
 
     def __call__(self, X: Any, name: str = "X") -> Rows:
-        """Return rows as a published student takes them.
-
-        Raises DataRefused as :meth:`as_the_pool` does.
-        """
+        """Return rows as a published student takes them, refused as :meth:`as_the_pool` does."""
         return self.kinds(self.as_the_pool(X, name))
 
     def as_the_pool(self, X: Any, name: str = "X", *, as_given: bool = False) -> Rows:
         """Return a table with the columns of the pool, in its order, types and container.
 
-        `X`: a frame of pandas or polars, a table of Arrow, or what has no names: arrays, lists, sparse rows. `name`:
-        what a message calls it. `as_given`: whether a column of numbers, texts or times stays as it is where that of
-        the pool holds the same. So private rows are read, and so an earlier version took all rows.
-
-        Raises DataRefused if the columns are others than those of the pool, or a cell says something else than is
-        expected in its column. Columns are named, no cell is.
+        `name`: what a message calls it. `as_given`: whether a column of numbers, texts or times stays as it is where
+        the pool's holds the same, as private rows are read. Refuses other columns, and a cell that says something else
+        than its column expects. Columns are named, no cell is.
         """
         X = from_arrow(X)
         if not self.families:
@@ -327,13 +316,7 @@ class TableReader:
 
 
 def unread_in_words(counts: Mapping[str, int], name: str) -> str:
-    """Say which cells of a table count as missing; `counts`: as :meth:`TableReader.unread` returns them, not empty.
-
-    Examples
-    --------
-    >>> unread_in_words({"CRP": 37, "PCT": 1}, "new.csv")
-    "new.csv: 37 cells of column 'CRP' and 1 of 'PCT' are no numbers; they count as missing"
-    """
+    """Say which cells of a table count as missing; `counts`: as :meth:`TableReader.unread` returns them, not empty."""
     (first, number), *others = counts.items()
     more = "".join(f" and {count:,} of {column!r}" for column, count in others)
     if sum(counts.values()) == 1:

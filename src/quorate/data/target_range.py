@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.data.cell_text import each
+from quorate.data.identity import as_list, one_column, refuse_another_number
 from quorate.data.notation import has_thousands, number, number_with_comma
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as
@@ -21,24 +22,20 @@ _EXPECTED: Final = "two finite numbers (low, high), low < high"
 
 
 def without_numbers(cells: Iterable[str]) -> str | None:
-    """Return one of these public cells where none of them is a number; None where one is, or there are none.
-
-    Examples
-    --------
-    >>> without_numbers(["yes", "no"]), without_numbers(["n/a", "1.234,5"]), without_numbers([" "])
-    ('no', None, None)
-    """
+    """Return one of these public cells where none of them is a number; None where one is, or there are none."""
     texts = sorted(text for text in cells if text.strip())
     any_number = any(isfinite(number_with_comma(text)) or has_thousands(text) for text in texts)
     return None if any_number or not texts else texts[0]
 
 
-def finite_numbers(targets: Any, *, name: str) -> FloatArray:
-    """Return public targets as numbers, which may lie beyond any range.
-
-    Raises DataRefused if one is no finite number; `name`: of the column, for the message.
-    """
-    values = np.array(each(number, list(targets)), dtype=np.float64)
+def finite_numbers(targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
+    """Return public targets as `n_rows` finite numbers, perhaps beyond any range, or refuse them by `name`."""
+    column = one_column(targets, name, entry="target")
+    if not hasattr(column, "__iter__"):
+        raise DataRefused(f"{name}: got {type(column).__name__}, expected one target for every row")
+    values = np.array(each(number, as_list(column)), dtype=np.float64)
+    if n_rows is not None:
+        refuse_another_number(len(values), n_rows, name, entry="target")
     if not np.isfinite(values).all():
         place = int(np.flatnonzero(~np.isfinite(values))[0])
         raise DataRefused(f"{name}: row {place} holds no finite number; mend it, or drop its row")
@@ -55,10 +52,8 @@ class TargetRange:
 
     @classmethod
     def of(cls, given: Any) -> TargetRange:
-        """Take a range as its owner gives it.
-
-        Raises InvalidParameter if it is not two finite numbers in ascending order, or they are so close together that
-        floats hold no steps between them.
+        """Take a range as its owner gives it, or refuse: two finite ascending numbers between which floats hold the
+        steps.
         """
         if given is None:
             raise InvalidParameter(
@@ -96,9 +91,8 @@ class TargetRange:
         return self.high - self.low
 
     def steps_of(self, targets: Sequence[Any]) -> IntArray:
-        """Return each target as a whole number of steps from `low`, 0 … 2¹⁶; −1 for what is no finite number.
-
-        Each follows from its own cell: a text is read as a number, a truth value is 0 or 1.
+        """Return each target's steps from `low`, 0 … 2¹⁶; −1 for no finite number. A text is read, a truth value is 0
+        or 1.
         """
         values = np.array(each(number, targets), dtype=np.float64)
         finite = np.isfinite(values)
@@ -106,9 +100,9 @@ class TargetRange:
         steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
 
-    def public_numbers(self, targets: Any, *, name: str) -> FloatArray:
-        """Return public targets as numbers, cut off at the ends; `name` and refusal as for :func:`finite_numbers`."""
-        return self.clipped(finite_numbers(targets, name=name))
+    def public_numbers(self, targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
+        """Return public targets as numbers, cut off at the ends; refused as by :func:`finite_numbers`."""
+        return self.clipped(finite_numbers(targets, name=name, n_rows=n_rows))
 
     def part(self, first: int, last: int) -> TargetRange:
         """Return the part from one number of steps to another."""

@@ -97,10 +97,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
 
 
 def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
-    """Return the slot of each row, as :func:`slot_bytes`; it is empty for a row whose id says nothing.
-
-    Raises DataRefused if the column is of floats. No id decides on it.
-    """
+    """Return each row's slot, as :func:`slot_bytes`, empty where its id says nothing; a column of floats is refused."""
     if groups is None:
         return PositionKeys(n)
     refuse_floating_ids(groups, name)
@@ -108,10 +105,8 @@ def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequenc
 
 
 def only_whole_ids(groups: Any) -> Any:
-    """Return unit ids of which each is a whole number below 2⁵³, or none, whatever type the column has.
-
-    `groups`: such ids as floats hold, so that one that is missing makes no other one another. Returns: as
-    :func:`slot_bytes` and :func:`usable_slots` take them; none is a row without id.
+    """Return unit ids of which each is a whole number below 2⁵³, which floats hold, or none: a missing one changes no
+    other.
     """
     read = partial(id_text, whole_alone=True)
     if not isinstance(groups, StreamedColumn):
@@ -124,16 +119,9 @@ def only_whole_ids(groups: Any) -> Any:
 def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
     """Refuse a column of unit ids that is of floats or complex numbers: large ids lost digits, and persons are one.
 
-    Privacy: a library makes floats of whole numbers where one of them is missing, and complex numbers of all where one
-    is, so that one private cell may decide on this refusal. It is one of the three things that private cells decide in
-    the direct method, and the owner alone is told.
-
-    Examples
-    --------
-    >>> refuse_floating_ids(np.array([1.0, 2.0]))
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: groups: a column of floats has lost digits of its ids, as where one id is missing; give ids as text or as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True ([data] whole_ids = true)
-    """  # noqa: E501  a doctest's message is one line
+    Privacy: a library makes floats of whole numbers where one is missing, so that one private cell may decide on this
+    refusal: one of three that private cells decide in the direct method, and the owner alone is told.
+    """
     if held := _floating(as_column(groups)):
         cause = "missing" if held == "floats" else "such a number"
         raise DataRefused(
@@ -189,10 +177,8 @@ def _parts(series: Any) -> Iterator[list[Any]]:
 
 
 def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
-    """Name the public columns that probably say whose row it is, and columns left out that are named so.
-
-    They have the name of an id of persons; or that of any id, or entries of letters and digits in one form, that
-    repeat.
+    """Name the public columns that probably say whose row it is, and columns left out that are named so: by the name of
+    an id of persons, or of any id or entries of one form, that repeat.
     """
     names = []
     if is_frame(public):

@@ -122,10 +122,7 @@ class _Indexed(UnitKeys):
 
 
 class IdKeys(_Indexed):
-    """Units known by ids, which are held as one column of text.
-
-    `texts`: the canonical text of each distinct id. `unit_of_row`: the place of each row's id among them.
-    """
+    """Units known by ids, held as one column of distinct canonical texts, and each row's place among them."""
 
     def __init__(self, texts: pl.Series, unit_of_row: IntArray) -> None:
         super().__init__(unit_of_row)
@@ -142,10 +139,7 @@ class IdKeys(_Indexed):
 
 
 class ListedKeys(_Indexed):
-    """Units whose bytes are listed once each.
-
-    `units`: all different. `unit_of_row`: the place of each row's unit among them.
-    """
+    """Units whose bytes are listed once each, and each row's place among them."""
 
     def __init__(self, units: list[bytes], unit_of_row: IntArray) -> None:
         super().__init__(unit_of_row)
@@ -167,10 +161,7 @@ class ListedKeys(_Indexed):
 
 
 def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
-    """Take the units of rows as distinct ones; they are looked for in a list of bytes.
-
-    Raises InvalidParameter if an entry of the list is not bytes.
-    """
+    """Take the units of rows as distinct ones; refuse an entry of a list that is not bytes."""
     if isinstance(unit_keys, UnitKeys):
         return unit_keys
     if not all(isinstance(unit, bytes) for unit in unit_keys):
@@ -186,13 +177,10 @@ def count_units(unit_keys: Sequence[bytes]) -> int:
 
 
 def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
-    """Return one row of every unit, ``(n_units,)``, in the order of the table.
+    """Return one row of every unit, ``(n_units,)``, in the order of the table: the least keyed BLAKE2b(unit ‖ number).
 
-    A unit's rows are numbered 0, 1, … in their own order; the one counts whose keyed BLAKE2b(unit ‖ number) is the
-    least. Which of its rows that is follows from the unit, how many rows it has and the run's key: not from where they
-    stand in the table, from what they hold, nor from other units. A row without a unit id (empty bytes) is nobody's.
-
-    `unit_keys`: as :func:`~quorate.data.unit_ids.usable_slots` returns them. `key`: the run's.
+    A unit's rows are numbered in their order, so that the row follows from the unit, how many rows it has and the key:
+    not from places in the table, what rows hold, nor other units. A row without id (empty bytes) is nobody's.
     """
     keys = as_unit_keys(unit_keys)
     if isinstance(keys, PositionKeys):

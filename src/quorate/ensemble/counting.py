@@ -25,11 +25,7 @@ def code_type(n_classes: int) -> np.dtype[Any]:
 
 
 def add_votes(codes: Any, counts: IntArray) -> None:
-    """Add one vote for every voter and row, in place; exact, and the same in any order of voters.
-
-    `codes`: from 0 to C - 1, or :data:`~quorate.ensemble.ABSTAINED` (-1), which adds nothing. Others are not looked
-    for. `counts`: is added to.
-    """
+    """Add one vote for every voter and row in place; `codes` are 0 … C − 1, or ABSTAINED, which adds nothing."""
     n_classes = counts.shape[1]
     if n_classes <= _MOST_COMPARED:
         _by_comparing(codes, counts)

@@ -29,24 +29,10 @@ if TYPE_CHECKING:
 
 
 def margins(counts: Secret[IntArray]) -> Secret[IntArray]:
-    r"""Return the gap between the two largest counts of each query, in votes.
+    r"""Return the gap between the two largest counts of each query, ``(n_queries,)``, in votes, 0..K.
 
-    For two classes it is :math:`\hat\Delta(x) = |2\sum_k h_k(x) - K|` where every teacher votes (LZCW21 Alg. 2).
-
-    Parameters
-    ----------
-    counts : Secret[IntArray]
-        Votes ``(n_queries, n_classes)``, at least two classes.
-
-    Returns
-    -------
-    Secret[IntArray]
-        ``(n_queries,)``, 0..K.
-
-    Raises
-    ------
-    InvalidParameter
-        If the counts are no such table.
+    `counts`: votes ``(n_queries, n_classes)``, C ≥ 2, or InvalidParameter. For two classes it is :math:`\hat\Delta(x) =
+    |2\sum_k h_k(x) - K|` where every teacher votes (LZCW21 Alg. 2).
 
     Examples
     --------
@@ -75,10 +61,7 @@ def expected_margins(counts: Secret[IntArray], n_teachers: int) -> Secret[FloatA
 class HighMarginCurve:
     r"""For which :math:`(\nu, \xi)` the approximate high-margin condition holds on the queries.
 
-    Attributes
-    ----------
-    xi, nu : FloatArray
-        ``(n_points,)``: a margin in [0, 1/2], and the share of queries with an expected margin of at most that.
+    `xi`, `nu`: ``(n_points,)``: a margin in [0, 1/2], and the share of queries with an expected margin of at most that.
     """
 
     xi: FloatArray = field(repr=False)
@@ -86,19 +69,10 @@ class HighMarginCurve:
 
 
 def high_margin_curve(counts: Secret[IntArray], n_teachers: int, *, points: int = 51) -> Secret[HighMarginCurve]:
-    r"""Estimate the curve of LZCW21 Definition 17, :math:`\nu(\xi) = P[\Delta(x) \le \xi]`.
+    r"""Estimate the curve of LZCW21 Definition 17, :math:`\nu(\xi) = P[\Delta(x) \le \xi]`, at `points` ≥ 2 margins.
 
     The paper's display has :math:`\Delta(x) > \xi`; its text, Proposition 18 and Theorem 19 need the share of queries
-    whose margin is *small*, which is what stands here.
-
-    Parameters
-    ----------
-    counts : Secret[IntArray]
-        Votes ``(n_queries, n_classes)``.
-    n_teachers : int
-        K ≥ 1.
-    points : int
-        Margins from 0 to 1/2, ≥ 2.
+    whose margin is *small*. `counts`: votes ``(n_queries, n_classes)``. `n_teachers`: K ≥ 1.
 
     Examples
     --------
@@ -187,15 +161,11 @@ def agreement(counts: Secret[IntArray], reference: ArrayLike, n_teachers: int) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftLabelQuality:
-    """How near the teachers' scores lie to 0 or 1 on each query.
+    """How near the teachers' scores lie to 0 or 1 on each query, ``(n_queries,)``.
 
-    Attributes
-    ----------
-    weak : FloatArray
-        ``(n_queries,)``: the least α for which the mean score is at most α, or at least 1 - α (BTT18 Def. 5.11).
-    strong : FloatArray
-        ``(n_queries,)``: the least α for which all but a share β of the scores lie within α of the same end, 0 or 1
-        (Def. 5.12, with both the coins and the data set drawn anew for each teacher).
+    `weak`: the least α for which the mean score is at most α, or at least 1 - α (BTT18 Def. 5.11). `strong`: the least
+    α for which all but a share β of the scores lie within α of the same end (Def. 5.12, with both the coins and the
+    data set drawn anew for each teacher).
     """
 
     weak: FloatArray = field(repr=False)
@@ -203,19 +173,10 @@ class SoftLabelQuality:
 
 
 def soft_label_quality(scores: Secret[FloatArray], *, beta: float = 0.05) -> Secret[SoftLabelQuality]:
-    """Estimate the quality of soft labels, query by query.
+    """Estimate the quality of soft labels, query by query; NaN where every teacher abstains.
 
-    Parameters
-    ----------
-    scores : Secret[FloatArray]
-        ``(n_queries, n_teachers)`` in [0, 1]; NaN where a teacher abstains, and left out.
-    beta : float
-        The share of teachers that may be off, in (0, 1).
-
-    Returns
-    -------
-    Secret[SoftLabelQuality]
-        NaN for a query on which every teacher abstains.
+    `scores`: ``(n_queries, n_teachers)`` in [0, 1]; NaN, left out, where a teacher abstains. `beta`: the share of
+    teachers that may be off, in (0, 1).
 
     Examples
     --------
@@ -245,14 +206,9 @@ def _votes(counts: Secret[IntArray]) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class AverageStability:
-    r"""An estimate of :math:`\lambda = E\,|h_S(x) - h_{S^{(i)}}(x)|`.
+    r"""An estimate of :math:`\lambda = E\,|h_S(x) - h_{S^{(i)}}(x)|`, and its standard error over the exchanges tried.
 
-    Attributes
-    ----------
-    mean : float
-        In [0, 1]; of the score for class 1 with two classes, else half the total change of all scores.
-    standard_error : float
-        Of the mean, over the exchanges tried.
+    `mean`: in [0, 1]; of the score for class 1 with two classes, else half the total change of all scores.
     """
 
     mean: float
@@ -270,35 +226,13 @@ def average_stability(
     exchanges: int = 30,
     rng: np.random.Generator,
 ) -> Secret[AverageStability]:
-    r"""Estimate on-average stability by training again with one row exchanged.
+    """Estimate on-average stability by training again, with the same seed, with one row exchanged.
 
-    Parameters
-    ----------
-    teacher : ClassifierTeacher or TinyTeacher
-        What is trained, with the same seed before and after an exchange.
-    X : (n_rows, n_features)
-        Rows to draw from: private ones, whence the Secret, or public or synthetic ones.
-    y_codes : IntArray
-        ``(n_rows,)`` class codes.
-    points : (n_points, n_features)
-        Where predictions are compared; the mean over them is taken.
-    n_rows_each : int
-        Rows of one shard, ≥ 1 and less than those of `X`.
-    n_classes : int
-        C ≥ 2.
-    exchanges : int
-        Pairs of trainings, ≥ 2.
-    rng : numpy.random.Generator
-        Draws shards, the row that goes and the row that comes; no privacy rests on it.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
-    A model without ``predict_proba`` is compared by its votes. A model that cannot be trained has equal scores.
+    `X`, `y_codes`: rows ``(n_rows, n_features)`` to draw from, private ones, whence the Secret, or public ones, and
+    their class codes. `points`: ``(n_points, n_features)``, over which the mean is taken. `n_rows_each`: of one shard,
+    ≥ 1 and less than those of `X`. `n_classes`: C ≥ 2. `exchanges`: pairs of trainings, ≥ 2. `rng`: draws shards, the
+    row that goes and the one that comes; no privacy rests on it. Raises InvalidParameter if a number is out of range. A
+    model without ``predict_proba`` is compared by its votes; one that cannot be trained has equal scores.
 
     Examples
     --------

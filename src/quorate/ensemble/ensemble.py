@@ -131,24 +131,9 @@ def as_teacher(
 def with_classes(model: Any, classes: Sequence[Any] | None, *, preprocessing: Preprocessing = "inside") -> Any:
     """Tell a model the declared classes where it asks for them: a function, and a Teacher that has ``with_classes``.
 
-    Parameters
-    ----------
-    model : estimator, function or Teacher
-        As in :func:`as_teacher`.
-    classes : sequence, optional
-        The declared classes, in their order. A public fact.
-    preprocessing : {"inside", "public"}, default "inside"
-        What holds for the fitted steps that a function holds.
-
-    Returns
-    -------
-    object
-        `model` itself where it does not ask.
-
-    Raises
-    ------
-    InvalidParameter
-        If it was made for other classes.
+    `model`: as in :func:`as_teacher`; returned itself where it does not ask. `classes`: in their order, a public fact.
+    `preprocessing`: what holds for the fitted steps that a function holds. Raises InvalidParameter if it was made for
+    other classes.
     """
     if classes is None or isclass(model):
         return model
@@ -159,13 +144,7 @@ def with_classes(model: Any, classes: Sequence[Any] | None, *, preprocessing: Pr
 
 
 def is_function(model: Any) -> bool:
-    """Tell whether `model` can be called and is nothing else that learns.
-
-    Examples
-    --------
-    >>> is_function(print), is_function(dict)
-    (True, False)
-    """
+    """Tell whether `model` can be called and is nothing else that learns."""
     return callable(model) and not isclass(model) and not (hasattr(model, "fit") or hasattr(model, "train"))
 
 
@@ -174,10 +153,7 @@ _BY_TREES: Final = {"BaseBagging", "BaseWeightBoosting"}  # where nothing else i
 
 
 def largest_number(model: Any) -> float:
-    """Return the largest number that a kind of model holds, by its declared parts: trees cast to 32-bit floats.
-
-    It is a rule of the kind, and so public: no model has to be asked.
-    """
+    """Return the largest number that a kind of model holds, by its declared parts: trees cast to 32-bit floats."""
     for part in (*parts(model), *parts(getattr(model, "estimator", None))):  # a teacher says what it trains
         of_sklearn = {base.__name__ for base in type(part).__mro__ if base.__module__.startswith("sklearn.")}
         of_trees = of_sklearn & _BY_TREES and getattr(part, "estimator", None) is None

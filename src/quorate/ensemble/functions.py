@@ -38,11 +38,9 @@ DEEPEST = 16  # tuples within tuples
 
 
 def encode_value(value: object) -> str:
-    """Return the canonical text of a value.
-
-    `value`: numpy's integers, truth values and strings are taken as Python's. Returns: ASCII; equal for equal values of
-    the same type, and different otherwise. Raises TypeError if the value is of no discrete type: a float, a list, None,
-    …; ValueError if it is nested too deeply, or its text is longer than ``LONGEST`` characters.
+    """Return the canonical text of a value, in ASCII: equal for equal values of the same type, different otherwise.
+    Raises TypeError for no discrete type (a float, a list, None); ValueError for deep nesting or more than ``LONGEST``
+    characters.
     """
     text = json.dumps(_encoded(value, DEEPEST), separators=(",", ":"), ensure_ascii=True)
     if len(text) > LONGEST:
@@ -51,10 +49,7 @@ def encode_value(value: object) -> str:
 
 
 def decode_value(text: str) -> DiscreteValue:
-    """Return the value that a canonical text stands for.
-
-    Raises ValueError if the text is not one that :func:`encode_value` writes.
-    """
+    """Return the value of a canonical text; ValueError if :func:`encode_value` writes no such text."""
     try:
         value = _read(json.loads(text), DEEPEST)
     except (TypeError, KeyError, RecursionError):
@@ -117,14 +112,12 @@ class Shard(NamedTuple):
 def split_rows(
     X: Any, y: Any | None, shards: Secret[IntArray], n_shards: int, key: Secret[bytes]
 ) -> Secret[tuple[Shard, ...]]:
-    """Cut the private rows into shards, each without a trace of the others.
+    """Cut the private rows into k shards, each without a trace of the others and with a seed derived from the run's
+    key.
 
-    `X`: private rows; a shard has the same kind of container, and the column types of
-    :func:`~quorate.data.fixed_types.fixed_types`: a type read off all rows would tell of other shards. `y`: private
-    labels or targets. Each shard gets an array of float64 where all its own labels are numbers, truth values or missing
-    (NaN), and of objects otherwise: numbers as floats, text as text. `shards`: from
-    :func:`~quorate.ensemble.partition_rows`. `n_shards`: k. `key`: the run's key, from which the shards' seeds are
-    derived.
+    A shard has the rows' container, and the types of :func:`~quorate.data.fixed_types.fixed_types`: a type read off all
+    rows would tell of other shards. Its labels are float64 where all its own are numbers, truth values or missing
+    (NaN), and else objects: numbers as floats, text as text.
     """
     labels = None if y is None else fixed_labels(y)
     rows = rows_of_shards(shards.reveal(), n_shards, range(n_shards))
@@ -141,10 +134,7 @@ def split_rows(
 
 
 def portable(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> bytes:
-    """Return a function and its further arguments as the bytes that worker processes are sent.
-
-    Raises InvalidParameter if it cannot be called, or cannot be sent.
-    """
+    """Return a function and its further arguments as the bytes that worker processes are sent, or refuse it."""
     from cloudpickle import dumps  # type: ignore[import-untyped]
 
     if not callable(function):
@@ -166,13 +156,12 @@ def function_values(
     n_jobs: int = 1,
     cpu_seconds: float | None = None,
 ) -> Secret[list[Values]]:
-    """Compute every function on every shard, each in a process of its own.
+    """Compute every function on every shard as ``function(X, y, *args)``, each in a process of its own.
 
-    `calls`: from :func:`portable`. A function is called as ``function(X, y, *args)``. `shards`: from
-    :func:`split_rows`. `n_jobs`: worker processes. `cpu_seconds`: CPU time after which a shard abstains. Raises
-    PreconditionFailed if a worker process cannot import what a function is made of. Privacy: one changed shard changes
-    one value of each function. A shard on which a function raises, crashes, runs out of memory or CPU time, or gives
-    back no discrete value abstains, and nothing it printed, warned of or logged is seen.
+    `calls`: from :func:`portable`. `cpu_seconds`: CPU time after which a shard abstains. Raises PreconditionFailed if a
+    worker cannot import what a function is made of. Privacy: one changed shard changes one value of each function. A
+    shard on which a function raises, crashes, runs out of memory or CPU time, or gives back no discrete value abstains,
+    and nothing it printed, warned of or logged is seen.
     """
     n_jobs = count("n_jobs", n_jobs, at_least=1)
     if cpu_seconds is not None:

@@ -69,20 +69,10 @@ def held_out_rows(unit_keys: Sequence[bytes], share: float, key: Secret[bytes]) 
 def held_out_in_shards(
     unit_keys: Sequence[bytes], shards: Secret[IntArray], share: float, key: Secret[bytes]
 ) -> Secret[NDArray[np.bool_]]:
-    """Let every shard hold out `share` of its own units, at least one where it has two.
+    """Let every shard hold out `share` of its own units, at least one where it has two; True where a row is held out.
 
-    Parameters
-    ----------
-    unit_keys, share, key
-        As in :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of
-        its own shard, since they are one teacher's business.
-    shards : Secret[IntArray], (n_rows,)
-        Shard of each row.
-
-    Returns
-    -------
-    Secret[NDArray[np.bool_]], (n_rows,)
-        True where the row is held out. A shard of one unit holds out none.
+    As :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of its own
+    shard (`shards`, ``(n_rows,)``), since they are one teacher's business.
 
     Examples
     --------
@@ -139,32 +129,13 @@ def teacher_errors(
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Secret[IntArray]:
-    """Train each teacher on part of its shard and take its error on the rest, in steps of 1/G.
+    """Train each teacher on part of its shard and take its error on the rest, in steps of 1/G: ``(K,)`` from 0 to G.
 
-    Parameters
-    ----------
-    teacher, X, y_codes, shards, n_teachers, n_classes, key, n_jobs, teacher_cpu_seconds, progress
-        As in :func:`~quorate.ensemble.train_chunk`.
-    unit_keys : sequence of bytes, (n_rows,)
-        Canonical bytes of each row's unit.
-    grid : int, default 1000
-        G ≥ 1.
-    share : float, default 0.3
-        Part of each shard's units that is held out.
+    An error is G times the mean, over the shard's held-out units, of the share of a unit's rows that the teacher gets
+    wrong. An abstention is a mistake. A teacher that has no held-out unit, or fails, has G. `unit_keys`: canonical
+    bytes of each row's unit. `grid`: G ≥ 1. `share`: of each shard's units that is held out. Other arguments and errors
+    are those of :func:`~quorate.ensemble.train_chunk`; nothing about a single row is told.
 
-    Returns
-    -------
-    Secret[IntArray], (K,)
-        Whole numbers 0..G: G times the mean, over the held-out units of the shard, of the share of a unit's rows that
-        the teacher gets wrong. An abstention is a mistake. A teacher that has no held-out unit, or fails, has G.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused, PreconditionFailed
-        As :func:`~quorate.ensemble.train_chunk`; nothing about a single row is told.
-
-    Notes
-    -----
     Privacy: an entry is a function of one shard, the teacher's number and the run's key. One changed unit changes one
     entry, within 0..G: their sum has sensitivity G. It is a Secret until a mechanism releases it.
 

@@ -40,14 +40,12 @@ class Counted(Protocol):
 @stored_as("quorate.ensemble.numbers.RegressorTeacher")
 @dataclass(frozen=True, eq=False)
 class RegressorTeacher:
-    """Train a fresh copy of a regressor on one shard, with targets in their own unit.
+    """Train a fresh copy of a regressor on one shard, with targets in their own unit, as
+    :class:`~quorate.ensemble.ClassifierTeacher` does.
 
-    `estimator`: unfitted, with ``fit(X, y)`` and ``predict(X)``; copies, random states and threads are those of
-    :class:`~quorate.ensemble.ClassifierTeacher`. `target_range`: where places of targets lie. `grid`: steps from its
-    middle to an end. `voted`: the part of it where places of votes lie, by default all of it.
-
-    An empty shard abstains, and so does an exception in ``fit``; a row on which ``predict`` fails, or says no
-    finite number, is an abstention on that row.
+    `target_range`: where places of targets lie. `grid`: steps from its middle to an end. `voted`: the part of it where
+    places of votes lie, by default all. An empty shard abstains, and so does an exception in ``fit``; a row on which
+    ``predict`` fails, or says no finite number, is an abstention on that row.
     """
 
     estimator: Any

@@ -46,45 +46,20 @@ def unit_outcomes(
 ) -> Secret[IntArray]:
     """Count how a released model does on private rows, each unit once.
 
-    Parameters
-    ----------
-    model : object
-        ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was released.
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        Private rows that the model was not trained on.
-    y_codes : IntArray, (n_rows,)
-        Class codes, 0..C-1.
-    unit_keys : sequence of bytes, (n_rows,)
-        Canonical bytes of each row's unit.
-    classes : sequence of str, int or bool
-        The declared classes.
-    grid : int, default 1
-        G. With 1 every unit must have one row.
-    by_class : bool, default True
-        Whether right and wrong are counted for every true class.
-    n_jobs, cpu_seconds
-        Worker processes, and the CPU time after which a unit's prediction counts as mistaken.
+    `model`: ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was
+    released. `X`: private rows ``(n_rows, n_features)`` that it was not trained on, with class codes `y_codes` and the
+    canonical bytes of their units, `unit_keys`. `grid`: G; with 1 every unit must have one row. `n_jobs`,
+    `cpu_seconds`: worker processes, and the CPU time after which a unit's prediction counts as mistaken.
 
-    Returns
-    -------
-    Secret[IntArray]
-        ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right, wrong.
-        Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded up.
+    Returns ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right,
+    wrong. Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded
+    up. Raises InvalidParameter if the model has no ``predict`` or predicts other classes; DataRefused if the tables do
+    not match, or G is 1 and a unit has several rows; PreconditionFailed if the model cannot be sent to a worker
+    process.
 
-    Raises
-    ------
-    InvalidParameter
-        If the model has no ``predict`` or predicts other classes.
-    DataRefused
-        If the tables do not match, or G is 1 and a unit has several rows.
-    PreconditionFailed
-        If the model cannot be sent to a worker process.
-
-    Notes
-    -----
     Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
-    is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of
-    a call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
+    is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of a
+    call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
 
     Examples
     --------
@@ -201,10 +176,8 @@ def _refuse_other_tables(model: Any, X: Any, y_codes: IntArray, unit_keys: Seque
 
 
 def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
-    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to exactly G.
-
-    Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
-    no step is further than 1/G from its share.
+    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to G; none is further than 1/G from its
+    share. The steps left over go to the largest remainders, to the first where they tie.
     """
     total = int(parts.sum())
     floors, remainders = np.divmod(parts * grid, total)

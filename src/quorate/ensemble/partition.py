@@ -95,30 +95,13 @@ def hash_shards(
 
 
 def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
-    """Assign units to shards of equal size, ±1 unit, by a random permutation of the distinct slots.
+    """Assign units to shards of equal size, ±1 unit, none empty, by a random permutation of the distinct slots.
 
-    The permutation sorts the slots by a keyed hash, so it is uniform to anyone without the key, and depends neither
-    on the order of the rows nor on how many rows a unit has.
+    Arguments, errors and shape are those of :func:`hash_shards`. The permutation sorts the slots by a keyed hash, so it
+    is uniform to anyone without the key, and depends neither on the order of the rows nor on how many rows a unit has.
 
-    Parameters
-    ----------
-    unit_keys, n_teachers, key
-        As in :func:`hash_shards`.
-
-    Returns
-    -------
-    Secret[IntArray], (n_rows,)
-        Shard numbers, 0..K-1; no shard is empty.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        As in :func:`hash_shards`.
-
-    Notes
-    -----
-    Privacy: valid for neighbours by *replace* only. One more or one fewer slot moves the ranks, and so the shards,
-    of others; a guarantee that rests on this partition must say so (:func:`change_of_one_teacher`).
+    Privacy: valid for neighbours by *replace* only. One more or one fewer slot moves the ranks, and so the shards, of
+    others; a guarantee that rests on this partition must say so (:func:`change_of_one_teacher`).
 
     Examples
     --------
@@ -136,27 +119,10 @@ def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[byt
 def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArray]:
     """Give every unit a shard of its own, so that its teacher is trained on the rows of that unit and no other.
 
-    Shards are numbered in the order of the keyed hashes of their units. The numbers mean nothing: a teacher's seed
-    comes from its unit (:func:`seeds_of_units`), and votes are summed.
+    Arguments and errors are those of :func:`hash_shards`. Returns ``(n_rows,)`` shard numbers, 0..U-1 for U units, in
+    the order of the units' keyed hashes; U is what there is, and as secret as the shards. The numbers mean nothing: a
+    teacher's seed comes from its unit (:func:`seeds_of_units`), and votes are summed.
 
-    Parameters
-    ----------
-    unit_keys, key
-        As in :func:`hash_shards`.
-
-    Returns
-    -------
-    Secret[IntArray], (n_rows,)
-        Shard numbers, 0..U-1 for U units. U is what there is, and not a declared number, so that it is as secret as
-        the shards.
-
-    Raises
-    ------
-    InvalidParameter
-        As in :func:`hash_shards`.
-
-    Notes
-    -----
     Privacy: valid for neighbours by add, remove and replace. One more or one fewer slot moves the ranks of others, and
     no teacher with them: the set of pairs (rows of a unit, seed of that unit) gains one, or loses one, or has one
     changed. A sum of votes over that set changes by one vote.
@@ -174,22 +140,9 @@ def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArr
 
 
 def seeds_of_units(unit_keys: Sequence[bytes], shards: Secret[IntArray], key: Secret[bytes]) -> Secret[IntArray]:
-    """Return the seed of each shard of :func:`unit_shards`: a keyed hash of the unit's identity alone.
+    """Return the seed 0..2^63-1 of each shard of :func:`unit_shards`, ``(U,)``: a keyed hash of the unit's identity
+    alone.
 
-    Parameters
-    ----------
-    unit_keys, key
-        As in :func:`hash_shards`.
-    shards : Secret[IntArray], (n_rows,)
-        From :func:`unit_shards`.
-
-    Returns
-    -------
-    Secret[IntArray], (U,)
-        Seeds, 0..2^63-1, by shard number.
-
-    Notes
-    -----
     Privacy: a seed that came from a shard's number would change with the number of units before it, and a forest's
     votes with the seed: one unit would move many teachers.
 
@@ -235,26 +188,12 @@ def partition_rows(
 
 
 def shared_shards(partition: str) -> None:
-    """Refuse a partition into shards of one unit where several units are meant to share one.
-
-    Raises
-    ------
-    InvalidParameter
-        If `partition` is ``"unit"``, or no partition.
-    """
+    """Refuse, with InvalidParameter, a partition into shards of one unit where several units are meant to share one."""
     one_of("partition", partition, ("hash", "balanced"))
 
 
 def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) -> dict[int, IntArray]:
-    """Return, for each teacher in `numbers`, the positions of its rows in the order of the table.
-
-    The order inside a shard is that of the table, so that one changed unit cannot reorder another teacher's rows.
-
-    Examples
-    --------
-    >>> rows_of_shards(np.array([1, 0, 1]), 2, range(2))
-    {0: array([1]), 1: array([0, 2])}
-    """
+    """Return the places of each teacher's rows, in the table's order: no unit can reorder another one's rows."""
     order = np.argsort(shards, kind="stable")
     edges = np.searchsorted(shards[order], np.arange(n_teachers + 1))
     return {number: order[edges[number] : edges[number + 1]] for number in numbers}
@@ -283,15 +222,7 @@ def _hash_units(
 
 
 def _modulo(words: WordArray, n_teachers: int) -> IntArray:
-    """Return whole numbers of four words each, the highest first, modulo K.
-
-    Examples
-    --------
-    >>> _modulo(np.array([[0, 0, 1, 2], [2**64 - 1] * 4], dtype=np.uint64), 1000).tolist()
-    [618, 935]
-    >>> (2**64 + 2) % 1000, (2**256 - 1) % 1000
-    (618, 935)
-    """
+    """Return whole numbers of four words each, the highest first, modulo K."""
     if n_teachers >= 2**31:  # the products below would not fit
         numbers = [int.from_bytes(row.astype(">u8").tobytes(), "big") % n_teachers for row in words]
         return np.array(numbers, dtype=np.int64)
@@ -314,30 +245,15 @@ class PartitionFault(StrEnum):
 def check_partition(
     unit_keys: Sequence[bytes], shards: Secret[IntArray], n_teachers: int, key: Secret[bytes], *, partition: Partition
 ) -> frozenset[PartitionFault]:
-    """Look at a whole partition, as the teachers will get it.
+    """Look at a whole partition, as the teachers will get it; return its faults, none where it is sound.
 
     Three things are looked at, each by itself: every row reaches exactly one teacher, so that the teachers' rows
     together are as many as there are; all rows of a unit reach the same teacher; and the number of that teacher is the
     keyed hash of the unit modulo K (for ``"balanced"``: its place in the order of the hashes, modulo K; for ``"unit"``:
     that place, which no other unit has), in which no feature, no label and no other unit's row has a say.
 
-    Parameters
-    ----------
-    unit_keys : sequence of bytes, (n_rows,)
-        The canonical bytes of each row's unit.
-    shards : Secret[IntArray], (n_rows,)
-        Shard numbers, as they were assigned.
-    n_teachers : int
-        K; for ``"unit"`` the number of shards.
-    key : Secret[bytes]
-        The run's key.
-    partition : {"hash", "balanced", "unit"}
-        Which rule was meant.
-
-    Returns
-    -------
-    frozenset of PartitionFault
-        Empty where the partition is sound.
+    `shards`: ``(n_rows,)``, as they were assigned; the rest as for the rule that was meant, `partition`. `n_teachers`:
+    for ``"unit"`` the number of shards.
 
     Examples
     --------

@@ -72,10 +72,7 @@ def is_linear_file(data: bytes) -> bool:
 
 
 def load_linear(data: bytes) -> tuple[Voter, ...]:
-    """Read what :func:`dump_linear` wrote.
-
-    Raises Exception of many kinds, if it was anything else.
-    """
+    """Read what :func:`dump_linear` wrote; anything else raises exceptions of many kinds."""
     from sklearn.linear_model import LogisticRegression
 
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
@@ -168,13 +165,9 @@ def dump_voters(voters: Secret[tuple[Voter, ...]], *, boosting: bool = True) -> 
     """Write plain logistic regressions as arrays (:mod:`quorate.ensemble.persistence`), all else with skops.
 
     Bare models of LightGBM and XGBoost are written in the text of their library, which runs no code when it is read;
-    with `boosting=False` they are not, where votes are all that is wanted of them.
-
-    Returns
-    -------
-    Secret[bytes] or None
-        None where skops cannot write one of them, or would read it back only by trusting a type it does not trust
-        by itself (decision trees are such a type): teachers are then refitted, which gives the same voters.
+    with `boosting=False` they are not, where votes are all that is wanted of them. None where skops cannot write one of
+    them, or would read it back only by trusting a type it does not trust by itself (decision trees are such a type):
+    teachers are then refitted, which gives the same voters.
 
     Examples
     --------
@@ -207,19 +200,11 @@ def dump_voters(voters: Secret[tuple[Voter, ...]], *, boosting: bool = True) -> 
 
 
 def load_voters(data: bytes, teacher: Teacher | None = None) -> Secret[tuple[Voter, ...]]:
-    """Read what :func:`dump_voters` wrote, trusting no type beyond skops' own list.
+    """Read what :func:`dump_voters` wrote, trusting no type beyond skops' own list; PreconditionFailed for anything
+    else.
 
-    Parameters
-    ----------
-    data : bytes
-        What was written.
-    teacher : Teacher, optional
-        Who trained them: the files that a command left are asked by the command of the settings, and by no other.
-
-    Raises
-    ------
-    PreconditionFailed
-        If `data` is not such a file, or holds a type that is not trusted.
+    `teacher`: who trained them: the files that a command left are asked by the command of the settings, and by no
+    other.
 
     Examples
     --------

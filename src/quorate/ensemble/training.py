@@ -206,10 +206,7 @@ def train_chunk(
 
 
 def _solved_here(teacher: Teacher, shard: Shard) -> Voter:
-    """Train a tiny teacher in this process: a little arithmetic of numbers up to 1, which nothing can make crash.
-
-    The start of a process takes longer than all teachers of a run.
-    """
+    """Train a tiny teacher in this process: a little arithmetic, in less time than a process takes to start."""
     try:
         return teacher.train(shard.X, shard.y, shard.seed)
     except MemoryError:
@@ -219,10 +216,7 @@ def _solved_here(teacher: Teacher, shard: Shard) -> Voter:
 
 
 def pickled_teacher(teacher: Teacher) -> bytes:
-    """Return the teacher as it is sent to worker processes.
-
-    Raises InvalidParameter if it is none, or cannot be sent.
-    """
+    """Return the teacher as it is sent to worker processes; refuse what is none, or cannot be sent."""
     from cloudpickle import dumps
 
     if not isinstance(cast("Any", teacher), Teacher):
@@ -241,11 +235,7 @@ def pickled_teacher(teacher: Teacher) -> bytes:
 
 
 def lightest(teacher: Teacher, pickled: bytes, X: Any, *, n_teachers: int, n_classes: int) -> bytes:
-    """Return what workers are sent to train such shards: the numbers alone of a teacher that is solved, or all of it.
-
-    `teacher`, `pickled`: the teacher, and itself as it is sent. `X`: the rows of `n_teachers` shards. `n_teachers`,
-    `n_classes`: shards, and classes.
-    """
+    """What workers are sent to train such shards: the numbers alone of a teacher that is solved, else `pickled`."""
     from cloudpickle import loads
 
     light = bare(teacher, partial(loads, pickled), X, n_teachers=n_teachers, n_classes=n_classes)
@@ -253,15 +243,7 @@ def lightest(teacher: Teacher, pickled: bytes, X: Any, *, n_teachers: int, n_cla
 
 
 def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:
-    """Return how many teachers one task trains: a matter of speed and memory, which no teacher can tell.
-
-    Examples
-    --------
-    >>> _teachers_a_task(250, 1, cells_each=5_000), _teachers_a_task(250, 2, cells_each=5_000)
-    (250, 42)
-    >>> _teachers_a_task(250, 1, cells_each=10**6), _teachers_a_task(3, 4, cells_each=10**6)
-    (16, 1)
-    """
+    """Return how many teachers one task trains: a matter of speed and memory, which no teacher can tell."""
     batch = n_teachers if n_jobs == 1 else -(-n_teachers // (_TASKS_PER_JOB * n_jobs))
     return max(1, min(batch, max(_FEWEST_LARGE, _MOST_CELLS // max(1, cells_each))))
 
@@ -323,18 +305,11 @@ def voter_of(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
 
 
 def rows_alone(X: Any, rows: IntArray) -> Any:
-    """Take a shard's rows without a trace of the rows they stood among.
+    """Take a shard's rows without a trace of those they stood among, in types of
+    :func:`~quorate.data.fixed_types.fixed_types`.
 
-    Column types are those of :func:`~quorate.data.fixed_types.fixed_types`. A pandas frame would keep two traces more:
-    the index, which tells each row's place, and the categories of a categorical column, which are those of the whole
-    private table. Here the categories are those of the shard's own values, sorted unless they were ordered, and
-    numbers among them are floats.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> rows_alone(pandas.DataFrame({"age": [39, 50, 38]}), np.array([2, 0])).to_dict("split")["data"]
-    [[38.0], [39.0]]
+    A pandas frame would keep two traces more: the index, and a categorical column's categories from the whole private
+    table. Here they are the shard's own values, sorted unless they were ordered, numbers among them as floats.
     """
     shard = fixed_types(take(X, rows))
     if kind(X) != "pandas":

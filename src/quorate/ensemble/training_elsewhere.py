@@ -47,30 +47,9 @@ def train_elsewhere(
 ) -> Iterator[tuple[int, Secret[Voter]]]:
     """Yield ``(number, voter)`` of each teacher, in the order in which workers are done with them.
 
-    Parameters
-    ----------
-    teacher : Teacher
-        How one voter is trained on one shard.
-    parts : iterable of (range, rows, codes, shards)
-        The rows of some teachers at a time, as :func:`~quorate.ensemble.train_chunk` takes them. A part is asked for
-        when the last one was sent.
-    n_teachers, n_classes : int
-        K and C.
-    key : Secret[bytes]
-        The run's key.
-    scheduler : DaskScheduler
-        Whose workers train them.
-    seeds : Secret[IntArray], (n_teachers,), optional
-        As for :func:`~quorate.ensemble.train_chunk`.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        As :func:`~quorate.ensemble.train_chunk` does.
-    Interrupted
-        If the scheduler or its workers are gone.
-    PreconditionFailed
-        If a worker is not set up as this machine is.
+    `parts`: the rows of some teachers at a time, ``(numbers, rows, codes, shards)``; a part is asked for when the last
+    one was sent. `scheduler`: whose workers train them. All else, and the errors, are those of
+    :func:`~quorate.ensemble.train_chunk`; and Interrupted if the scheduler or its workers are gone.
     """
     from cloudpickle import loads  # type: ignore[import-untyped]
 
@@ -103,15 +82,8 @@ def train_elsewhere(
 
 
 def _solved_a_task(X: Any, n_teachers: int) -> int:
-    """Return how many linear teachers make a task, where the rows of some have these cells.
-
-    One of two sizes, so that the number of tasks tells no more of the rows than that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [_solved_a_task(np.zeros((rows, 50)), 64) for rows in (6_400, 25_600)]
-    [256, 64]
+    """Return how many linear teachers make a task: one of two sizes, so that the number of tasks tells little of the
+    rows.
     """
     cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
     return _MOST_SOLVED if cells * _MOST_SOLVED <= _MOST_CELLS * n_teachers else TASK

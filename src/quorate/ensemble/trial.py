@@ -26,25 +26,11 @@ class TrialFailed(Exception):
 
 
 def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tried") -> Result:
-    """Return ``function(*rows)``, called in a child process that prints, warns and logs to nobody.
+    """Return ``function(*rows)``, called in a child process that prints, warns and logs to nobody; rows are public.
 
-    Parameters
-    ----------
-    function : callable
-        What is tried: it and all that it holds travel by cloudpickle, as a teacher does.
-    rows : rows, arrays
-        Public rows, and what belongs to them.
-    called : str
-        What a refusal calls it.
-
-    Raises
-    ------
-    TrialFailed
-        If it raises, exits or crashes there.
-    InvalidParameter
-        If it cannot be sent to another process.
-    PreconditionFailed
-        If a worker process cannot import what it is made of, or this process may have no children.
+    `function`: travels by cloudpickle with all that it holds, as a teacher does. `called`: what a refusal calls it.
+    Raises TrialFailed if it raises, exits or crashes there; InvalidParameter if it cannot be sent; PreconditionFailed
+    if a worker cannot import what it is made of, or this process may have no children.
 
     Examples
     --------

@@ -181,17 +181,9 @@ def votes_of_each(
     scheduler: DaskScheduler | None = None,
     together: bool = False,
 ) -> Iterator[tuple[int, IntArray]]:
-    """Ask voters in processes of their own, and yield the votes of each when it is done.
-
-    `voters`: who is asked, by number, one a task: the first one that waits is asked as soon as another is done. `X`:
-    about what, all at once. `n_classes`: c. `n_jobs`: worker processes. `scheduler`: whose workers ask in their place.
-    `together`: whether many are asked in a task, since they keep nothing in their process. Yields: a number, and codes
-    ``(n_queries,)``, -1 for no vote.
-
-    Examples
-    --------
-    >>> dict(votes_of_each({7: AbstainingVoter()}, np.zeros((2, 4)), 2))
-    {7: array([-1, -1], dtype=int8)}
+    """Ask voters about all of `X` in processes of their own, and yield each one's number and codes ``(n_queries,)``
+    when done. `scheduler`: whose workers ask instead. `together`: whether many are asked in a task, as they keep
+    nothing in it.
     """
     n_queries, kept = n_rows(X), code_type(n_classes)
     numbers = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
@@ -211,13 +203,7 @@ def votes_of_each(
 
 
 def voters_a_task(n_voters: int, n_jobs: int) -> int:
-    """Return how many voters one task asks: a matter of speed, which no voter can tell.
-
-    Examples
-    --------
-    >>> voters_a_task(40, 1), voters_a_task(400, 1), voters_a_task(40, 2)
-    (64, 100, 5)
-    """
+    """Return how many voters one task asks: a matter of speed, which no voter can tell."""
     batch = -(-n_voters // (_TASKS_PER_JOB * n_jobs))
     return max(batch, _FEWEST_ALONE) if n_jobs == 1 else max(batch, 1)
 
@@ -249,10 +235,8 @@ class _Group:
 
 
 def _is_single_tree(voter: Voter) -> bool:
-    """Tell whether a voter is a plain decision tree, which needs no process of its own to vote.
-
-    Its ``predict`` follows numbers down a tree in scikit-learn's compiled code: it draws nothing, keeps nothing, starts
-    nothing, and takes a time that does not grow without bound. To start a worker costs more than sixty of them do.
+    """Tell whether a voter is a plain decision tree, which votes without a process of its own: compiled code that
+    draws, keeps and starts nothing, in bounded time. To start a worker costs more than sixty trees do.
     """
     trees = sys.modules.get("sklearn.tree")  # where it was not imported, there is none
     if trees is None or type(voter) is not ClassifierVoter:
@@ -261,10 +245,8 @@ def _is_single_tree(voter: Voter) -> bool:
 
 
 def _votes_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
-    """Return the votes of scikit-learn's own tree or linear model; None where memory ends, for a process to try.
-
-    The wait for a worker, which others do not cause, would tell whoever asks that a teacher was alone with its classes,
-    or that a point lies on its boundary.
+    """Return the votes of scikit-learn's own tree or linear model; None where memory ends, for a process to try. A
+    worker's start, which others do not cause, would tell whoever asks that a teacher was alone with its classes.
     """
     try:
         with unwarned():  # what is warned of may depend on private rows
@@ -274,11 +256,8 @@ def _votes_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
 
 
 def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
-    """Ask a voter that is a prompt, block by block; where that fails on a row, whatever the reason, it abstains there.
-
-    `voter`: who is asked: a :class:`~quorate.ensemble.ChatVoter`, or one that abstains. `X`: about what. A block holds
-    64 of them: how alike they are to the rows of a shard is one dense table. `n_classes`: c. Returns: codes, -1 for no
-    vote.
+    """Ask a voter that is a prompt, 64 rows a block, since likeness is one dense table; where that fails on a row,
+    whatever the reason, it abstains there. Returns codes, -1 for no vote.
     """
     blocks = []
     for start in range(0, n_rows(X), PROMPTS):

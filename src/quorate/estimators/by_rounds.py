@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import column_names, real, truth
-from quorate.data import encode_labels
+from quorate.data import encode_labels, n_rows
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
@@ -79,7 +79,7 @@ class FittedRounds:
         among them than chance explains, which a line on the terminal tells.
         """
         assert isinstance(self.task, DirectTask)  # noqa: S101 - votes for a number have no labels
-        codes = encode_labels(y, self.task.classes, name=f"{name} labels")
+        codes = encode_labels(y, self.task.classes, name=f"{name} labels", n_rows=n_rows(rows))
         return codes if self.are_public(rows, name) else None
 
     def are_public(self, rows: Any, name: str) -> bool:

@@ -219,9 +219,9 @@ class Decided(Scored):
         Privacy: a function of the published model and of public rows.
         """
         model = self._published()[0] if self._calibrated is None else self._calibrated[0]
-        require_calibration(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
+            require_calibration(model, len(codes), name="calibrate(X, y)")
             rows, pool = self._model_rows(X), self._published()[1]
             warn_of([calibrates_twice_caution(rows, {"the public pool": pool}, "calibrate(X, y)")])
             at_temperature, calibration = calibrated(model, rows, codes, self.classes_.tolist())

@@ -309,9 +309,9 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         if not hasattr(self, "_records"):
             raise PreconditionFailed("a copy of a fitted LabelPrivateClassifier is not calibrated; the original is")
         student = self.student_ if self._calibrated is None else self._calibrated[0]
-        require_calibration(student, len(y), name="calibrate(X, y)")
-        classes = self.classes_.tolist()
-        codes, rows = encode_labels(y, classes, name="calibration labels"), self._as_fitted(X)
+        classes, rows = self.classes_.tolist(), self._as_fitted(X)
+        codes = encode_labels(y, classes, name="calibration labels", n_rows=n_rows(rows))
+        require_calibration(student, len(codes), name="calibrate(X, y)")
         refuse_private_rows(rows, self._records, name="calibration")
         self.student_, calibration = calibrated(student, self._kinds(rows), codes, classes)
         self._calibrated, self._facts = (student, calibration), with_calibration(self._facts, calibration)

@@ -10,14 +10,11 @@ from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
 from quorate.arguments import one_of, truth
-from quorate.data.cell_text import each
-from quorate.data.identity import as_column, as_list
-from quorate.data.notation import number
-from quorate.data.target_range import TargetRange
+from quorate.data.target_range import TargetRange, finite_numbers
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
+from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
 from quorate.estimators.decided import WITHOUT_ANY
@@ -272,11 +269,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         predictions = self.predict(X)
         if not hasattr(self, "_kept"):
             raise PreconditionFailed(f"a copy of a fitted {self._called} takes no calibration rows; the original does")
-        targets = np.array(each(number, as_list(as_column(y))), dtype=np.float64)
-        if targets.shape != predictions.shape or not np.isfinite(targets).all():
-            raise DataRefused(
-                f"calibrate(X, y) needs a finite number for each of {len(predictions):,} rows; leave out rows without"
-            )
+        targets = finite_numbers(y, name="calibrate(X, y)", n_rows=len(predictions))
         rows = self._reader.as_the_pool(X, as_given=True)
         if self._kept.are_public(rows, "calibration"):
             schema, public = self._kept.task.schema, self._kept.task.has_public_pool
@@ -343,10 +336,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
-            truth = self._range.public_numbers(as_list(as_column(y)), name="evaluation")
             predicted = self.predict(X)
-            if predicted.shape != truth.shape:
-                raise DataRefused("evaluation: rows and targets differ in number; give one target for every row")
+            truth = self._range.public_numbers(y, name="evaluation", n_rows=len(predicted))
             if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "evaluation"):
                 utility = Utility(number=score_numbers(predicted, truth))
         return self._kept.facts(self.ledger, utility)

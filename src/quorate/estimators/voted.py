@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.data import PrivateRecords, encode_labels, refuse_private_rows
+from quorate.data import PrivateRecords, encode_labels, n_rows, refuse_private_rows
 from quorate.ensemble import Ensemble
 from quorate.errors import SecretRefused, act
 from quorate.estimators.decided import Decided
@@ -121,8 +121,9 @@ class FittedRun:
 
         Raises DataRefused if more of the private records are among them than chance explains.
         """
-        codes = encode_labels(y, self.task.inputs.classes, name=f"{name} labels")
-        refuse_private_rows(self.public_rows(X), self.records, name=name)
+        rows = self.public_rows(X)
+        codes = encode_labels(y, self.task.inputs.classes, name=f"{name} labels", n_rows=n_rows(rows))
+        refuse_private_rows(rows, self.records, name=name)
         return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:
@@ -290,8 +291,8 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         return dict(super().__getstate__())
 
     def _published(self) -> tuple[Any, Any]:
-        task = self._kept.task
-        return self._student(), None if task.draws_pool else task.views.student.kinds(task.inputs.public)
+        student, task = self._student(), self._kept.task
+        return student, None if task.draws_pool else task.views.student.kinds(task.inputs.public)
 
     def _publish(self, model: Any) -> None:
         self.student_ = model

@@ -45,11 +45,8 @@ _CONTAINER: Final = "Can the package be read without harm: no link, no name that
 
 @dataclass(frozen=True, slots=True)
 class ExportCheck:
-    """What was found of one package.
-
-    `checks`: in the order in which they were made. `digest`: SHA-256 of the manifest; None where there is none.
-    `not_asked`: codes of checks whose option was not given, or whose file need not be there; the verdict does without
-    them.
+    """What was found of one package: `checks` in their order, and the SHA-256 of the manifest, if there is one.
+    `not_asked`: codes of checks whose option was not given, or whose file need not be there; the verdict does without.
     """
 
     checks: tuple[Finding, ...]
@@ -97,12 +94,10 @@ class ExportCheck:
 def check_export(
     path: Path, *, ledger: Path | None = None, digest: str | None = None, most_bytes: int = MOST_BYTES
 ) -> ExportCheck:
-    """Finding a package that somebody else made.
+    """Check a package, zip file or folder, that somebody else made.
 
-    `path`: a zip file or a folder, from ``quorate export``. `ledger`: what ``quorate ledger export`` wrote, for a
-    reviewer who may see it: the receipt is held against the whole chain then. `digest`: the sum of the manifest, as its
-    owner sent it by another way. `most_bytes`: that the package may unpack to. Raises PreconditionFailed if there is
-    nothing at `path`, or the ledger cannot be read.
+    `ledger`: from ``quorate ledger export``; the receipt is held against the whole chain then. `digest`: the sum of the
+    manifest, as its owner sent it by another way. `most_bytes`: that it may unpack to. Raises PreconditionFailed.
     """
     if not path.exists():
         raise PreconditionFailed(f"there is no package at {path}")

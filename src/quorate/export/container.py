@@ -35,12 +35,8 @@ class UnsafePackageError(Exception):
 
 
 def read_package(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
-    """Read every file of a package into memory.
-
-    `path`: a zip file, or a folder. `most_bytes`: that all files may have together. Returns: by name. Names have no
-    folder in them: a package is flat. Raises UnsafePackageError if a name leads elsewhere, stands there twice or is in
-    a folder; if a file is a link or no regular file; or if there is more than may be read; OSError if there is nothing
-    at `path`.
+    """Read every file of a package, a zip file or a folder, by its name; `most_bytes`: that all may have together.
+    Raises UnsafePackageError for links, folders, names that lead elsewhere or stand twice, and for more; OSError.
     """
     if path.is_dir():
         return dict(_of_folder(path, most_bytes))
@@ -63,10 +59,7 @@ def _of_disk(path: Path, most_bytes: int) -> bytes:
 
 
 def unpacked(content: bytes, *, most_bytes: int = MOST_MODEL_BYTES) -> dict[str, bytes]:
-    """Read every file of a zip file in memory, such as a model that skops wrote.
-
-    Raises UnsafePackageError as :func:`read_package`; folders are allowed.
-    """
+    """Read all files of a zip in memory, such as a model of skops, as :func:`read_package`; folders are allowed."""
     return dict(_of_zip(content, most_bytes, flat=False))
 
 

@@ -117,11 +117,7 @@ def _of_number(facts: Facts) -> dict[str, Any] | None:
 
 
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:
-    """Return the metadata of a package.
-
-    `facts`: of the run; every figure comes from them. `onnx`: what is told of the converted model, where there is one.
-    `files`: names in the package. `model_version`: as whoever packed it chose.
-    """
+    """Return the metadata of a package: every figure comes from `facts`; `onnx` is what is told of that model."""
     score, origin = facts.utility.student, facts.provenance
     columns = () if facts.student_file is None else facts.student_file.known_columns
     return {
@@ -162,11 +158,8 @@ def as_json(tree: Any) -> bytes:
 
 
 def differing(content: bytes, facts: Facts, files: Collection[str]) -> str | None:
-    """Name what metadata say otherwise than the values that they are made from; None where they are the same bytes.
-
-    `content`: the metadata that were handed over. `facts`: the values. `files`: names in the package. The version of
-    the model and what is told of the ONNX model stand in no other file, and are taken as they are: the former must be a
-    text, and the latter be told exactly where there is such a model.
+    """Name what metadata say otherwise than the values that they are made from; None where they are the same bytes. The
+    version of the model and what is told of the ONNX model stand in no other file: text, and there if it is.
     """
     try:
         stated = json.loads(content.decode("utf-8"))

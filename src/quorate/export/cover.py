@@ -50,28 +50,7 @@ _DECIDE: Final = (
 
 
 def cover_sheet(facts: Facts, receipt: ExportReceipt, files: Mapping[str, bytes]) -> str:
-    """Return the cover sheet as Markdown.
-
-    Parameters
-    ----------
-    facts : Facts
-        Of the run.
-    receipt : ExportReceipt
-        Of what was charged.
-    files : mapping of str to bytes
-        The other files of the package.
-
-    Notes
-    -----
-    The headings, in order::
-
-        # Cover sheet: <title>
-        ## What is in this package
-        ## What protects it
-        ## What to check
-        ## Questions of disclosure control
-        ## What the guarantee does not cover
-    """
+    """Return the cover sheet as Markdown; `files`: the other files of the package, by name."""
     lines = [
         f"# Cover sheet: {visible(facts.provenance.run)}",
         _INTENT,

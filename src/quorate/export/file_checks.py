@@ -258,10 +258,7 @@ def _is_zip(content: bytes) -> bool:
 
 
 def is_pickle(name: str, content: bytes) -> bool:
-    r"""Tell whether a file would be read as a pickle.
-
-    `name`: of the file. `content`: all of it.
-    """
+    """Tell whether a file would be read as a pickle."""
     if name.lower().endswith(_PICKLED):
         return True
     if content.startswith(_ARRAY):
@@ -272,9 +269,8 @@ def is_pickle(name: str, content: bytes) -> bool:
 
 
 def _holds_objects(content: bytes) -> bool:
-    """Whether the header of an array says that it holds objects; nothing beyond the header is read.
-
-    A header that cannot be read counts as one that does: nobody knows what another reader makes of it.
+    """Whether the header of an array says that it holds objects, or cannot be read: another reader may make anything of
+    it.
     """
     file = io.BytesIO(content)
     try:
@@ -291,10 +287,8 @@ def _holds_objects(content: bytes) -> bool:
 
 
 def _reads_as_pickle(content: bytes) -> bool:
-    """Whether a reader of pickles, which begin with no mark in old protocols, would import or call something.
-
-    It reads up to the full stop and ignores what stands after it; and what it has read it has done, even if it breaks
-    off at the next byte.
+    """Whether a reader of pickles, which in old protocols begin with no mark, would import or call something before the
+    full stop, or before it breaks off: what it has read it has done.
     """
     codes: set[str] = set()
     try:

@@ -25,11 +25,8 @@ from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 
 
 class ProductFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A product kernel with rows of a pool, as intervals, logarithms and a root.
-
-    `numbers`: for each interval, the place of its column. `low`, `high`: where the interval begins, and where the next
-    one does. `indicators`: places of the indicators. `logarithms`: by interval and indicator, one a landmark. `root`:
-    what kernel values are multiplied by.
+    """A product kernel with rows of a pool, as intervals ``low ≤ x < high`` of columns `numbers`, `indicators`,
+    `logarithms` by interval and indicator, one a landmark, and `root`, by which kernel values are multiplied.
     """
 
     def __init__(
@@ -128,10 +125,8 @@ def convert_product(scope: Any, operator: Any, container: Any) -> None:
 
 
 class PatchSums(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What patches share with centroids above a threshold, summed over regions.
-
-    `places`: columns of the pixels of each patch. `centroids`: as they are multiplied with. `threshold`, `most`: what
-    is taken away, and what no difference is above.
+    """What patches share with centroids above a threshold, summed over regions. `places`: columns of the pixels of each
+    patch. `threshold`, `most`: what is taken away, and what no difference is above.
     """
 
     def __init__(self, places: Any = None, centroids: Any = None, threshold: float = 0.0, most: float = 0.0) -> None:

@@ -31,12 +31,9 @@ _HOW = 'install the extra: pip install "quorate[onnx]"'
 
 @dataclass(frozen=True, slots=True)
 class OnnxStudent:
-    """A student as ONNX, and how it compared.
-
-    `content`: the file. `inputs`: each input, by its name, and what it takes: "number" or "text"; "numbers" for all
-    columns at once. `n_compared`: public rows on which it was compared. `n_ties`: those on which it says another class,
-    and two were equally likely. `largest_difference`: between probabilities, or between numbers beside their spread; 0
-    where the student has neither.
+    """A student as ONNX, its `inputs` ("number", "text", or "numbers" for all columns), and how it compared on public
+    rows. `n_ties`: rows with another class, two being equally likely. `largest_difference`: of probabilities, or of
+    numbers beside their spread.
     """
 
     content: bytes
@@ -59,11 +56,9 @@ class OnnxStudent:
 
 
 def onnx_student(student: Any, public: Rows) -> OnnxStudent:
-    """Convert a student, and compare what both say of public rows.
-
-    `student`: fitted. `public`: the public pool, as the student takes it. Returns: whose inputs carry the names of the
-    columns where the public rows have them. Raises PreconditionFailed if the extra is missing; if a step cannot be
-    converted, which is named with the reason; or if the converted file says something else of a public row.
+    """Convert a fitted student, with its columns' names where `public` has them, and compare what both say of public
+    rows. Raises PreconditionFailed if the extra is missing, a step cannot be converted, or the file says something
+    else.
     """
     from quorate.export.onnx_parts import deciding_from
     from quorate.students.decision_threshold import decides_from
@@ -80,10 +75,7 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
 
 
 def require_onnx() -> None:
-    """Refuse where the extra is not installed.
-
-    Raises PreconditionFailed naming the extra, and the command that installs it.
-    """
+    """Refuse where the extra is not installed, with the command that installs it."""
     try:
         import onnxruntime  # noqa: F401
         import skl2onnx  # noqa: F401
@@ -181,10 +173,7 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
 
 
 def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
-    """Give the inputs the names of the columns, of which skl2onnx keeps letters, digits and underscores alone.
-
-    It keeps their order. Were it not so, the comparison with the student would find it.
-    """
+    """Give inputs the names of the columns, in their order; skl2onnx keeps letters, digits and underscores alone."""
     declared = {entry.name for entry in model.graph.input}
     used_names = {name for node in model.graph.node for name in (*node.input, *node.output)} - declared
     for entry, name in zip(list(model.graph.input), inputs, strict=True):
@@ -221,10 +210,7 @@ def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:
 
 
 def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return rows as the inputs of the converted file take them.
-
-    `rows`: as the student takes them. `inputs`: of :class:`OnnxStudent`. `single`: inputs in single precision.
-    """
+    """Return rows as the inputs of the converted file take them; `single`: inputs in single precision."""
     from quorate.data.columns import column, doubles, texts
     from quorate.export.onnx_parts import MISSING_TEXT
 
@@ -286,10 +272,7 @@ def _compared_numbers(student: Any, theirs: Any, mine: Any) -> tuple[int, int, f
 
 
 def opened(content: bytes) -> Any:
-    """Open a student that this run published, whose sum was compared; parts of scikit-learn are trusted.
-
-    Raises PreconditionFailed if it holds types of another package; they are named.
-    """
+    """Open a student that this run published, its sum compared; types of packages but scikit-learn are refused."""
     import skops.io
 
     unknown = untrusted_types(content)

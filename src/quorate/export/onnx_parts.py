@@ -59,10 +59,7 @@ class _LearnsNothing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _OfColumns(_LearnsNothing):
-    """One that is told how many columns there are.
-
-    `n_columns`: how many.
-    """
+    """One that is told how many columns there are."""
 
     def __init__(self, n_columns: int = 1) -> None:
         self.n_columns = n_columns
@@ -102,10 +99,7 @@ class ConstantBefore(_OfColumns):
 
 
 class FillMissing(_LearnsNothing):
-    """Missing numbers become given ones.
-
-    `values`: one a column.
-    """
+    """Missing numbers become given ones, one a column."""
 
     def __init__(self, values: tuple[float, ...] = ()) -> None:
         self.values = values
@@ -117,9 +111,8 @@ class FillMissing(_LearnsNothing):
 
 
 def in_known_words(part: Any) -> Any:
-    """Return a copy of a fitted estimator that computes the same and is made of parts that can be converted.
-
-    Raises PreconditionFailed if a part has no counterpart; it is named.
+    """Return a copy of a fitted estimator that computes the same, of parts that can be converted; refuse others by
+    name.
     """
     if isinstance(part, FrozenEstimator):
         return in_known_words(part.estimator)
@@ -202,9 +195,8 @@ def _texts_only(part: OneHotEncoder) -> OneHotEncoder:
 
 
 def words_of(model: Any) -> dict[Any, dict[str, str]]:
-    """Return skl2onnx's options for the words of texts: as scikit-learn takes them, in a locale that is everywhere.
-
-    Every system has "C", which lowers the letters A to Z; words with others need "C.UTF-8", which every Linux has.
+    """Return skl2onnx's options for the words of texts, in a locale that is everywhere: "C", which lowers A to Z, or
+    "C.UTF-8" for words with other letters, which every Linux has.
     """
     plain = all(word.isascii() for part in parts_of(model) for word in getattr(part, "vocabulary_", ()))
     how = {"tokenexp": rf"^{MISSING_TEXT}$|[\p{{L}}\p{{N}}_]{{2,}}", "locale": "C" if plain else "C.UTF-8"}
@@ -334,9 +326,8 @@ def _convert_nystroem(scope: Any, operator: Any, container: Any) -> None:
 
 
 def deciding_from(content: bytes, threshold: float, positive: Any, *, classes: Any) -> bytes:
-    """Return a converted model of two classes that says `positive` from a threshold of its probability on.
-
-    skl2onnx has no converter for a fixed threshold. The first output keeps its name; what it was before has another.
+    """Return a converted model of two classes that says `positive` from a threshold of its probability on. skl2onnx has
+    no converter for that. The first output keeps its name.
     """
     import onnx
     from onnx import helper, numpy_helper
@@ -369,9 +360,8 @@ def deciding_from(content: bytes, threshold: float, positive: Any, *, classes: A
 
 
 def converters(model: Any) -> dict[str, Any]:
-    """Return the arguments by which skl2onnx converts the parts that have a converter here.
-
-    Raises PreconditionFailed if a Nystroem map has another kernel than the Gaussian one.
+    """Return the arguments by which skl2onnx converts the parts that have a converter here; refuse other Nystroem
+    kernels.
     """
     for part in parts_of(model):
         if isinstance(part, Nystroem) and part.kernel != "rbf":

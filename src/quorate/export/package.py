@@ -51,11 +51,8 @@ _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """What was written.
-
-    `path`: the zip file or the folder. `files`: names, in order; the manifest is last. `digest`: SHA-256 of the
-    manifest. It stands for every byte of the package: sent by another way, it shows whether somebody changed the
-    package together with its manifest.
+    """What was written: names of the files in order, the manifest last, and its SHA-256, which stands for every byte of
+    the package: sent by another way, it shows whether somebody changed both.
     """
 
     path: Path
@@ -66,14 +63,12 @@ class Package:
 def export_package(
     root: Path, destination: Path, *, kind: str, model: str = "skops", model_version: str = "1"
 ) -> Package:
-    """Write a package of a finished run.
+    """Write a package of a finished run into a new ``.zip`` or folder: for an airlock, with a cover sheet, or for a
+    registry.
 
-    `root`: the run's folder. `destination`: a new file whose name ends in ``.zip``, or a new folder. `kind`: for the
-    airlock of a trusted research environment, with a cover sheet; or for a model registry. `model`: the files of the
-    student. `model_version`: of the model, in the metadata. Raises SeededNoiseRefused if the noise was seeded;
-    PreconditionFailed if the run has not finished, a file is not what it published, the student cannot be converted,
-    something stands at the destination, this lies on the run's private or public side, or the package would not pass
-    its own check. Nothing is written then; LedgerIntegrityError if the ledger is not the one that the report names.
+    Raises SeededNoiseRefused; PreconditionFailed if the run has not finished, a file is not what it published, the
+    student cannot be converted, the destination exists or lies on either side of the run, or the package would not pass
+    its own check; LedgerIntegrityError if the ledger is not the one that the report names. Nothing is written then.
     """
     if _VERSION.fullmatch(model_version) is None:
         raise InvalidParameter(f"model version must be letters, digits and . + _ -, got {model_version!r}")
@@ -92,14 +87,12 @@ def export_package(
 
 
 def export_files(root: Path, destination: Path, *, model: str = "skops", unverified: bool = False) -> list[Path]:
-    """Copy what a finished run published into a new folder, with a manifest; the student in the files asked for.
+    """Copy what a finished run published into a new folder, the student in the files asked for; the manifest comes
+    last.
 
-    What else lies in ``public/`` stays there. Beside a student whose table has dates or decimal commas stands the
-    program that reads such a table.
-
-    Returns: the copies, and last the manifest. Raises SeededNoiseRefused, PreconditionFailed as
-    :func:`~quorate.folder.published.published_files`; if the destination holds other files, or lies on the run's
-    private or public side; or if the student cannot be converted. Nothing is written then.
+    A student of dates or decimal commas gets the program that reads such a table. Refuses as
+    :func:`~quorate.folder.published.published_files`, and a folder that holds other files or lies on either side of the
+    run.
     """
     _refuse_inside(root, destination)
     contents = published_files(root, unverified=unverified)
@@ -115,11 +108,7 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
 
 
 def _refuse_inside(root: Path, destination: Path) -> None:
-    """Refuse an export into either side of the boundary; beside them, in the run's folder, it stands by itself.
-
-    On the private side it would lie among what never leaves, and on the public side older copies would lie among what
-    the run publishes later, under other guarantees.
-    """
+    """Refuse an export into either side of the boundary: it would never leave, or lie among what is published later."""
     folder, place = RunFolder(root), destination.resolve()
     for side, why in (
         (folder.private, "holds what never leaves"),

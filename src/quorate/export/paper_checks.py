@@ -40,10 +40,8 @@ from quorate.report.words import REPORT_FILES
 
 
 def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
-    """Say how a guarantee differs from what the scopes of its charges promise together.
-
-    `receipt`: with one charge at least. `guarantee`: that is said to follow from it. Returns: a sentence; None where
-    unit and change are those of the charges, and no caveat of theirs is left out.
+    """Say how a guarantee differs from what the scopes of its charges (one at least) promise together; None where unit
+    and change are those of the charges, and no caveat of theirs is left out.
     """
     stated = [charge.scope for charge in receipt.charges if charge.scope is not None]
     if not stated:
@@ -355,10 +353,7 @@ def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Finding:
 
 
 def entries_of(ledger: Path) -> list[Any]:
-    """Return the entries of a ledger that ``quorate ledger export`` wrote.
-
-    Raises PreconditionFailed if the file is something else.
-    """
+    """Return the entries of a ledger that ``quorate ledger export`` wrote; refuse another file."""
     try:
         entries = json.loads(ledger.read_text(encoding="utf-8"))["entries"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

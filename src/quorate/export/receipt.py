@@ -33,14 +33,9 @@ _ALSO = {"neighbours", "event", "amounts"}
 
 @dataclass(frozen=True, slots=True)
 class Charged:
-    """One charge of the ledger.
-
-    `event`: what was released, as its canonical JSON.
-    `amounts`: what it was charged.
-    `purposes`: for what, and how many answers.
-    `seeded`: whether its noise was seeded, so that it promises nothing.
-    `scope`: whose data it protects and against which change; None where the ledger does not say.
-    `also`: what it comes to for the other relation; None where the ledger does not say.
+    """One charge of the ledger: its event as canonical JSON, amounts, purposes and answers, and whether noise was
+    `seeded`. `scope`: whose data against which change; `also`: for the other relation; None where the ledger does not
+    say.
     """
 
     event: Json
@@ -70,10 +65,8 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class ExportReceipt:
-    """What :data:`NAME` holds.
-
-    `receipt`: of the entry that the report names. `composition`: the rule of the ledger. `charges`: up to that entry,
-    oldest first. `published`: SHA-256 of each file that the run published, as the run noted it.
+    """What :data:`NAME` holds: the receipt that the report names, the rule, the charges up to it, oldest first, and the
+    SHA-256 of each published file.
     """
 
     receipt: Receipt
@@ -112,10 +105,7 @@ class ExportReceipt:
 
     @classmethod
     def from_json(cls, text: str) -> ExportReceipt:
-        """Read what :meth:`to_json` wrote.
-
-        Raises InvalidParameter it is something else, or a later version wrote it.
-        """
+        """Read what :meth:`to_json` wrote; refuse anything else, or what a later version wrote."""
         try:
             tree = json.loads(text)
             if tree["format"] != FORMAT or tree.keys() != _KEYS or tree["composition"] not in ("sum", "zcdp"):
@@ -158,10 +148,8 @@ def _scope(tree: Any) -> GuaranteeScope | None:
 
 
 def receipt_for(state: LedgerState, receipt: Receipt, published: Mapping[str, str]) -> ExportReceipt:
-    """Return the receipt of what a ledger had charged when an entry was written.
-
-    `state`: of the ledger, verified. `receipt`: of the entry that the report names. `published`: sums of what the run
-    published. Raises LedgerIntegrityError if the ledger does not hold that entry: the report is of another ledger.
+    """Return the receipt of what a verified ledger had charged when an entry was written; `published`: sums of files.
+    Raises LedgerIntegrityError if the ledger does not hold that entry: the report is of another ledger.
     """
     check_held(state, receipt)
     charges = tuple(

@@ -121,8 +121,7 @@ def label_adaptively(
 
     Notes
     -----
-    Privacy: the queries are a function of public points and released answers, so the answers are those of at most ℓ
-    releases of `mechanism` to adaptively chosen queries, which is what the reservation pays for.
+    Privacy: :mod:`quorate.labelling.adaptive` says why the reservation covers queries that a strategy chooses.
 
     Examples
     --------

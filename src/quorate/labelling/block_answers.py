@@ -130,11 +130,11 @@ class Answering(Protocol):
         record: Record = _as_they_are,
         parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
-        """Return the block, and one JSON value a row: a class code, a noisy half-lead or counts.
+        """Return the block, and one JSON value a row: a class code (-1 declined, -2 never asked), a noisy half-lead or
+        counts.
 
-        -1 stands for declined, and -2 for never asked. `rows`: from the drawn block to what the mechanism looks at, one
-        row a query. `predictions`: for an interactive mechanism: a student's class probabilities ``(count,
-        n_classes)``. `record`: from the answers to what the ledger stores.
+        `rows`: from the drawn block to what the mechanism looks at. `predictions`: class probabilities ``(count,
+        n_classes)``, for an interactive mechanism. `record`: from the answers to what the ledger stores.
         """
 
     @property

@@ -313,14 +313,10 @@ def estimate_error(
         As in :func:`~quorate.ensemble.teacher_errors`.
     mechanism : NoisySum
         Of the form ``"single"``.
-    reservation : Reservation
-        Pays for the mechanism under the purpose "tuning".
-    noise : NoiseSource
-        Where noise comes from.
+    reservation, noise, failure
+        As in :func:`noisy_evaluation`, but that the purpose is "tuning".
     partition : {"hash", "balanced"}
         How units meet teachers.
-    failure : float, default 0.05
-        How often the bound may be passed.
     before_draw : callable, optional
         Called when the errors are known and nothing is drawn yet; what it raises stops here. It must look at public
         facts alone.
@@ -331,12 +327,8 @@ def estimate_error(
 
     Raises
     ------
-    InvalidParameter
-        If arguments do not fit together; nothing was drawn.
-    DataRefused, PreconditionFailed
-        See :func:`~quorate.ensemble.teacher_errors`; nothing was drawn.
-    BudgetExhausted
-        If the reservation has no tuning step left.
+    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
+        As :func:`noisy_evaluation`, and as :func:`~quorate.ensemble.teacher_errors`; nothing was drawn.
 
     Notes
     -----

@@ -135,11 +135,7 @@ def label(
 
 
 def block_size(n_queries: int, noise: NoiseSource, *, informed: bool) -> int:
-    """Return how many labels of a run are drawn and stored together.
-
-    `n_queries`: labels of the run. `noise`: with a seed, what is drawn hangs on the blocks: they stay as they were in
-    version 0.1. `informed`: whether a student is asked in between; that hangs on the blocks too.
-    """
+    """How many labels are drawn and stored together: seeded noise, and a student asked in between, hang on that."""
     return BLOCK if noise.seeded or informed else max(BLOCK, -(-n_queries // _MOST_BLOCKS))
 
 

@@ -135,22 +135,16 @@ def private_limit(
     ----------
     model : object
         A model that is public already and has ``predict_proba``; it was not fitted on these rows.
-    X, y_codes, unit_keys : rows, class codes and unit ids of the held-out part
-        Split off by slot (:func:`~quorate.ensemble.held_out_rows`). Of each unit one row counts.
-    classes : sequence
-        The declared classes.
+    X, y_codes, unit_keys, classes, noise, n_jobs
+        As in :func:`~quorate.labelling.noisy_evaluation`. Of each unit one row counts.
     mechanism : PrivateQuantile
         Its share is the coverage.
     reservation : Reservation
         Pays for the mechanism under the purpose "tuning".
-    noise : NoiseSource
-        Where noise comes from.
     key : Secret[bytes]
         By which one row of each unit is chosen.
     n_units, share, failure
         As in :func:`private_slack`; without the first two no slack is told.
-    n_jobs : int, default 1
-        Worker processes.
 
     Raises
     ------
@@ -204,11 +198,5 @@ def private_limit(
 
 
 def limit_at(place: int) -> float:
-    """Return the limit that a released place stands for, from 0.
-
-    Examples
-    --------
-    >>> round(limit_at(149), 6)
-    0.75
-    """
+    """Return the limit that a released place stands for, from 0."""
     return (place + 1) / PLACES + _WITHIN

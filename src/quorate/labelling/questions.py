@@ -167,10 +167,8 @@ class PlannedBlock:
 
 
 class Planning:
-    """Goes through requests in order; each is free, joins a block, or is refused by itself.
-
-    A request is free by the memo, whose lock is held, or paid for by one purpose, in their order. `closed`: from a
-    number of queries to the refusal, where the mechanism is closed.
+    """Goes through requests in order; each is free by the memo, whose lock is held, joins a block, or is refused by
+    itself. `closed`: from a number of queries to the refusal, where the mechanism is closed.
     """
 
     def __init__(

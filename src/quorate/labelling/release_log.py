@@ -150,10 +150,7 @@ class Released:
 
 
 class ReleaseBuilder:
-    """Collects blocks of answers into one :class:`Released`. What is never put comes out interrupted.
-
-    `mechanism`: what released the answers. `n_queries`, `n_classes`: sizes of the whole.
-    """
+    """Collects blocks of answers into one :class:`Released`; what is never put comes out interrupted."""
 
     def __init__(self, mechanism: Mechanism, *, n_queries: int, n_classes: int) -> None:
         self._mechanism = mechanism
@@ -185,14 +182,9 @@ class ReleaseBuilder:
 
 
 def never_asked(mechanism: Mechanism, answers: IntArray) -> NDArray[np.bool_]:
-    """Tell which of the stored answers ``(n_queries,)`` stand for queries that came after the mechanism had closed.
-
-    `answers` are in the order in which the queries came: ``NEVER_ASKED`` where that was noted. Version 0.1 noted
-    ``DECLINED`` for these queries too.
-
-    A run of T stages is over when they are used up, so a query that is noted as declined after that was not asked.
-    Stages that a process took with it when it ended leave no trace in the answers: of what version 0.1 stored, such a
-    query stays declined. What is returned depends on released answers alone.
+    """Tell which stored answers ``(n_queries,)``, in the order of their queries, stand for ones after the mechanism
+    closed. Version 0.1 noted ``DECLINED`` there; once T stages are used up, that was not asked. Released answers alone
+    decide.
     """
     noted: NDArray[np.bool_] = answers == NEVER_ASKED
     if not isinstance(mechanism, StreamMechanism):

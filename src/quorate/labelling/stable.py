@@ -29,9 +29,8 @@ def stable_purposes(mechanism: StableSparseVector) -> dict[str, int]:
 
 
 class StableAnswers:
-    """Charge, then draw, then store, then answer.
-
-    `mechanism`: what answers. `noise`: addressed by purpose and by the number of the stage or query.
+    """Charge, then draw, then store, then answer. `noise`: addressed by purpose and by the number of the stage or
+    query.
     """
 
     def __init__(self, mechanism: StableSparseVector, noise: NoiseSource) -> None:
@@ -47,10 +46,7 @@ class StableAnswers:
         return self._stages.left(reservation)
 
     def check_left(self, reservation: Reservation, n_queries: int = 1) -> None:
-        """Refuse queries that can no longer be answered; nothing is drawn.
-
-        Raises BudgetExhausted if the cut-off is reached, or fewer than `n_queries` are left (``unit="answers"``).
-        """
+        """Refuse queries that are past the end: BudgetExhausted (``unit="answers"``); nothing is drawn."""
         if self.declines_left(reservation) == 0:
             cutoff = self._mechanism.cutoff
             raise BudgetExhausted(
@@ -73,12 +69,9 @@ class StableAnswers:
             )
 
     def answer(self, reservation: Reservation, question: str, votes: Secret[Sequence[str | None]]) -> str | None:
-        """Answer one query from its votes.
-
-        `reservation`: made for :attr:`StableSparseVector.event` and :func:`stable_purposes`. `question`: what the
-        answer is stored under: public, one line. `votes`: the value of each shard; None abstains. Returns: the value
-        with the most votes, exactly; or None for declined. Raises BudgetExhausted if the cut-off or the number of
-        queries is reached; nothing is drawn then; InvalidParameter if the reservation did not pay for this mechanism.
+        """Return the value with the most votes (None abstains), exactly; or None for declined. `reservation`: made for
+        :attr:`StableSparseVector.event` and :func:`stable_purposes`. `question`: public, one line. Raises
+        BudgetExhausted, with nothing drawn; InvalidParameter if the reservation paid for something else.
         """
         self._check_covered(reservation)
         values, counts = tally(votes.reveal())
@@ -107,9 +100,8 @@ def _value(values: Sequence[str], code: int) -> str | None:
 
 
 class StoredAnswers:
-    """Every answer that was released, by its question; None for declined. Each block of answers is read once.
-
-    A query whose process died before it was stored is not among them: it was counted, and nobody saw its answer.
+    """Every answer that was released, by its question; None for declined. Each block is read once. A query whose
+    process died before it was stored is not among them: it was counted, and nobody saw its answer.
     """
 
     def __init__(self) -> None:
@@ -134,10 +126,8 @@ class StoredAnswers:
 
 
 def tally(votes: Sequence[str | None]) -> tuple[list[str], IntArray]:
-    """Count equal values.
-
-    Returns: `values`: the distinct ones, in their own order, so that their places tell nothing of who voted. `counts`
-    (IntArray, (max(2, n_values),)): votes of each. A value that nobody voted for has 0, named or not.
+    """Return the distinct values, in their own order, which tells nothing of who voted, and the votes of each,
+    ``(max(2, n_values),)``; 0 for a value that nobody voted for, named or not.
     """
     tallies = Counter(value for value in votes if value is not None)
     values = sorted(tallies)

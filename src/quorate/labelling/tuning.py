@@ -109,14 +109,8 @@ def choose_teachers(
         As in :func:`~quorate.ensemble.teacher_errors`.
     mechanism : PermuteAndFlip or Exponential
         Its sensitivity is the grid: a whole number G ≥ 1 of steps to each error.
-    reservation : Reservation
-        Pays for the mechanism under the purpose "tuning".
-    noise : NoiseSource
-        Where noise comes from.
-    partition : {"hash", "balanced"}
-        How units meet teachers.
-    failure : float, default 0.05
-        How often the printed slack may be passed.
+    reservation, noise, partition, failure
+        As in :func:`~quorate.labelling.estimate_error`; `failure` is about the printed slack.
 
     Returns
     -------
@@ -124,12 +118,8 @@ def choose_teachers(
 
     Raises
     ------
-    InvalidParameter
-        If arguments do not fit together; nothing was drawn.
-    DataRefused, PreconditionFailed
-        See :func:`~quorate.ensemble.teacher_errors`; nothing was drawn.
-    BudgetExhausted
-        If the reservation has no tuning step left.
+    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
+        As :func:`~quorate.labelling.estimate_error`; nothing was drawn.
 
     Notes
     -----
@@ -257,9 +247,8 @@ def choose_model(
 
 
 def teacher_scores(sums: Secret[IntArray], n_teachers: Sequence[int]) -> Secret[IntArray]:
-    r"""Turn each candidate's sum of errors into its score :math:`-\lfloor S_i K_{\min}/K_i \rfloor`.
-
-    `sums`: :math:`S_i`, in steps of 1/G. `n_teachers`: :math:`K_i`.
+    r"""Turn each candidate's sum of errors :math:`S_i`, in steps of 1/G, into its score :math:`-\lfloor S_i
+    K_{\min}/K_i \rfloor`.
     """
     least = min(n_teachers)
     quotients = [total * least // size for total, size in zip(sums.reveal().tolist(), n_teachers, strict=True)]

@@ -198,10 +198,8 @@ def noise_law(distribution: Literal["gaussian", "laplace"], scale: float) -> Noi
 
 
 def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None) -> FloatArray:
-    """Return the probability of each class to be the largest after noise, ``(n_queries, n_classes)``.
-
-    `noise`: on the counts, or on half the lead of class 1. `counts`: votes. `only`: the one class that is asked for:
-    then ``(n_queries, 1)``.
+    """Return each class's probability to be largest after noise, ``(n_queries, n_classes)``; ``(n_queries, 1)`` of
+    `only`.
     """
     classes = range(counts.shape[1]) if only is None else (only,)
     if noise.distribution == "gumbel":

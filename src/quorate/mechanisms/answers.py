@@ -226,9 +226,8 @@ _CELLS_AT_ONCE = 2**20
 
 
 def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
-    """Return one query's counts ``(n_classes,)`` as the one row of ``(1, n_classes)``, checked.
-
-    Raises InvalidParameter as :func:`many_queries` does.
+    """Return one query's counts ``(n_classes,)`` as the one row of ``(1, n_classes)``, checked as :func:`many_queries`
+    does.
     """
     if not isinstance(counts, np.ndarray) or counts.ndim != 1:
         raise InvalidParameter("counts must be one query's votes, an int64 array (n_classes,); pass one row")
@@ -236,16 +235,8 @@ def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
 
 
 def many_queries(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
-    """Return the counts ``(n_queries, n_classes)``, checked.
-
-    Raises InvalidParameter if they are not a two-dimensional int64 array of at least two classes (of `n_classes`, where
-    given), or a count is no possible number of votes. The message tells no count.
-
-    Examples
-    --------
-    >>> many_queries(np.array([[3.0, 4.0]]))
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: counts must be int64, got float64; count votes as integers
+    """Return the counts ``(n_queries, n_classes)``; refuse what is no int64 array of C ≥ 2 classes, or no number of
+    votes. No message tells a count.
     """
     if not isinstance(counts, np.ndarray) or counts.ndim != 2:
         raise InvalidParameter("counts must be an int64 array (n_queries, n_classes); pass one row of votes per query")
@@ -260,13 +251,7 @@ def many_queries(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
 
 
 def in_blocks(counts: IntArray) -> Iterator[tuple[slice, IntArray]]:
-    """Yield the rows a block at a time, so that the noise never needs more than a few megabytes.
-
-    Examples
-    --------
-    >>> [rows for rows, _ in in_blocks(np.zeros((3, 2), dtype=np.int64))]
-    [slice(0, 3, None)]
-    """
+    """Yield the rows a block at a time, so that the noise never needs more than a few megabytes."""
     n = counts.shape[0]
     step = max(1, _CELLS_AT_ONCE // max(1, counts.shape[1]))
     for start in range(0, n, step):
@@ -275,10 +260,8 @@ def in_blocks(counts: IntArray) -> Iterator[tuple[slice, IntArray]]:
 
 
 def half_lead(counts: IntArray) -> IntArray:
-    r"""Return :math:`\lceil (n_1 - n_0)/2 \rceil` of each row of ``(n_queries, 2)`` counts: ``(n_queries,)``.
-
-    Its sensitivity is 1: one changed teacher moves :math:`n_1 - n_0` by at most 2. It is positive exactly
-    where class 1 has more votes than class 0.
+    r"""Return :math:`\lceil (n_1 - n_0)/2 \rceil` of each row of counts ``(n_queries, 2)``; one teacher moves it by at
+    most 1.
     """
     return -((counts[:, 0] - counts[:, 1]) // 2)
 

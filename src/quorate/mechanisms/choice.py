@@ -41,14 +41,7 @@ from quorate.types import FloatArray, IntArray
 
 
 def many_choices(scores: IntArray) -> IntArray:
-    """Return the scores ``(n_queries, n_candidates)``, checked; they may be negative.
-
-    Examples
-    --------
-    >>> many_choices(np.array([[0.5, 4.0]]))
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: counts must be int64 scores, got float64; round them to a grid
-    """
+    """Return the scores ``(n_queries, n_candidates)``, checked: int64; they may be negative."""
     if not isinstance(scores, np.ndarray) or scores.ndim != 2:
         raise InvalidParameter(
             "counts must be an int64 array (n_queries, n_candidates); pass one row of scores a query"
@@ -121,18 +114,6 @@ _UNIFORM_WORDS = 4
 class Exponential(CandidateChoice):
     r"""Choose a candidate h with probability proportional to :math:`e^{\varepsilon q(h)/(2\Delta)}`.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of one choice; must be > 0.
-    sensitivity : float, default 1.0
-        Δ > 0: how far one changed teacher or record moves any one score. Votes have 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the scores are not int64.
-
     Notes
     -----
     Privacy: each weight moves by a factor of at most :math:`e^{\varepsilon/2}`, and so does their sum: ε-DP.
@@ -184,18 +165,6 @@ class PermuteAndFlip(CandidateChoice):
 
     The coin of candidate h says so with probability :math:`e^{\varepsilon(q(h) - q^*)/(2\Delta)}`, where :math:`q^*` is
     the best score.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε of one choice; must be > 0.
-    sensitivity : float, default 1.0
-        Δ > 0: how far one changed teacher or record moves any one score. Votes have 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the scores are not int64.
 
     Notes
     -----
@@ -285,11 +254,6 @@ class PrivatePrediction(QueryMechanism):
     ----------
     epsilon : float
         ε of one prediction; must be > 0.
-
-    Raises
-    ------
-    InvalidParameter
-        If ε is out of range; on release, if the counts are not int64 votes.
 
     Notes
     -----

@@ -113,11 +113,6 @@ class ConfidentNoisyMax(_TestedNoisyMax):
     form : {"histogram", "binary"}, default "histogram"
         Of the answer, as for :class:`GaussianNoisyMax`.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64 votes of the right width.
-
     Notes
     -----
     Privacy: :math:`\max_c n_c` moves by at most 1 with one teacher, so the test is :math:`1/(2\sigma_1^2)`-zCDP;

@@ -157,9 +157,8 @@ def least(family: Callable[[float], Made], start: float, schedule: Schedule) -> 
 
 
 def bisected(family: Callable[[float], Made], schedule: Schedule) -> Made:
-    """Return the member with the least noise that fits, to six digits; its price falls as its noise grows.
-
-    Raises InvalidParameter if it does not fit however much noise there is.
+    """Return the member with the least noise that fits, to six digits; its price falls as its noise grows. Refuse where
+    none does.
     """
     low, high = 1e-3, 1.0
     while not schedule.fits(family(high)):

@@ -35,12 +35,8 @@ def n_classes_of(form: Form) -> int | None:
 
 
 def gaussian_event(sigma: float, form: Form) -> DiscreteGaussian:
-    r"""Return the price of one release in this form.
-
-    Neighbours change one teacher. In the histogram two counts move by one (an abstention: one count), so the vector has
-    L2 sensitivity √2. The half-lead is one integer of sensitivity 1. Independent discrete Gaussian noise on the
-    coordinates of an integer vector of L2 sensitivity Δ is Δ²/(2σ²)-zCDP: CKS20, Proposition 5, summed over the
-    coordinates.
+    """Return the price of one release: Δ = √2 for a histogram, of which one teacher moves two counts; 1 for a
+    half-lead. CKS20, Proposition 5, summed over the coordinates.
     """
     return DiscreteGaussian(sigma, 1.0 if form == "binary" else VOTE_L2_SENSITIVITY)
 
@@ -57,10 +53,7 @@ def least_sigma(form: Form, schedule: Schedule) -> float:
 
 
 def tested_sigma(form: Form, schedule: Schedule) -> float:
-    """Return the σ of answers for which they fit together with their tests, to within a rounding.
-
-    A test and an answer together move like one Gaussian of this sensitivity.
-    """
+    """Return the σ of answers that fit together with their tests; a test and an answer move like one Gaussian."""
     squared = (1.0 if form == "binary" else 2.0) + TEST_TO_ANSWER**-2
     return calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, math.sqrt(squared), noise="continuous")
 

@@ -47,6 +47,12 @@ class Mechanism(ABC):
     may_decline : bool
         Class attribute: whether a query may be left without an answer.
 
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if what is looked at is no int64 array of the width that the mechanism
+        takes, or a count is no number of votes.
+
     Notes
     -----
     A mechanism is a frozen value: its fields are public, and :mod:`~quorate.mechanisms.fields` says what each is for.
@@ -285,13 +291,7 @@ Declared = TypeVar("Declared", bound=type[Mechanism])
 
 
 def register(mechanism: Declared) -> Declared:
-    """Register a mechanism of this package; ``quorate.toml`` names it, and the contract tests run on it.
-
-    A mechanism of a user's own is not registered: it is named by its module (``"package.module:Class"``), so that every
-    guarantee can say whose it is.
-
-    Raises InvalidParameter if it is not of this package.
-    """
+    """Register a mechanism of this package, so that settings name it; refuse others, which their module names."""
     if mechanism.__module__.partition(".")[0] != "quorate":
         raise InvalidParameter(
             f"{mechanism.__name__} is no mechanism of quorate's own; give it to mechanism=, or name it in quorate.toml "

@@ -86,11 +86,6 @@ class GaussianNoisyMax(_GaussianVotes):
         :math:`1\{\lceil (n_1 - n_0)/2 \rceil + Z > 0\}`; where all K teachers vote this is
         :math:`1\{n_1 + Z > K/2\}`, and it does not take an abstention for a vote.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64 votes of the right width.
-
     Notes
     -----
     Privacy: one changed teacher moves the histogram by √2 in L2 norm and the half-lead by 1, so one answer is
@@ -154,11 +149,6 @@ class NoisyCounts(_GaussianVotes):
         :math:`\lceil (n_1 - n_0)/2 \rceil + Z`, half the noisy lead of class 1 (where all K teachers vote, add
         K/2 for a noisy :math:`n_1`).
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64 votes of the right width.
-
     Notes
     -----
     Privacy: as for :class:`GaussianNoisyMax`, which is a post-processing of this release. The values may be
@@ -200,11 +190,6 @@ class LaplaceNoisyMax(QueryMechanism):
     ----------
     laplace_scale : float
         The scale b of the noise, in votes. Must be > 0.
-
-    Raises
-    ------
-    InvalidParameter
-        If the scale is out of range; on release, if the counts are not int64 votes.
 
     Notes
     -----
@@ -277,11 +262,6 @@ class SeveralVotesNoisyMax(QueryMechanism):
         have been with other teachers than whoever comes: that is twice as many as have learned from one unit.
     n_classes : int
         C ≥ 2. With two classes noise is added to the half-lead of class 1, else to every count.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64 votes of C classes.
 
     Notes
     -----

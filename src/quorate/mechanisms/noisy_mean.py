@@ -48,11 +48,6 @@ class NoisyMean(QueryMechanism):
     grid : int, default 32768
         G ≥ 1, the steps from the middle of the range to an end.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the sums are not int64, one a query.
-
     Notes
     -----
     Privacy: neighbours change one teacher. On each query its number is anywhere from −G to G steps, so the sum moves by
@@ -129,18 +124,10 @@ class NoisyMean(QueryMechanism):
 class NoisyMeans(NoisyMean):
     r"""Release the sums of all queries at once, of teachers whose numbers on all of them make a short vector.
 
-    Parameters
-    ----------
-    sigma, grid
-        As of :class:`NoisyMean`.
-    queries : int
-        ℓ ≥ 1: all of them, on which a teacher's numbers are one vector.
-    length : float, default 0.5
-        c in (0, 1]. The root mean square of a teacher's numbers, in halves of the range from its middle, is at most
-        that: a longer vector is shrunk, so that its numbers keep their proportions.
+    `sigma`, `grid`: as of :class:`NoisyMean`. `queries`: ℓ ≥ 1: all of them, on which a teacher's numbers are one
+    vector. `length`: c in (0, 1]: the root mean square of a teacher's numbers, in halves of the range from its middle,
+    is at most that: a longer vector is shrunk, so that its numbers keep their proportions.
 
-    Notes
-    -----
     Privacy: neighbours change one teacher, whose vector has ℓ numbers from −G to G and at most the length
     :math:`cG\sqrt{\ell}`. So the vector of sums moves by at most :math:`2cG\sqrt{\ell}`, c times as far as numbers that
     are only cut off may; all ℓ together are priced so, and one alone, or some, at no less. How a vector is shrunk
@@ -218,15 +205,10 @@ class NoisyMeans(NoisyMean):
 @unlisted
 @dataclass(frozen=True, slots=True)
 class TargetCounts(QueryMechanism):
-    r"""Release how many units' targets lie in each cell of a part of a range, with Gaussian noise.
+    """Release how many units' targets lie in each of `cells` ≥ 2 cells of a range, with noise `sigma` ≥ 2⁻¹⁰, in units.
 
-    `sigma`: the σ of the noise on each count, in units. At least 2⁻¹⁰. `cells`: q ≥ 2, cells of the part. Raises
-    InvalidParameter if a field is out of range; on release, if the counts are not int64, q a query.
-
-    Privacy: a unit is in one cell, or in none. Added or removed it moves one count by 1; replaced, two counts by 1,
-    so that the vector moves by √2 at most. That is the price for each of the three changes. The part that a second
-    count looks at follows from the first one's noisy counts. Counts are written in 2²⁰ steps of a unit and priced as
-    the continuous Gaussian noise that theirs is next to (:class:`~quorate.accounting.GridGaussian`).
+    Privacy: a unit is in one cell, or in none. Replaced, it moves two counts by 1: Δ = √2, the price for each of the
+    three changes. Written in 2²⁰ steps of a unit and priced as :class:`~quorate.accounting.GridGaussian`.
     """
 
     takes: ClassVar[Takes] = "sums"
@@ -252,10 +234,8 @@ class TargetCounts(QueryMechanism):
         return cls(sigma=VOTE_L2_SENSITIVITY * sqrt(times) / mu, cells=cells)
 
     def counts_of(self, targets: IntArray, low: int, high: int) -> IntArray:
-        """Count units by the cell of their target between two steps of a range, ``(n_cells,)``.
-
-        `targets`: one a unit, in steps; a negative one is none and counts nowhere. One beyond the part counts in the
-        cell at the nearer end.
+        """Count units by the cell of their target between two steps, ``(n_cells,)``; a negative target counts nowhere,
+        and one beyond the part in the cell at the nearer end.
         """
         steps = targets[targets >= 0].astype(np.int64)
         places = np.clip((steps - low) * self.cells // (high - low), 0, self.cells - 1)

@@ -390,9 +390,8 @@ def _step_by_step(mechanism: StreamMechanism, rows: Any) -> None:
 
 
 def _drawn(mechanism: Mechanism, release: _Release) -> Any:
-    """Release again and again with the same noise, which has to be all the noise there is.
-
-    One bit of other noise in each of eight answers is overlooked once in 2³² times.
+    """Release again and again with the same noise, which has to be all there is: one other bit is overlooked once in
+    2³².
     """
     name, noise = type(mechanism).__name__, _Watched(SeededNoise(0))
     answers = release(noise)
@@ -427,8 +426,5 @@ def _made_up(mechanism: Mechanism, n_teachers: int, n_classes: int) -> Any:
 
 
 def answers_to_made_up_votes(mechanism: Mechanism, votes: IntArray) -> IntArray:
-    """Return what a mechanism answers to made-up votes ``(n_queries, n_classes)``, with noise that protects nothing.
-
-    For a trial on public rows, where a mechanism of an owner's own does not say what it answers without noise.
-    """
+    """Return what a mechanism answers to made-up votes ``(n_queries, n_classes)``; the noise protects nothing."""
     return np.stack([np.asarray(mechanism.release(counts, SeededNoise(0))) for counts in votes])

@@ -55,11 +55,7 @@ def open_fields(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def check_mechanism(mechanism: Mechanism, *, n_classes: int) -> None:
-    """Refuse a mechanism that is not made for votes on so many classes.
-
-    Raises InvalidParameter if it was made for two classes and there are more, or the other way round; or if its noise
-    is made for scores that one teacher moves by less than a vote.
-    """
+    """Refuse one made for other numbers of classes, or for scores that one teacher moves by less than a vote."""
     if getattr(mechanism, "sensitivity", 1.0) < 1.0:
         raise InvalidParameter(
             "mechanism must have sensitivity >= 1, since one teacher moves a count of votes by 1; leave it out"
@@ -72,10 +68,7 @@ def check_mechanism(mechanism: Mechanism, *, n_classes: int) -> None:
 
 
 def check_schedule(mechanism: Mechanism, *, n_teachers: int, answers: int) -> None:
-    """Refuse a mechanism that was made for fewer queries, or for another number of teachers.
-
-    Raises InvalidParameter if it holds such a number, and it does not fit.
-    """
+    """Refuse a mechanism that was made for fewer queries, or for another number of teachers."""
     if isinstance(mechanism, StreamMechanism) and mechanism.n_queries < answers:
         raise InvalidParameter(
             f"{named('mechanism')} must have n_queries >= {answers}, one for each label and online answer, got "
@@ -99,12 +92,9 @@ def mechanism_for(
     delta: float,
     beside: Event | None = None,
 ) -> Mechanism:
-    """Make a mechanism of this kind, with the least noise that the budget allows where none was given.
-
-    `kind`: the mechanism's class. `given`: the fields that the user gave. `n_classes`, `n_teachers`, `answers`: C, K,
-    and all answers together. `epsilon`, `delta`: what they may cost together. `beside`: what is charged with them,
-    within the same ε and δ, and has its noise already. Raises InvalidParameter if a field is unknown, missing or out of
-    range, or only a part of the noise was given.
+    """Make a mechanism of this kind from the fields `given`, with the least noise that ε and δ allow where none was
+    given. `beside`: what is charged within the same ε and δ, and has its noise already. Refuses a part of the noise
+    alone.
     """
     name, noise, allowed = kind.__name__, noise_fields(kind), user_fields(kind)
     for field in given:

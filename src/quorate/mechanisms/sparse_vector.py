@@ -47,11 +47,6 @@ class DistanceToInstability(QueryMechanism):
     threshold : float
         Γ = log(1/δ)/ε, in votes.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not int64 votes.
-
     Notes
     -----
     A query passes where :math:`dist + \mathrm{Lap}_Z(1/\varepsilon) > \Gamma`. Privacy, for neighbours D and D′:

@@ -57,11 +57,7 @@ _TAIL_UP = 1 + 1e-9  # covers that of exp(log(δ)) as well
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageNoise:
-    """Calibrated noise of one stage.
-
-    `threshold`: w, in votes. `threshold_scale`, `query_scale`: λ_t and λ_q, in votes. `one_sided`: geometric noise
-    (tight), or the papers' discrete Laplace noise, of which `query_scale` is twice `threshold_scale`.
-    """
+    """Noise of one stage, in votes: w, λ_t and λ_q. `one_sided`: geometric (tight); else discrete Laplace."""
 
     threshold: float
     threshold_scale: float
@@ -104,9 +100,8 @@ class StageNoise:
         return 1 - exp(-excess * q) * expm1(-t) / expm1(-t - q)
 
     def log_decline(self, distance: int) -> float:
-        """Return the logarithm of the probability that a query of this distance does not pass in a fresh stage.
-
-        Where nearly all pass, one less :meth:`pass_probability` is the rounding of a float near 1; this is not.
+        """Return the log probability that a query of this distance does not pass a fresh stage, exact where nearly all
+        pass.
         """
         excess = distance - floor(self.threshold)
         if excess <= 0:
@@ -142,19 +137,16 @@ class StageNoise:
 
 
 def btt18(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoise:
-    r"""Return the noise of BTT18, Algorithm 2.
-
-    :math:`\lambda = \sqrt{32\, T \log(2/\delta)}/\varepsilon`, :math:`w = 2\lambda \log(2m/\delta)`.
+    r"""BTT18, Algorithm 2: :math:`\lambda = \sqrt{32\, T \log(2/\delta)}/\varepsilon`, :math:`w = 2\lambda
+    \log(2m/\delta)`.
     """
     scale, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return _two_sided(threshold, scale)
 
 
 def lzcw21(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoise:
-    r"""Return the noise of LZCW21, Algorithm 2.
-
-    :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T \log(2/\delta)})/\varepsilon`,
-    :math:`w = 3\lambda \log(2(\ell + T)/\delta)`.
+    r"""LZCW21, Algorithm 2: :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T
+    \log(2/\delta)})/\varepsilon`, :math:`w = 3\lambda \log(2(\ell + T)/\delta)`.
     """
     scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return _two_sided(threshold, scale)
@@ -223,10 +215,8 @@ def _most_stage_epsilon(epsilon: float, delta_: float, cutoff: int) -> float:
 
 
 def _searched_delta(stage: float, cutoff: int, epsilon: float) -> float:
-    """Return δ at ε of `cutoff` pure rounds, to nearest: what the search for noise reads.
-
-    It is kept apart from the price, whose last digits may be refined: what the search finds is charged as an event, and
-    the same settings have to find the same event in every version. What it finds is priced as any other event.
+    """Return δ at ε of `cutoff` pure rounds, to nearest. Kept apart from the price: what a search found is charged as
+    an event, and must be found again in every version.
     """
     if (stage if cutoff == 1 else nextafter(stage * cutoff * (1 + 2.0**-52), inf)) <= epsilon:
         return 0.0

@@ -39,7 +39,7 @@ from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_same_object, one_column
 from quorate.data.notation import number, number_with_comma, time_reader
-from quorate.data.rows import Rows, summed_cells, with_text_names
+from quorate.data.rows import Rows, from_arrow, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
@@ -224,6 +224,7 @@ class Schema:
 
         The cells of a column are usable or missing; of sparse rows no cell is judged by itself.
         """
+        X = from_arrow(X)
         if is_frame(self.pool):
             return self._judged_frame(as_the_column(X, self.pool), name)
         rows: Any = real(X, name) if _is_sparse(X) else as_numbers(X, width(self.pool), name)
@@ -252,7 +253,7 @@ class Schema:
         return fits
 
     def _judged_frame(self, X: Any, name: str) -> tuple[Rows, list[NDArray[np.bool_]], NDArray[np.bool_]]:
-        if not is_frame(X):
+        if not (hasattr(X, "columns") and is_frame(X)):
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
         X = with_text_names(X, name)
         names, wanted = columns(X) or (), columns(self.pool) or ()

@@ -20,7 +20,7 @@ from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
 from quorate.data.digests import SpooledDigests, pack
-from quorate.data.rows import Rows, columns, n_rows, summed_cells
+from quorate.data.rows import Rows, columns, from_arrow, n_rows, no_rows, summed_cells
 from quorate.data.stream import PartedFrame
 from quorate.data.unit_ids import usable_slots
 from quorate.data.unit_keys import ListedKeys, as_unit_keys
@@ -47,7 +47,13 @@ class PrivateTable:
 
     @classmethod
     def of(cls, schema: Schema, X: Any) -> PrivateTable:
-        """Take a table. Whether it is one column of texts is decided for all rows at once."""
+        """Take a table. Whether it is one column of texts is decided for all rows at once.
+
+        Raises DataRefused if it is none.
+        """
+        X = from_arrow(X)
+        if not (isinstance(X, (list, tuple)) or hasattr(X, "shape")):
+            raise DataRefused(f"X: got {no_rows(X)}")
         if is_frame(schema.pool):
             X = as_the_column(X, schema.pool)
         elif sparse.issparse(X) and len(getattr(X, "shape", ())) == 2:

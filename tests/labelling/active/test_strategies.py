@@ -31,7 +31,7 @@ from quorate.labelling.active import (
     VersionSpace,
     named,
 )
-from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
+from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN, doubling, next_questions, up_to_powers_of_two
 
 N_POINTS = 90
 CAP = 30
@@ -280,3 +280,18 @@ def test_a_strategy_of_ones_own_needs_next_batch():
 
     with pytest.raises(TypeError, match="next_batch"):
         Idle(3)  # type: ignore[abstract]
+
+
+class Sure:
+    def asks(self, rows: Any) -> Any:
+        return rows % 3 == 2
+
+    def labels(self, rows: Any) -> Any:
+        return np.zeros_like(rows)
+
+
+def test_epochs_and_the_first_one_with_a_question() -> None:
+    ends = [[epoch.stop for epoch in epochs] for epochs in (doubling(100, 10), up_to_powers_of_two(10))]
+    assert ends == [[10, 30, 70, 100], [1, 2, 4, 8, 10]]
+    past = History(np.array([2]), np.array([1]), 2)
+    assert next_questions(doubling(12, 2), past, lambda rows, codes: Sure()).tolist() == [8, 11]

@@ -26,13 +26,7 @@ Noise = Literal["continuous", "discrete"]
 
 
 def revealed_counts(counts: object) -> IntArray:
-    """Return vote counts ``(n_queries, n_classes)`` as integers, out of their Secret if they are in one.
-
-    Examples
-    --------
-    >>> revealed_counts(Secret(np.array([[3, 1]])))
-    array([[3, 1]])
-    """
+    """Return vote counts ``(n_queries, n_classes)`` as integers, out of their Secret if they are in one."""
     array = np.asarray(counts.reveal() if isinstance(counts, Secret) else counts)
     if array.ndim != 2 or array.shape[1] < 2 or array.dtype.kind not in "iuf":
         raise InvalidParameter("counts must be whole numbers of shape (n_queries, n_classes) with at least two classes")
@@ -55,27 +49,15 @@ def checked_noise(noise: object) -> Noise:
 
 
 def gaps_to_the_top(counts: IntArray) -> FloatArray:
-    """Return how far every other class is behind the first, ascending, ``(n_queries, n_classes − 1)``.
-
-    Sorted, so that the order of the classes cannot matter, not even to the last bit.
-
-    Examples
-    --------
-    >>> gaps_to_the_top(np.array([[2, 9, 5]]))
-    array([[4., 7.]])
+    """Return how far every other class is behind the first, ``(n_queries, n_classes − 1)``; sorted, so that the order
+    of the classes cannot matter, not even to the last bit.
     """
     ascending = np.sort(counts, axis=1)
     return np.subtract(ascending[:, -1:], ascending[:, -2::-1], dtype=np.float64)
 
 
 def log1mexp(x: FloatArray) -> FloatArray:
-    """Return log(1 − e^x) for x < 0.
-
-    Examples
-    --------
-    >>> log1mexp(np.array([-1e-20, -1.0])).round(3)
-    array([-46.052,  -0.459])
-    """
+    """Return log(1 − e^x) for x < 0."""
     with np.errstate(divide="ignore", under="ignore"):
         return np.where(x > -0.693, np.log(-np.expm1(np.minimum(x, 0.0))), np.log1p(-np.exp(x)))
 
@@ -136,14 +118,10 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
     Parameters
     ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class.
+    counts, orders, noise
+        As for :func:`gnmax_rdp`; for discrete noise the probability that another class draws level is exact.
     scale : float
         Laplace scale b of the noise on each count, in votes.
-    orders : array-like of float ``(n_orders,)``
-        Rényi orders, > 1.
-    noise : {"continuous", "discrete"}
-        As for :func:`gnmax_rdp`; for discrete noise the probability that another class draws level is exact.
 
     Returns
     -------
@@ -152,8 +130,7 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
     Notes
     -----
-    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote. The bound is on
-    :math:`D_a(M(D) \| M(D'))`, D these votes and D' any neighbour, and not on the other direction.
+    Privacy: as for :func:`gnmax_rdp`, in one direction alone.
 
     References
     ----------
@@ -172,10 +149,8 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
 
 def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
-    r"""Return :math:`\log\sum_c \Phi^c(gap_c / (\sqrt2\sigma))` per query; with integer noise, gap − ½.
-
-    Half a vote covers the lattice at every gap above 0. At a tie the sum is above ½ as it stands, which is all that
-    counts there: Thm 6 says nothing above 1/e. The gaps of a query stand in ascending order.
+    r"""Return :math:`\log\sum_c \Phi^c(gap_c / (\sqrt2\sigma))` per query; with integer noise, gap − ½, which covers
+    the lattice above 0; at a tie the sum is above ½, and Thm 6 says nothing above 1/e. Gaps ascend.
     """
     half = 0.5 if noise == "discrete" else 0.0
     columns = np.ascontiguousarray(gaps.T)  # a sum over a few classes is quick along the queries
@@ -314,13 +289,7 @@ def effective_gap(log_q: FloatArray, n_classes: int) -> FloatArray:
 
     One changed vote moves every gap by at most 2. With :math:`\psi(t) = \Phi^c(\Phi^{c,-1}(t) - \sqrt2/\sigma)`, which
     is concave, Jensen gives :math:`q' \le (C-1)\,\psi(q/(C-1))`, that is :math:`u' \ge u - \sqrt2/\sigma`. Where the
-    plurality class changes, the new one has the larger count, so that each term of its sum is at most the corresponding
-    term relative to the old class. The other side follows by exchanging the data sets.
-
-    Examples
-    --------
-    >>> effective_gap(np.array([log(0.5)]), 2).round(6) + 0.0
-    array([0.])
+    plurality class changes, each term of the new one's sum is at most the corresponding one of the old class's.
     """
     from scipy.special import ndtri_exp
 
@@ -334,16 +303,12 @@ def threshold_rdp(
 
     Parameters
     ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class.
+    counts, orders, noise
+        As for :func:`gnmax_rdp`.
     threshold : float
         T ≥ 0, in votes.
     sigma : float
         Noise on the largest count, in votes.
-    orders : array-like of float ``(n_orders,)``
-        Rényi orders, > 1.
-    noise : {"continuous", "discrete"}
-        As for :func:`gnmax_rdp`.
 
     Returns
     -------
@@ -376,14 +341,8 @@ def threshold_rdp(
 
 
 def bit_divergence(largest: IntArray, threshold: float, sigma: float, orders: FloatArray, noise: Noise) -> FloatArray:
-    """Return the divergence ``(n_values, n_orders)`` of the bit at each largest count and its worse neighbour.
-
-    The larger one of the two directions.
-
-    Examples
-    --------
-    >>> bit_divergence(np.array([100]), 100.0, 1.0, np.array([2.0]), "continuous").round(3)
-    array([[0.627]])
+    """Return the divergence ``(n_values, n_orders)`` of the bit at each largest count and its worse neighbour, in the
+    larger of the two directions.
     """
     here = _log_pass_fail(largest, threshold, sigma, noise)
     factor = orders - 1

@@ -170,10 +170,7 @@ def release_total(
 
 
 def largest_total(multiplier: float, step: float) -> float:
-    """Return L, the total beyond which :func:`release_total` clips, in nats: a public number.
-
-    Raises InvalidParameter if `multiplier` is so large that noise of one step is beyond the samplers.
-    """
+    """Return L, the public total beyond which :func:`release_total` clips, in nats; refuse too much noise."""
     step, multiplier = real("step", step, above=0), real("multiplier", multiplier, above=0)
     if multiplier > MAX_SCALE / 2:
         raise InvalidParameter(parameter="multiplier", got=multiplier, expected="at most 2^39", advice="lower it")

@@ -176,12 +176,8 @@ def _move_ahead(gaps: FloatArray, left: IntArray) -> None:
 
 @dataclass(frozen=True)
 class _Drops:
-    """How much the bound falls over one step of the effective gap, from each cell of a grid: bounds from above.
-
-    The drops rise up to a peak and fall after it; should they not, what is kept here does, and is larger.
-
-    `peak_at`, `cells`, `low`, `width`: where the peak is, the number of cells to a step, where the grid begins, and how
-    wide a cell is.
+    """How much the bound falls over one step of the effective gap, from each cell of a grid: bounds from above, which
+    rise up to a peak and fall after it. `cells`: to a step. `low`, `width`: where the grid begins, a cell's width.
     """
 
     drops: FloatArray

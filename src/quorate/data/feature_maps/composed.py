@@ -34,20 +34,10 @@ COARSE_BITS = 10  # or of 2^-10, where products with a matrix are to be exact in
 @stored_as("quorate.data.feature_maps.linear.LinearMap")
 @dataclass(frozen=True, slots=True)
 class LinearMap:
-    r"""Each row :math:`x/\|x\|` with a constant 1 appended; it needs nothing from the pool but its width.
+    r"""Each row :math:`x/\|x\|` with a constant 1 appended; it needs nothing from the pool but its width and units.
 
-    Dense rows are put in the units of the pool first; sparse ones, of words, are taken as they are.
-
-    Parameters
-    ----------
-    n_columns : int
-        Columns of a row.
-    scale : PoolScale or None
-        Units of dense rows; None for sparse ones.
-    rows : str
-        What a row is, in words.
-    bits : int
-        Images are integer numbers of steps of ``2**-bits``.
+    `scale`: units of the pool, of dense rows; None for sparse ones, of words, which are taken as they are. `rows`: what
+    a row is, in words. `bits`: images are integer numbers of steps of ``2**-bits``.
 
     Examples
     --------
@@ -126,14 +116,9 @@ def _with_last(rows: Any, value: float) -> Any:
 @stored_as("quorate.data.feature_maps.chained.ChainedMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainedMap:
-    """Images of the second map, of the numbers that the first makes of a row.
+    """Images of the second map, of the numbers that the first makes of a row, bit for bit a function of that row alone.
 
-    Attributes
-    ----------
-    first : PatchFeatures or TreeLeaves
-        Rows to numbers, each row a function of that row alone, bit for bit.
-    second : LinearMap or RBFMap
-        Fitted on what the first makes of the pool.
+    `first`: patches or leaves. `second`: linear or of a Gaussian kernel, fitted on what the first makes of the pool.
     """
 
     first: PatchFeatures | TreeLeaves
@@ -265,16 +250,9 @@ MOST_FREEDOM = 0.25  # degrees of freedom of the regression, at most, for each p
 @stored_as("quorate.data.feature_maps.residual.ResidualMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualMap:
-    r"""Linear features, a Gaussian and a product kernel of the same rows, and the kernels' regression on the first.
+    """Linear features, a Gaussian and a product kernel of the same rows, and the kernels' regression on the first.
 
-    Attributes
-    ----------
-    linear : LinearMap
-    gaussian : RBFMap
-        In the same units.
-    product : ProductKernelMap
-    regression : FloatArray, (n_linear_images, n_kernel_features)
-        W above.
+    `regression`: W above, ``(n_linear_images, n_kernel_features)``. Both kernels have the same units.
 
     Examples
     --------
@@ -292,15 +270,11 @@ class ResidualMap:
 
     @classmethod
     def fit(cls, pool: FloatArray, *, categories: Sequence[tuple[int, int]] = (), rows: str = "rows") -> ResidualMap:
-        """Read everything off the dense public pool ``(n_public, n_columns)``.
+        """Read everything off the dense public pool ``(n_public, n_columns)``; refuse as :meth:`ProductKernelMap.fit`
+        does.
 
         `categories`: first and one past the last column of the indicators of each category. `rows`: what a row is, in
         words.
-
-        Raises
-        ------
-        InvalidParameter
-            As :meth:`ProductKernelMap.fit` does.
         """
         product = ProductKernelMap.fit(pool, _landmarks(pool), categories=categories)
         return cls._with_regression(LinearMap.fit(pool, rows=rows), product, pool)
@@ -393,10 +367,9 @@ def _landmarks(pool: FloatArray) -> IntArray:
 
 
 def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
-    """Return the ridge regression of kernels on linear features over the pool, ``(n_linear, n_kernel_features)``.
-
-    With few public rows for their columns it would fit these rows and say nothing of others, so the ridge is the least
-    from 10⁻³ of a mean square on with which it has a quarter of the public rows as degrees of freedom, at most.
+    """Return the ridge regression of kernels on linear features over the pool, ``(n_linear, n_kernel_features)``. With
+    few public rows it would fit these alone: the least ridge from 10⁻³ of a mean square on with at most a quarter of
+    them as degrees of freedom.
     """
     m, width = len(linear), int(linear.shape[1])
     wide = width > max(m, WRITTEN_OUT)  # then by products of rows, of which there are fewer: the same matrix

@@ -46,9 +46,8 @@ FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
 @stored_as("quorate.data.feature_maps.factored.FactoredRows")
 @dataclass(frozen=True, slots=True, eq=False)
 class FactoredRows:
-    """Integer coordinates of sparse rows, as images times a matrix of integers; `lengths` are those of the coordinates.
-
-    Images are 0 in a row whose coordinates would be too long, or are no numbers; no row of them is longer than `bound`.
+    """Integer coordinates of sparse rows, as images times a matrix of integers; no row of images is longer than
+    `bound`, and one that is too long, or no numbers, is 0.
     """
 
     images: Any = field(repr=False)
@@ -58,9 +57,8 @@ class FactoredRows:
 
     @classmethod
     def of(cls, images: Any, matrix: FloatArray, single: Any, bits: int, bound: float, longest: float) -> FactoredRows:
-        """Look how long the coordinates of each row are; a row that is longer than `longest` becomes 0.
-
-        `single` is the matrix in single precision and in steps of ``2**-bits``.
+        """Look how long each row's coordinates are; longer than `longest`, it becomes 0. `single`: the matrix in steps
+        of ``2**-bits``.
         """
         squares = np.ldexp(squared_lengths_of_product(images, single), 2 * bits)
         if not (finite := np.isfinite(images.data)).all():  # in a word without a part in the product, too
@@ -90,10 +88,8 @@ class FactoredRows:
         return np.asarray(np.ldexp(self.images @ high, HALF_BITS) + self.images @ low)
 
     def summed(self, factors: FloatArray, largest: float) -> FloatArray:
-        """Return ``(n_coordinates, n_outputs)``: coordinates times integer factors, summed over the rows.
-
-        `factors`: integers; 0 where the coordinates are. `largest`: what no factor's absolute value passes, from public
-        facts.
+        """Return ``(n_coordinates, n_outputs)``: coordinates times integer `factors`, none above the public `largest`,
+        summed over the rows.
         """
         step = 2 ** min(max(floor(52 - log2(self.bound * largest)), 0), 62)  # rows whose sum is exact in every order
         total = np.zeros((self.matrix.shape[1], factors.shape[1]))
@@ -106,23 +102,14 @@ class FactoredRows:
 
 
 def in_two(integers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cut integers below 2⁵³ in two, ``high * 2**26 + low``, neither above 2²⁷.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in in_two(np.array([2.0**26 + 3, 5.0]))]
-    [[1.0, 0.0], [3.0, 5.0]]
-    """
+    """Cut integers below 2⁵³ in two, ``high * 2**26 + low``, neither above 2²⁷."""
     high = np.rint(np.ldexp(integers, -HALF_BITS))
     return high, integers - np.ldexp(high, HALF_BITS)
 
 
 def squared_lengths_of_product(images: Any, single: Any) -> FloatArray:
-    """Return the squared Euclidean length of each row of ``images @ single``, an exact sum of squares.
-
-    `images`: integers. `single`: integer numbers of some power of two, such that the length of a row of images times
-    that of a column is at most 2²⁴ of these steps whatever the row: by Cauchy and Schwarz no partial sum passes it
-    then, in whichever order.
+    """Return the squared length of each row of ``images @ single``, an exact sum of squares of integers. The product of
+    a row's length and a column's is at most 2²⁴ steps, so that no partial sum passes it (Cauchy, Schwarz).
     """
     sizes = np.einsum("ij,ij->i", single, single)  # large where a word is frequent: public, and no sum depends on it
     often = np.sort(np.argsort(sizes)[-OFTEN:])
@@ -141,13 +128,7 @@ def squared_lengths_of_product(images: Any, single: Any) -> FloatArray:
 
 
 def strips_of(matrix: Any) -> Iterator[Any]:
-    """Cut a wide matrix into some columns at a time: a product with sparse rows reads each strip again and again.
-
-    Examples
-    --------
-    >>> [strip.shape for strip in strips_of(np.zeros((3, 300)))]
-    [(3, 128), (3, 128), (3, 44)]
-    """
+    """Cut a wide matrix into some columns at a time: a product with sparse rows reads each strip again and again."""
     return (np.ascontiguousarray(matrix[:, start : start + STRIP]) for start in range(0, matrix.shape[1], STRIP))
 
 
@@ -206,10 +187,8 @@ class FeatureMap(Protocol):
 @stored_as("quorate.data.feature_maps.coordinates.Spectrum")
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Eigenpairs of the pool's second moment, largest first.
-
-    `values`: eigenvalues, > 0. `vectors`: directions of length one. `rest`: eigenvalues whose directions are left out,
-    as far as they are known: of a large pool of texts.
+    """Eigenpairs of the pool's second moment, largest first. `rest`: eigenvalues, as far as known, of directions left
+    out.
     """
 
     values: FloatArray
@@ -276,13 +255,9 @@ def dual_eigenpairs(features: Any) -> tuple[FloatArray, FloatArray]:
 class PublicCoordinates:
     """A feature map and a whitening, both functions of public data alone.
 
-    `feature_map`: rows to images.
-    `whitening`: features to coordinates, of single precision where `factored`; None where coordinates are the features
-        themselves, without a pool.
-    `bits`: coordinates are integer numbers of steps of ``2**-bits``.
-    `matrix`: images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
-    `matrix_bits`: see `matrix`.
-    `factored`: whether images times `matrix` are the coordinates as they are, and exact in single precision.
+    `whitening`: features to coordinates, in single precision where `factored`; None where these are the features.
+    `bits`: coordinates are integer numbers of steps of ``2**-bits``. `matrix`: images to coordinates, column j in steps
+    of ``2**-matrix_bits[j]``. `factored`: images times `matrix` are exact in single precision.
     """
 
     feature_map: FeatureMap
@@ -296,10 +271,8 @@ class PublicCoordinates:
     def of(
         cls, feature_map: FeatureMap, whitening: FloatArray, *, longest_features: float = LONGEST_FEATURES
     ) -> PublicCoordinates:
-        """Put the whitening on a grid on which the product with any image there could be is exact.
-
-        Coordinates are as fine as features of this length allow, which no row's are but for rounding: those of a kernel
-        have length one, though images that no row has could be longer by thousands. A row beyond has coordinates 0.
+        """Put the whitening on a grid on which the product with any image there could be is exact: coordinates are as
+        fine as features of this length allow, and those of a longer row are 0.
         """
         mixing = feature_map.mixing
         matrix = whitening if mixing is None else mixing @ whitening
@@ -321,10 +294,8 @@ class PublicCoordinates:
 
     @classmethod
     def of_words(cls, feature_map: FeatureMap, whitening: Any, *, most_bits: float) -> PublicCoordinates | None:
-        """Round the whitening so that coordinates of sparse rows need not be written out; None where a column is lost.
-
-        The rounded matrix is the whitening from then on: coordinates are images times the matrix, in steps of no less
-        than ``2**-most_bits``, and nothing is rounded after that. The memory of one in single precision is taken over.
+        """Round the whitening to steps of no less than ``2**-most_bits``, so that coordinates of sparse rows need not
+        be written out; None where a column is lost. The memory of one in single precision is taken over.
         """
         lengths = np.sqrt(np.einsum("ij,ij->j", whitening, whitening)).astype(np.float64)
         most = 2.0 ** (SINGLE_BITS - feature_map.bits) / (feature_map.bound * (1 + 1e-6))  # a column's length
@@ -353,9 +324,8 @@ class PublicCoordinates:
         return self.feature_map.n_images if self.whitening is None else int(self.whitening.shape[1])
 
     def __call__(self, rows: Any) -> Any:
-        """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself.
-
-        CSR where features are taken as they are and rows are sparse.
+        """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself; CSR where
+        features are taken as they are and rows are sparse.
         """
         if self.matrix is None:
             return to_grid(self.feature_map.images(rows), self.bits - self.feature_map.bits)

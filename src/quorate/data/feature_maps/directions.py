@@ -79,16 +79,11 @@ class PoolDirections:
 
     @classmethod
     def of_images(cls, pool: FloatArray, *, patches: SharedPatches | None = None) -> PoolDirections:
-        r"""Read the leading 128 principal directions of the patches of public images ``(n_public, side * side)``.
+        """Read the leading 128 principal directions of the patches of public images ``(n_public, side * side)``.
 
-        The coordinate along a direction is divided by the root of its standard deviation in the pool: between leaving
-        directions as long as they are, of which a model of few rows learns the first alone, and making all equally
-        long. They have mean zero. What others ask of `patches` is learned and computed once; they are for public rows.
-
-        Raises
-        ------
-        InvalidParameter
-            As :meth:`PatchFeatures.fit` does.
+        The coordinate along a direction, of mean zero, is divided by the root of its standard deviation in the pool:
+        between leaving directions as long as they are, of which a model of few rows learns the first alone, and making
+        all equally long. What others ask of `patches` is computed once. Refuses as :meth:`PatchFeatures.fit` does.
         """
         from sklearn.decomposition import PCA
 
@@ -126,12 +121,8 @@ class PoolDirections:
         return steps * 2.0**-self.coordinates.bits
 
     def transformer(self, rows: Rows) -> Any:
-        """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline.
-
-        Parameters
-        ----------
-        rows : (n_public, n_columns)
-            Of the pool; two of them are enough.
+        """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline; `rows`: two of the pool are
+        enough.
         """
         from sklearn.decomposition import PCA
         from sklearn.pipeline import Pipeline
@@ -151,10 +142,8 @@ def is_wide(n_columns: int, n_public: int) -> bool:
 
 
 def leading_spectrum(features: Any) -> Spectrum:
-    """Return the leading eigenpairs of the second moment of public features, CSR ``(n_public, n_features)``.
-
-    The rest of its trace is told as eigenvalues of equal size: of all that have the same sum, those count most in an
-    effective dimension.
+    """Return the leading eigenpairs of the second moment of public features, CSR ``(n_public, n_features)``. The rest
+    of its trace is equal eigenvalues, which of all with one sum count most in an effective dimension.
     """
     m, width = features.shape
     both = _Both(features)
@@ -207,9 +196,8 @@ class _Both:
 
 
 def _random_signs(m: int, columns: int) -> Any:
-    """Return a random matrix CSR ``(m, columns)``: of each row one entry in each of eight parts is 1 or -1.
-
-    It serves as one of normal entries does, and a product with it takes a hundredth of the multiplications.
+    """Return a random matrix CSR ``(m, columns)`` of eight 1 or -1 a row; it serves as normal entries do, in a
+    hundredth of the multiplications.
     """
     rng = np.random.default_rng(0)
     edges = np.linspace(0, columns, SIGNS + 1).astype(np.int32)

@@ -35,11 +35,11 @@ _TAYLOR = tuple(1.0 / value for value in (1, 1, 2, 6, 24, 120, 720, 5040, 40320,
 
 
 def exp(x: FloatArray) -> FloatArray:
-    r"""Return :math:`e^x` entry by entry, by additions, multiplications and roundings alone.
+    r"""Return :math:`e^x` entry by entry, of x cut to ±700, within 2⁻⁵⁰ relative, by sums, products and roundings
+    alone.
 
-    `x`: of any shape; read as at least −700 and at most 700. Returns: of the same shape, within 2⁻⁵⁰ relative. :math:`x
-    = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose remainder
-    is below :math:`0.35^{13}/13! < 2^{-52}`.
+    :math:`x = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose
+    remainder is below :math:`0.35^{13}/13! < 2^{-52}`.
     """
     result = np.minimum(np.maximum(x, -700.0), 700.0)
     flat = result.reshape(-1)
@@ -60,9 +60,8 @@ def exp(x: FloatArray) -> FloatArray:
 
 
 def to_grid(x: Any, bits: int) -> Any:
-    """Return each entry as the nearest integer number of steps of ``2**-bits``, held as a float.
-
-    `x`: numbers. `bits`: a step is ``2**-bits``; may be negative.
+    """Return each entry as the nearest integer number of steps of ``2**-bits``, held as a float; `bits` may be
+    negative.
     """
     if isinstance(x, np.ndarray):
         return np.rint(np.ldexp(x, bits))
@@ -72,10 +71,7 @@ def to_grid(x: Any, bits: int) -> Any:
 
 
 def squared_lengths(integers: Any) -> FloatArray:
-    """Return the squared Euclidean length of each row of integers, exactly where it is below 2⁵³.
-
-    `integers`: integers, held as floats.
-    """
+    """Return the squared Euclidean length of each row of integers, held as floats; exact where it is below 2⁵³."""
     if isinstance(integers, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", integers, integers))
     form = sparse.csr_matrix((integers.data * integers.data, integers.indices, integers.indptr), shape=integers.shape)
@@ -83,9 +79,8 @@ def squared_lengths(integers: Any) -> FloatArray:
 
 
 def bits_for(bound: float) -> int:
-    """Return the largest number of bits b with ``bound * 2**b <= 2**52``: integers below 2⁵³ with room for rounding.
-
-    `bound`: what a sum of absolute values cannot pass, > 0.
+    """Return the largest b with ``bound * 2**b <= 2**52``: integers below 2⁵³ with room for rounding, for sums below
+    `bound`.
     """
     mantissa, exponent = frexp(bound)
     return MANTISSA_BITS - 1 - (exponent - (mantissa == 0.5))
@@ -94,9 +89,8 @@ def bits_for(bound: float) -> int:
 def unit_rows(rows: Any, bits: int) -> Any:
     r"""Scale each row to length one, in whole steps of ``2**-bits``; a row of zeros stays.
 
-    Each row is a function of that row, `bits` and the number of columns. The length is that of the row rounded to g
-    bits below its largest entry's power of two, with :math:`2 g + \log_2 (\text{columns}) \le 52`, so that the sum of
-    squares is exact in any order.
+    Its length is that of the row rounded to g bits below its largest entry's power of two, with :math:`2 g + \log_2
+    (\text{columns}) \le 52`: the sum of squares is exact in any order.
     """
     fine = int((MANTISSA_BITS - 1 - log2(max(rows.shape[1], 2))) // 2)
     if isinstance(rows, np.ndarray):

@@ -32,18 +32,10 @@ _FIT_BEFORE = (
 @stored_as("quorate.data.feature_maps.fitted_transformer.FittedTransformer")
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedTransformer:
-    """Rows to numbers by a fitted transformer, each row by itself.
+    """Rows to `n_outputs` numbers, perhaps sparse, by a transformer fitted on public rows, each row by itself.
 
-    Attributes
-    ----------
-    transformer : transformer
-        Fitted on public rows, of parts that skops loads without being told to trust them.
-    n_outputs : int
-        Numbers it makes of a row.
-    sparse : bool
-        Whether it makes sparse rows.
-    batched : bool
-        Whether it is one of those that may take many rows at once.
+    `transformer`: of parts that skops loads without being told to trust them. `batched`: whether it is one of those
+    that may take many rows at once.
 
     Examples
     --------
@@ -63,10 +55,8 @@ class FittedTransformer:
     def of(cls, transformer: Any, pool: Rows) -> FittedTransformer:
         """Check a transformer on the public pool ``(n_public, n_columns)``.
 
-        Raises
-        ------
-        InvalidParameter
-            If it is not fitted, cannot be kept in the published model, or makes no numbers of the public rows.
+        InvalidParameter if it is not fitted, cannot be kept in the published model, or makes no numbers of the public
+        rows.
         """
         name = type(transformer).__name__
         refuse_unfitted(transformer)
@@ -129,17 +119,7 @@ def _numbers(output: Any) -> Any:
 
 
 def refuse_unfitted(transformer: Any) -> None:
-    """Refuse what is no fitted transformer.
-
-    Raises InvalidParameter if it has no ``transform``, or was not fitted.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> refuse_unfitted(StandardScaler())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: feature_map: StandardScaler is not fitted; fit it on public rows beforehand (where scikit-learn copies estimators, wrap it in FrozenEstimator, or the copy is not fitted)
-    """  # noqa: E501  a doctest's message is one line
+    """Refuse what is no fitted transformer: it has no ``transform``, or was not fitted."""
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -159,9 +139,8 @@ def refuse_unfitted(transformer: Any) -> None:
 
 
 def refuse_unstorable(transformer: Any) -> None:
-    """Refuse a transformer that a published model could not hold.
-
-    Raises InvalidParameter naming its class, and the types that skops would have to be told to trust.
+    """Refuse a transformer that a published model could not hold; its class and the types that skops would have to
+    trust are named.
     """
     from quorate.deferred import skops
 

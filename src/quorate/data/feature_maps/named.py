@@ -24,9 +24,9 @@ FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
     """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
 
-    Linear where rows are sparse or all columns are words or indicators that came as such; linear beside a Gaussian
-    kernel where numbers are one quantity at many places, as pixels are; else linear beside what kernels add to it.
-    `categories` are the first and one past the last column of the indicators of each category.
+    Linear where rows are sparse or all columns are words or indicators; linear beside a Gaussian kernel where numbers
+    are one quantity at many places, as pixels are; else linear beside what kernels add to it. `categories`: the first
+    and one past the last column of each one's indicators.
     """
     if kind(pool) == "sparse":
         return "linear"
@@ -48,11 +48,9 @@ def feature_map_for(
     categories: Sequence[tuple[int, int]] = (),
     patches: SharedPatches | None = None,
 ) -> FeatureMap:
-    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
-
-    ``"auto"`` is that of :func:`default_map`. `rows` says in words what a row of the pool is. `categories` are the
-    first and one past the last column of the indicators of each category. `patches` are those of public images, where
-    others ask for them too.
+    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``; ``"auto"`` is
+    :func:`default_map`'s. `rows`: what a row of the pool is, in words. `patches`: of public images, where others ask
+    for them too.
     """
     one_of("feature_map", name, FEATURE_MAPS)
     if not has_spread(pool).any():

@@ -53,22 +53,9 @@ class _OnLandmarks:
 class RBFMap(_OnLandmarks):
     r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` with :math:`k(x, x') = e^{-\gamma\|x - x'\|^2}`.
 
-    Rows are put in the units of the pool first.
-
-    Attributes
-    ----------
-    scale : PoolScale
-        The units.
-    landmarks : FloatArray, (n_landmarks, n_columns)
-        Scaled rows of the pool, as integer numbers of grid steps.
-    gamma : float
-        > 0, per squared unit of a scaled row.
-    root : FloatArray, (n_landmarks, n_landmarks)
-        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
-
-    References
-    ----------
-    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+    `scale`: units of the pool, in which rows are put first. `landmarks`: scaled rows of the pool, as integer numbers of
+    grid steps. `gamma`: > 0, per squared unit of a scaled row. `root`: :math:`K_{mm}^{-1/2}`, on the directions that
+    are kept. Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
 
     Examples
     --------
@@ -132,9 +119,8 @@ class RBFMap(_OnLandmarks):
 
 
 def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order of summation.
-
-    Entries are integers of at most 2¹⁴, so sums over fewer than 2²³ columns stay below 2⁵³.
+    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order: integers of at
+    most 2¹⁴, summed over fewer than 2²³ columns.
     """
     integers = squared_lengths(a)[:, None] + squared_lengths(b)[None, :] - 2.0 * (a @ b.T)
     return np.asarray(integers * 4.0**-ROW_BITS)
@@ -152,18 +138,9 @@ def inverse_root(kernel: FloatArray) -> FloatArray:
 class ChiSquaredMap(_OnLandmarks):
     r"""Features :math:`K_{mm}^{-1/2}(k(x, x_1), \dots)` with :math:`k(x, y) = \sum_j 2 x_j y_j / (x_j + y_j)`.
 
-    Rows are counts, and stand in the kernel as shares of their total; a number below 0 counts as 0.
-
-    Attributes
-    ----------
-    landmarks : FloatArray, (n_landmarks, n_columns)
-        Shares of rows of the pool, in steps of 2⁻²⁰.
-    root : FloatArray, (n_landmarks, n_landmarks)
-        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
-
-    References
-    ----------
-    Vedaldi and Zisserman (2012), Efficient additive kernels via explicit feature maps.
+    Rows are counts, and stand in the kernel as shares of their total; a number below 0 counts as 0. `landmarks`: shares
+    of rows of the pool, in steps of 2⁻²⁰. `root`: as of :class:`RBFMap`. Vedaldi and Zisserman (2012), Efficient
+    additive kernels via explicit feature maps.
 
     Examples
     --------
@@ -178,13 +155,7 @@ class ChiSquaredMap(_OnLandmarks):
 
     @classmethod
     def fit(cls, pool: FloatArray, rng: np.random.Generator) -> ChiSquaredMap:
-        """Choose landmarks from the dense public pool of counts ``(n_public, n_columns)``.
-
-        Raises
-        ------
-        InvalidParameter
-            If the pool holds a number below 0.
-        """
+        """Choose landmarks from the dense public pool of counts ``(n_public, n_columns)``; refuse a number below 0."""
         if (pool < 0).any():
             raise InvalidParameter(
                 f"{named('feature_map', 'chi2')} takes counts, and the public pool holds numbers below 0"
@@ -232,9 +203,8 @@ class ChiSquaredMap(_OnLandmarks):
 
 
 def shares(rows: FloatArray) -> FloatArray:
-    """Return each row as shares of its total, in integer steps of 2⁻²⁰; a row without counts stays 0.
-
-    The total is that of the row rounded to bits that let it sum exactly in any order.
+    """Return each row as shares of its total (rounded to sum exactly in any order), in integer steps of 2⁻²⁰; zeros
+    stay.
     """
     counts = np.maximum(np.ascontiguousarray(rows, dtype=np.float64), 0.0)
     fine = int(MANTISSA_BITS - 2 - log2(max(rows.shape[1], 2)))

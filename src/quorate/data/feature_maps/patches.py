@@ -69,10 +69,7 @@ class PatchFeatures:
     def fit(cls, pool: FloatArray, *, n_centroids: int = CENTROIDS) -> Self:
         """Learn centroids from the dense public pool ``(n_public, side * side)``.
 
-        Raises
-        ------
-        InvalidParameter
-            If rows are no square images of at least 10 × 10 pixels, or the images show nothing.
+        InvalidParameter if rows are no square images of at least 10 × 10 pixels, or the images show nothing.
         """
         from sklearn.cluster import MiniBatchKMeans
 
@@ -216,10 +213,7 @@ class RememberedPatches(PatchFeatures):
 @stored_as("quorate.data.feature_maps.shared_patches.SharedPatches")
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedPatches:
-    """Patches of public images, learned once for each pool.
-
-    A plan sees one pool through several maps, and the labelled public rows likewise; a run sees it through one, and
-    finds nothing here.
+    """Patches of public images, learned once for each pool, which a plan sees through several maps.
 
     Examples
     --------
@@ -234,13 +228,7 @@ class SharedPatches:
     _fitted: dict[bytes, RememberedPatches] = field(default_factory=dict, repr=False)
 
     def of(self, pool: FloatArray) -> RememberedPatches:
-        """Return :meth:`~quorate.data.feature_maps.patches.PatchFeatures.fit` of the pool.
-
-        Raises
-        ------
-        InvalidParameter
-            As that does.
-        """
+        """Return :meth:`~quorate.data.feature_maps.patches.PatchFeatures.fit` of the pool, or refuse as that does."""
         key = _digest(pool)
         if key not in self._fitted:
             self._fitted[key] = RememberedPatches.fit(pool)

@@ -31,17 +31,12 @@ BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much 
 @stored_as("quorate.data.feature_maps.standardizer.PoolStandardizer")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolStandardizer:
-    r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column.
+    r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column; `scale` > 0.
 
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; other dense columns are put in
     units of their public standard deviation first. Sparse columns are all taken as they are. Then every column is
-    divided by the root mean squared length of what came out. A column that is constant in the pool says nothing
-    there, and keeps its unit.
-
-    Attributes
-    ----------
-    mean, scale : FloatArray
-        ``(n_features,)`` each, in the unit of the column; `scale` > 0.
+    divided by the root mean squared length of what came out. A column that is constant in the pool says nothing there,
+    and keeps its unit.
 
     Examples
     --------
@@ -173,12 +168,8 @@ class PoolCoordinates:
         return centred
 
     def steps(self, rows: Any) -> list[tuple[str, Any]]:
-        """Return :meth:`project` as fitted scikit-learn steps.
-
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool in the container that the steps are to take: what the geometry was read off, or a frame of it.
+        """Return :meth:`project` as fitted scikit-learn steps; `rows`: the pool, as what they are to take: an array or
+        a frame.
         """
         return [("numbers", as_numbers(rows)), *((type(step).__name__.lower(), step) for step in self.maps)]
 
@@ -208,24 +199,9 @@ def by_blocks(estimate: Callable[[Any], FloatArray], X: Any) -> FloatArray:
 @stored_as("quorate.data.feature_maps.unit_coordinates.UnitCoordinates")
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitCoordinates:
-    r"""Rows to vectors of length one; a row that the pool says nothing of becomes zeros.
-
-    Attributes
-    ----------
-    coordinates : PublicCoordinates
-        z, on a grid on which every product is exact: what a row becomes is a function of that row and of the pool, bit
-        for bit.
-    effects : FloatArray, (n_directions,)
-        :math:`\lambda_j/(\lambda_j + \kappa)` in (0, 1]: the mean square of each coordinate over the pool.
-
-    Examples
-    --------
-    >>> from quorate.data.feature_maps import LinearMap
-    >>> pool = np.random.default_rng(0).normal(size=(50, 2))
-    >>> coordinates = UnitCoordinates.of(LinearMap.fit(pool), np.eye(3), np.full(3, 0.5))
-    >>> seen = coordinates.transform(pool)
-    >>> seen.shape, bool(np.allclose(np.linalg.norm(seen, axis=1), 1.0))
-    ((50, 3), True)
+    r"""Rows to vectors of length one, bit for bit a function of the row and the pool; a row the pool says nothing of is
+    zeros. `effects`: :math:`\lambda_j/(\lambda_j + \kappa)` in (0, 1], ``(n_directions,)``: coordinates' mean squares
+    over the pool.
     """
 
     coordinates: PublicCoordinates
@@ -233,9 +209,8 @@ class UnitCoordinates:
 
     @classmethod
     def of(cls, feature_map: FeatureMap, whitening: FloatArray, effects: FloatArray) -> UnitCoordinates:
-        """Put a whitening ``(n_features, n_directions)`` on the grid.
-
-        Each direction gets the sign of its largest weight: which one a decomposition gives is a matter of the machine.
+        """Put a whitening ``(n_features, n_directions)`` on the grid; each direction gets the sign of its largest
+        weight, since which one a decomposition gives is a matter of the machine.
         """
         largest = np.take_along_axis(whitening, np.abs(whitening).argmax(axis=0)[None], axis=0)
         signed = whitening * np.where(largest < 0, -1.0, 1.0)
@@ -269,12 +244,8 @@ class UnitCoordinates:
         return steps
 
     def transformer(self, rows: Rows) -> Any:
-        """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline.
-
-        Parameters
-        ----------
-        rows : (n_public, n_columns)
-            Of the pool; two of them are enough.
+        """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline; `rows`: two of the pool at
+        least.
         """
         from sklearn.decomposition import TruncatedSVD
         from sklearn.pipeline import Pipeline

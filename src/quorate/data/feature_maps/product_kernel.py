@@ -38,21 +38,11 @@ class ProductKernelMap:
     r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` of the product kernel.
 
     What a column of a row says becomes a code, an integer, and each code has one factor for each landmark. So an image
-    is a product of numbers that are read from a public table, one column after another.
-
-    Attributes
-    ----------
-    numbers : IntArray, (n_numbers,)
-        Places of the columns of numbers.
-    cuts : tuple of FloatArray
-        For each of them, where the next interval begins: rising.
-    categories : tuple of (int, int)
-        The first and one past the last column of the indicators of each category.
-    factors : FloatArray, (n_codes, n_landmarks)
-        :math:`(1 + a k_j)/(1 + a)` by code: those of the first number's intervals, of the next one's, and so on, then
-        for each category that of a value without an indicator and those of its values.
-    root : FloatArray, (n_landmarks, n_landmarks)
-        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
+    is a product of numbers that are read from a public table, one column after another. `numbers`: places of the
+    columns of numbers. `cuts`: for each of them, where the next interval begins: rising. `categories`: the first and
+    one past the last column of the indicators of each category. `factors`: ``(n_codes, n_landmarks)`` of :math:`(1 + a
+    k_j)/(1 + a)`: those of the first number's intervals, of the next one's, and so on, then for each category that of a
+    value without an indicator and those of its values. `root`: as of :class:`RBFMap`.
 
     Examples
     --------
@@ -73,16 +63,11 @@ class ProductKernelMap:
     def fit(
         cls, pool: FloatArray, landmarks: IntArray, *, categories: Sequence[tuple[int, int]] = ()
     ) -> ProductKernelMap:
-        """Read intervals and factors off the dense public pool ``(n_public, n_columns)``.
+        """Read intervals and factors off the dense public pool ``(n_public, n_columns)``; refuse where no column is
+        left.
 
-        `landmarks`: rows of the pool, by number. `categories`: first and one past the last column of the indicators of
-        each category, the last of them that of a missing value; one of more than 32 values is left out, as is what
-        has no spread in the pool.
-
-        Raises
-        ------
-        InvalidParameter
-            If no column is left.
+        `landmarks`: rows of the pool, by number. `categories`: the last indicator of each is that of a missing value;
+        one of more than 32 values is left out, as is what has no spread in the pool.
         """
         numbers, categories = columns_of(pool, categories)
         if not len(numbers) + len(categories):
@@ -227,9 +212,8 @@ def _cuts(values: FloatArray, most: int) -> FloatArray:
 
 
 def _of_number(values: FloatArray, cuts: FloatArray, landmarks: IntArray) -> FloatArray:
-    """Return the kernel of one number between intervals and landmarks, ``(n_intervals, n_landmarks)``.
-
-    Two intervals are two categories: an indicator that came as a number.
+    """Return one number's kernel between intervals and landmarks, ``(n_intervals, n_landmarks)``; two are two
+    categories.
     """
     codes = np.searchsorted(cuts, values, side="right")
     counts = np.bincount(codes, minlength=len(cuts) + 1)

@@ -22,16 +22,11 @@ SHARED = 16  # columns from which a common range says that they are one quantity
 @stored_as("quorate.data.feature_maps.scale.PoolScale")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolScale:
-    """Entries ``(x - mean)/scale``, cut off at ±4 and put on a grid.
+    """Entries ``(x - mean)/scale``, ``(n_columns,)`` each, `scale` > 0, cut off at ±4 and put on a grid.
 
-    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is
-    constant in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have
-    one unit, its range: in units of their own, those that hardly vary would count as much as the others.
-
-    Attributes
-    ----------
-    mean, scale : FloatArray, (n_columns,)
-        In the unit of the column; `scale` > 0.
+    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is constant
+    in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have one unit,
+    its range: in units of their own, those that hardly vary would count as much as the others.
 
     Examples
     --------
@@ -92,16 +87,7 @@ class PoolScale:
 
 
 def with_narrow(fitted: Any) -> Any:
-    """Have a ``MinMaxScaler`` scale narrow columns too, whose ends it takes for one value; return it.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import MinMaxScaler
-    >>> ends = np.array([[0.0], [1e-18]])
-    >>> scalers = MinMaxScaler().fit(ends), with_narrow(MinMaxScaler().fit(ends))
-    >>> [float(scaler.transform(ends).max().round(6)) for scaler in scalers]
-    [0.0, 1.0]
-    """
+    """Have a ``MinMaxScaler`` scale narrow columns too, whose ends it takes for one value; return it."""
     narrow = (fitted.data_range_ > 0) & (fitted.data_range_ < _NARROW)
     low, high = fitted.feature_range
     fitted.scale_[narrow] = (high - low) / fitted.data_range_[narrow]
@@ -110,10 +96,7 @@ def with_narrow(fitted: Any) -> Any:
 
 
 def has_spread(columns: Any) -> NDArray[np.bool_]:
-    """Tell which columns ``(n_rows, n_columns)`` hold two values, by their least and largest: ``(n_columns,)``.
-
-    A standard deviation does not tell: the mean of equal numbers is rounded, and the squares of small ones are 0.
-    """
+    """Tell which columns hold two values, ``(n_columns,)``, by least and largest: standard deviations are rounded."""
     low, high = columns.min(axis=0), columns.max(axis=0)
     if kind(columns) == "sparse":
         low, high = low.toarray().ravel(), high.toarray().ravel()
@@ -176,9 +159,8 @@ def holds_one_quantity(pool: FloatArray) -> bool:
 
 
 def is_one_quantity(columns: FloatArray) -> bool:
-    """Tell by their ranges whether columns of numbers are one quantity at many places, as pixels of an image are.
-
-    Sixteen or more, half of which reach down to the lowest value of all, and a tenth up to the highest.
+    """Tell by their ranges whether 16 or more columns are one quantity at many places, as pixels are: half of them
+    reach down to the lowest value of all, and a tenth up to the highest.
     """
     if columns.shape[1] < SHARED:
         return False

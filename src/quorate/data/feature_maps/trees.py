@@ -21,22 +21,9 @@ DEPTH = 5
 class TreeLeaves:
     """For each tree, an indicator of the leaf that a row falls into. Trees are arrays, and no objects that run.
 
-    Attributes
-    ----------
-    feature : IntArray, (n_nodes,)
-        Column that a node of any tree asks for; −1 in a leaf.
-    threshold : FloatArray, (n_nodes,)
-        A row goes left where its entry is at most this.
-    left, right : IntArray, (n_nodes,)
-        Nodes that follow.
-    roots : IntArray, (n_trees,)
-        Where each tree begins.
-    n_columns : int
-        Columns of a row.
-
-    References
-    ----------
-    Moosmann, Triggs and Jurie (2007), Fast discriminative visual codebooks using randomized clustering forests.
+    By node: `feature`: the column that it asks for, −1 in a leaf; `threshold`: a row goes left where its entry is at
+    most this; `left, right`: nodes that follow. `roots`: where each tree begins, ``(n_trees,)``. Moosmann, Triggs and
+    Jurie (2007), Fast discriminative visual codebooks using randomized clustering forests.
 
     Examples
     --------

@@ -114,13 +114,7 @@ def is_spreadsheet(path: str | Path | DatabaseQuery) -> bool:
 
 
 def table_suffixes() -> list[str]:
-    """Return by which suffixes files of tables with named columns are known.
-
-    Examples
-    --------
-    >>> table_suffixes()[:4]
-    ['.csv', '.tsv', '.tab', '.parquet']
-    """
+    """Return by which suffixes files of tables with named columns are known."""
     return [suffix for suffix, known in _BY_SUFFIX.items() if isinstance(known, TableFormat)]
 
 

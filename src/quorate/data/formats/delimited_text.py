@@ -150,10 +150,7 @@ class DelimitedText(TableFormat):
         return UTF_8 if beginning.startswith(codecs.BOM_UTF8) else self.dialect.encoding
 
     def _decoded(self, content: bytes, path: Path) -> bytes:
-        """Return text in UTF-8; what is in UTF-8 stays as it is.
-
-        Raises DataRefused if a byte is none of that encoding; it is not quoted, nor is its place.
-        """
+        """Return text in UTF-8; refuse a byte that is none of the encoding, without its value or place."""
         if (encoding := self._encoding(content)) == UTF_8:
             return content
         try:
@@ -174,9 +171,8 @@ class DelimitedText(TableFormat):
         }
 
     def _read(self, content: bytes, path: Path, *, types: dict[str, Any], whole: bool = False) -> pl.DataFrame:
-        """Read text, or a part of it with the first line before it; `whole` says that `types` are those of all columns.
-
-        Types are found from all rows: guessing from the first ones fails on a later one.
+        """Read text, or a part of it with the first line before it, with types found from all rows, since a later one
+        may not fit; `whole`: `types` are those of all columns.
         """
         import polars as pl
 
@@ -188,9 +184,8 @@ class DelimitedText(TableFormat):
         return pl.read_csv(io.BytesIO(content), **options, **how)
 
     def _cells(self, lines: list[str], names: list[str], path: Path) -> pl.DataFrame:
-        """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not.
-
-        A line without a character is no row, and one may end as in Windows.
+        """Return one row a line that is not empty, of as many cells as names; an empty cell is null, one of two marks
+        is not.
         """
         import polars as pl
 

@@ -81,10 +81,7 @@ class Format(Protocol):
     ) -> Table:
         """Return what the file holds; the arguments are those of :func:`quorate.data.read_data`.
 
-        Raises
-        ------
-        DataRefused
-            If the file is damaged or a column is not there. The message names columns and quotes nothing else.
+        DataRefused if the file is damaged or a column is not there; the message names columns and quotes nothing else.
         """
 
 
@@ -93,9 +90,8 @@ class ReadsEach(Protocol):
     """A format of rows without named columns that reads each private row by itself, as the direct method needs it."""
 
     def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
-        """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing.
-
-        Raises DataRefused if the file cannot be opened, or has no such column. No row decides on it.
+        """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing, and no row
+        refuses.
         """
 
 
@@ -127,13 +123,8 @@ class TableFormat(ABC):
         """Return the whole table so that what one row holds never changes how another is read, nor stops it.
 
         Each cell is as it is written, as text if need be; what cannot be read of a row is null. A frame whose types
-        were found from all rows is none of this, so a format that does not define this method has no private rows of
-        the direct method.
-
-        Raises
-        ------
-        DataRefused
-            By default.
+        were found from all rows is none of this: by default DataRefused, so that the direct method has no private rows
+        of it.
         """
         raise cannot_read_each_row(self, path)
 
@@ -163,14 +154,7 @@ class TableFormat(ABC):
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame | None:
         """Return the whole table as one that stays in its file; None where the format reads files as a whole alone.
 
-        Parameters
-        ----------
-        path : path
-            The file.
-        text_columns : sequence of str
-            As in :meth:`frame`.
-        workspace : Workspace
-            Where the rows may be written in another form.
+        `text_columns`: as in :meth:`frame`. `workspace`: where the rows may be written in another form.
         """
         return None
 
@@ -251,9 +235,8 @@ def cannot_read_each_row(format_: object, path: object) -> DataRefused:
 def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = (), key: str = "") -> None:
     """Refuse a column that a table does not have, naming one that is nearly called so where names are known to be some.
 
-    `public`: names of the columns of a public table. Where they do not show that the first line of this one names
-    columns, nothing of that line is quoted: of a file without names it is a row, maybe a private one. `key`: the key
-    that names the column, to begin with.
+    `public`: names of a public table's columns. Where they do not show that the first line of this one names columns,
+    nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
 
     Examples
     --------
@@ -294,10 +277,8 @@ def _labels(series: pl.Series) -> Any:
 
 
 class Foreign:
-    """What is known of a format from outside: the format itself, who brought it, and how it is asked.
-
-    `inner`: as it was registered or declared. `package`: name and version of the package that declares it; empty where
-    it was registered in this process.
+    """What is known of a format from outside: `inner`, as it was registered or declared, and the name and version of
+    the `package` that declares it, or "".
     """
 
     def __init__(self, inner: Format, package: str) -> None:
@@ -315,10 +296,7 @@ class Foreign:
         return f"{type(self.inner).__module__}.{type(self.inner).__qualname__}"
 
     def call(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
-        """Return what it reads, of a kind; or raise a refusal that quotes nothing of what it raised.
-
-        Raises DataRefused if it raises anything, or returns something else.
-        """
+        """Return what it reads, of a kind; or refuse, quoting nothing of what it raised or returned."""
         try:
             with unwarned():
                 value = read()

@@ -64,9 +64,8 @@ class PartitionedParquet(TableFormat):
         return ()
 
     def names(self, path: Path) -> list[str]:
-        """Return the columns, which are those of every part; those of the folders' names come last.
-
-        Raises DataRefused, with a line for each part that cannot be read or has other columns than most parts.
+        """Return the columns of every part, those of the folders' names last; refuse, a line each, parts that have
+        others.
         """
         first = _parts(path)[0]
         return [*first.schema, *first.named]

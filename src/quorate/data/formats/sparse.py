@@ -56,10 +56,7 @@ def of_width(X: Any, width: int) -> Any:
 
 
 class SparseArchive:
-    """Sparse rows of float64; labels and ids are arrays named by `label` and `unit`, labels else ``y``.
-
-    Small integer types are widened, so that sums cannot overflow.
-    """
+    """Sparse rows of float64 (integers widened); labels and ids are arrays named `label`, or ``y``, and `unit`."""
 
     suffixes = (".npz",)
 
@@ -129,10 +126,8 @@ def _compressed(parts: dict[str, NDArray[Any]], layout: bytes | str, damaged: Da
 
 
 class Svmlight:
-    """Sparse rows of float64 with their labels, which have no name; there is no column of ids.
-
-    The number of columns is part of the public schema: declare it. Where it is None, the largest index in the file is
-    taken, which a single row decides.
+    """Sparse rows of float64 with labels, which have no name, and no ids. Declare the number of columns, a public fact;
+    else the largest index is taken, which a single row decides.
     """
 
     suffixes = (".svm", ".svmlight", ".libsvm", ".txt", "")

@@ -121,10 +121,9 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
     """Return the names and the rows of the first sheet; an empty row is none, wherever it stands.
 
     Privacy: how many columns there are follows from the first row, and whether another row counts from that row alone;
-    what stands to the right of the named columns is not read. A sheet ends where its last cell is, so that were empty
-    rows counted, one row at the end would bring all those before it along. A cell that holds an error of Excel, or what
-    the library would fail on, is empty. Raises DataRefused if the file cannot be read, or its first row does not name
-    the columns; nothing of it is quoted.
+    what stands right of the named columns is not read. Were empty rows counted, one row at the end would bring all
+    before it along. An error of Excel, and what the library would fail on, is an empty cell. No refusal quotes
+    anything.
     """
     workbook_of = _calamine()
     try:
@@ -152,10 +151,8 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _with_cells_that_can_be_read(path: Path) -> io.BytesIO:
-    """Return the workbook without the cells on which the library fails as a whole, or that are in no named column.
-
-    It knows the errors of Excel 2007 alone, and makes room for every column up to the last cell of any row. What comes
-    of a cell follows from that cell and the first row.
+    """Return the workbook without cells on which the library fails as a whole (later errors of Excel), or that are in
+    no named column. What comes of a cell follows from that cell and the first row.
     """
     copied = io.BytesIO()
     with ZipFile(path) as original, ZipFile(copied, "w") as copy:
@@ -190,10 +187,7 @@ def _order(column: bytes) -> tuple[int, bytes]:
 
 
 def _calamine() -> Any:
-    """Return what opens a workbook.
-
-    Raises PreconditionFailed if the library is not there.
-    """
+    """Return what opens a workbook, or refuse where it is not there."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:

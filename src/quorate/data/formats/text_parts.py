@@ -20,10 +20,8 @@ LONGEST = 1 << 20  # characters of a record with line breaks
 
 
 def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
-    r"""Yield a file of text in parts of whole lines, each with the first line before it; .gz and .xz are unpacked.
-
-    A line within quotation marks goes on, but for the first one. Where marks are not matched, a part is as long as it
-    takes to match them. `quote`: the mark; "" where there is none.
+    """Yield a file of text, unpacked, in parts of whole lines, each with the first line before it. A later line within
+    quotation marks (`quote`; "" for none) goes on; unmatched, a part is as long as it takes.
     """
     with opened(path) as stream:
         header = stream.readline()
@@ -52,11 +50,7 @@ def _last_line_end(text: bytes, quote: bytes) -> int:
 
 
 def schema_of(parts: Iterator[bytes], read: Callable[..., pl.DataFrame], *, given: dict[str, Any]) -> dict[str, Any]:
-    """Find the type of each column from all rows, a part at a time; the same that all of them together have.
-
-    `parts`: text whose first line names the columns. `read`: makes a frame of one, with `types` of some columns.
-    `given`: types of columns that are known.
-    """
+    """Find the type of each column, if not `given`, from all rows, a part at a time; the same as of all together."""
     import polars as pl
 
     types: dict[str, Any] = {}
@@ -81,8 +75,7 @@ def _both(one: Any, other: Any) -> Any:
 
 def typed(texts: pl.DataFrame, dialect: Dialect, types: dict[str, Any]) -> pl.DataFrame:
     """Return a frame of texts in which each column of numbers alone, as they are declared to be written, holds numbers.
-
-    `types`: of columns that are known. A column of another type stays text where one of its cells does not fit.
+    `types`: of columns that are known; text where a cell does not fit.
     """
     import polars as pl
 
@@ -125,16 +118,11 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def records_of(lines: Sequence[str], separator: str, quote: str, *, last: bool) -> tuple[list[str], list[str]]:
-    r"""Return the records of these lines, and the lines of one that has not ended yet (RFC 4180, 2.6).
+    """Return the records of these lines, and the lines of one that has not ended yet (RFC 4180, 2.6).
 
-    A line that opens a cell in quotation marks goes on to the next one with an odd number of marks, if that closes the
-    cell; else it is a record by itself, as where a mark stands alone within a cell. What a record holds keeps its line
-    breaks; one of more than :data:`LONGEST` characters is left out. `last`: whether no lines follow.
-
-    Examples
-    --------
-    >>> records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
-    (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
+    A line that opens a quoted cell goes on to the next one with an odd number of marks, if that closes the cell; else
+    it is a record by itself, as where a mark stands alone. Line breaks stay; a record of more than :data:`LONGEST`
+    characters is left out. `last`: whether no lines follow.
     """
     odd = [at for at, line in enumerate(lines) if line.count(quote) % 2]
     records: list[str] = []

@@ -32,9 +32,8 @@ _ROOM = 2  # how many times the usual shard still has to be solved: what is not 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What a shard's optimum is, on the way to the user's process.
-
-    `optimum`: coefficients and intercepts. `codes`: the class code of each label.
+    """A shard's optimum (coefficients and intercepts) and the class code of each label, on the way to the user's
+    process.
     """
 
     optimum: Optimum = field(repr=False)
@@ -44,10 +43,8 @@ class Solved:
 @stored_as("quorate.ensemble.bare_linear.BareLinearTeacher")
 @dataclass(frozen=True, eq=False)
 class BareLinearTeacher:
-    """What workers are sent of a teacher that is solved.
-
-    `logistic`: whether it is logistic regression, and not ridge classification. `strength`: its `C`, or its `alpha`.
-    `fit_intercept`: whether there is an intercept. `whole`: loads the teacher itself.
+    """What workers are sent of a teacher that is solved: `logistic` or ridge, its `C` or `alpha`, and what loads it
+    `whole`.
     """
 
     logistic: bool
@@ -93,10 +90,8 @@ class BareLinearTeacher:
 def bare(
     teacher: Teacher, whole: Callable[[], ClassifierTeacher], X: Any, *, n_teachers: int, n_classes: int
 ) -> BareLinearTeacher | None:
-    """Return what may be sent in place of a teacher; None where it has to be sent as it is.
-
-    `teacher`: any. `whole`: loads the same in a worker process; it has to travel there. `X`: the rows of all shards.
-    `n_teachers`, `n_classes`: shards, and classes.
+    """Return what may be sent in place of a teacher; None where it has to be sent as it is. `whole`: loads the same in
+    a worker process; it has to travel there. `X`: the rows of all shards.
     """
     if type(teacher) is not ClassifierTeacher or not teacher.solves or hasattr(teacher.estimator, "steps"):
         return None

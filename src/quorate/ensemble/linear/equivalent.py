@@ -35,10 +35,7 @@ _DENSE_CELLS = 2**20
 
 
 def is_equivalent(estimator: Any) -> bool:
-    """Tell whether an unfitted estimator is one that is solved here, bare or as the last step of a Pipeline.
-
-    `estimator`: as :class:`~quorate.ensemble.ClassifierTeacher` takes it.
-    """
+    """Tell whether an unfitted estimator is one that is solved here, bare or as the last step of a Pipeline."""
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.pipeline import Pipeline
 
@@ -94,11 +91,8 @@ def _positive(value: Any) -> bool:
 
 
 def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
-    """Fit an estimator for which :func:`is_equivalent` holds.
-
-    `estimator`: unfitted. It is as after its own ``fit``, with coefficients at the optimum. `X`: one shard. `y`:
-    classes 0..k-1, k at least 2, all of which occur. Raises Exception whatever the estimator's own ``fit`` raises,
-    where it is left to that or a step of a Pipeline fails.
+    """Fit an estimator for which :func:`is_equivalent` holds on one shard, as its own ``fit`` but at the optimum. `y`:
+    classes 0..k-1, k ≥ 2, all of which occur. Raises whatever the estimator's own ``fit`` raises.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -115,11 +109,7 @@ def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
 
 
 def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum | None:
-    """Return the optimum of a bare estimator on one shard; None where that is left to the estimator's own ``fit``.
-
-    `estimator`: whatever has the numbers of the estimator: `fit_intercept`, and `C` or `alpha`. `X`, `y`: as for
-    :func:`fit_to_optimum`. `logistic`: whether it is logistic regression, and not ridge classification.
-    """
+    """Return the optimum of a bare estimator on one shard; None where that is left to the estimator's own ``fit``."""
     solution = None
     if is_plain_float_matrix(X) and X.shape[1]:
         solution = (_logistic if logistic else _ridge)(estimator, X, y, int(y.max()) + 1)
@@ -147,13 +137,7 @@ def fill(estimator: Any, found: Optimum) -> None:
 
 
 def is_solved(n_rows: int, n_features: int, n_classes: int, *, logistic: bool) -> bool:
-    """Tell whether a shard of this shape is one that :func:`optimum` solves.
-
-    Examples
-    --------
-    >>> is_solved(100, 50, 2, logistic=True), is_solved(10**6, 50, 2, logistic=True)
-    (True, False)
-    """
+    """Tell whether a shard of this shape is one that :func:`optimum` solves."""
     if logistic:
         return _by_rows(n_rows, n_features, n_classes)[1] <= _MOST_WORK
     return min(n_rows * n_features**2, n_rows**3) <= 8 * _MOST_WORK

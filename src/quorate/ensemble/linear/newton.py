@@ -50,10 +50,8 @@ _ARMIJO = 1e-4
 
 
 class Optimum(NamedTuple):
-    """Where one teacher's objective is least.
-
-    `coef`: one score for two classes, else one a class. `intercept`: zeros where none is fitted. `n_iter`: newton steps
-    taken.
+    """Where one teacher's objective is least. `coef`: one score for two classes, else one a class; `n_iter`: Newton
+    steps.
     """
 
     coef: FloatArray
@@ -62,10 +60,7 @@ class Optimum(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A Newton step from the present point.
-
-    `squared_decrement`: the gradient times the step. `largest`: the largest change of a margin.
-    """
+    """A Newton step; `squared_decrement`: the gradient times the step; `largest`: the largest change of a margin."""
 
     squared_decrement: float
     largest: float
@@ -88,10 +83,7 @@ class Objective(Protocol):
 
 
 def minimise(objective: Objective, value: float) -> int | None:
-    """Take damped Newton steps to the optimum; return how many, or None where there is no way on.
-
-    `objective`: at its first point. `value`: its value there.
-    """
+    """Take damped Newton steps from the first point, of this value; return how many; None if there is no way on."""
     for n_steps in range(1, _MOST_STEPS + 1):
         step = objective.step()
         if step is None:
@@ -112,22 +104,12 @@ def minimise(objective: Objective, value: float) -> int | None:
 
 
 def other_and_loss(margins: FloatArray) -> tuple[FloatArray, float]:
-    r"""Return :math:`1/(1 + e^{m})`, the probability of the other class, and the sum of :math:`\log(1 + e^{-m})`.
-
-    Examples
-    --------
-    >>> other, loss = other_and_loss(np.array([0.0, 800.0, -800.0]))
-    >>> other.tolist(), round(loss - 800, 3)
-    ([0.5, 0.0, 1.0], 0.693)
-    """
+    r"""Return :math:`1/(1 + e^{m})`, the probability of the other class, and the sum of :math:`\log(1 + e^{-m})`."""
     return special.expit(-margins), -float(np.add.reduce(special.log_expit(margins)))
 
 
 class InColumns:
-    """The objective of two classes in (w, b): for no fewer rows than columns.
-
-    `X`: the shard. `signs`: ±1. `C`: what the loss is multiplied by. `intercept`: whether b is fitted.
-    """
+    """The objective of two classes in (w, b), for no fewer rows than columns. `signs`: ±1. `C`: weighs the loss."""
 
     def __init__(self, X: FloatArray, signs: FloatArray, C: float, *, intercept: bool) -> None:
         n, d = X.shape
@@ -176,11 +158,7 @@ class InColumns:
 
 
 class InRows:
-    """The objective of two classes in (a, b) with w = Xᵀa: for fewer rows than columns.
-
-    `gram`: inner products of the rows. `signs`: ±1. `C`: what the loss is multiplied by. `intercept`: whether b is
-    fitted.
-    """
+    """The objective of two classes in (a, b) with w = Xᵀa, for fewer rows than columns. `gram`: XXᵀ. `signs`: ±1."""
 
     def __init__(self, gram: FloatArray, signs: FloatArray, C: float, *, intercept: bool) -> None:
         n = len(signs)
@@ -234,15 +212,8 @@ class InRows:
 
 
 def shares_and_loss(scores: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
-    """Return the classes' probabilities, ``(C, n_rows)``, and the sum of the negative log-likelihoods.
-
-    `scores`: one row a class. `y`: class of each row.
-
-    Examples
-    --------
-    >>> shares, loss = shares_and_loss(np.array([[0.0, 900.0], [0.0, 0.0]]), np.array([0, 1]))
-    >>> shares.tolist(), round(loss - 900, 3)
-    ([[0.5, 1.0], [0.5, 0.0]], 0.693)
+    """Return the classes' probabilities ``(C, n_rows)`` by scores of that shape, and the summed negative
+    log-likelihood.
     """
     largest = scores.max(axis=0)
     shares = np.exp(scores - largest)
@@ -258,11 +229,7 @@ def _one_hot(y: IntArray, n_classes: int) -> FloatArray:
 
 
 class SoftmaxInColumns:
-    """The objective of C classes in (W, b): for few unknowns.
-
-    `X`: the shard. `y`: classes 0..C-1. `n_classes`: c. `C`: what the loss is multiplied by. `intercept`: whether b is
-    fitted.
-    """
+    """The objective of C classes ``0..C-1`` in (W, b), for few unknowns. `C`: what the loss is multiplied by."""
 
     def __init__(self, X: FloatArray, y: IntArray, n_classes: int, C: float, *, intercept: bool) -> None:
         n, d = X.shape
@@ -322,11 +289,7 @@ class SoftmaxInColumns:
 
 
 class SoftmaxInRows:
-    """The objective of C classes in (A, b) with w_k = Xᵀa_k: for more unknowns than rows.
-
-    `gram`: inner products of the rows. `y`: classes 0..C-1. `n_classes`: c. `C`: what the loss is multiplied by.
-    `intercept`: whether b is fitted.
-    """
+    """The objective of C classes in (A, b) with w_k = Xᵀa_k, for more unknowns than rows. `gram`: XXᵀ."""
 
     def __init__(self, gram: FloatArray, y: IntArray, n_classes: int, C: float, *, intercept: bool) -> None:
         n = len(y)

@@ -34,11 +34,8 @@ DITHER = 0.5  # of the constants, in typical sizes of a score
 @stored_as("quorate.ensemble.linear.tiny.TinyTeacher")
 @dataclass(frozen=True, slots=True)
 class TinyTeacher:
-    """Train a linear classifier of all declared classes on a few rows ``(n_rows, n_directions)`` of length one.
-
-    `penalty`: λ > 0 of the regression, for two classes. `n_classes`: C >= 2.
-
-    Privacy: what comes back depends on the shard, the seed and the parameters alone. An empty shard abstains.
+    """Train a linear classifier of C ≥ 2 declared classes on a few rows ``(n_rows, n_directions)`` of length one.
+    `penalty`: λ > 0, for two classes. The vote depends on the shard, the seed and these alone. An empty shard abstains.
     """
 
     penalty: float
@@ -73,18 +70,10 @@ class TinyTeacher:
 class TinyRegressor:
     r"""Train a ridge regression through the middle of a range on a few rows ``(n_rows, n_directions)``.
 
-    A teacher of few rows says little of each direction, and its vote uses little of the range, for which noise is made.
-    So all weights but the first, which is that of the constant 1, are multiplied by a public `gain`.
-
-    `penalty`: λ > 0, :math:`w = Z^\top (ZZ^\top + \lambda I)^{-1} t` with targets t from -1 to 1. `grid`: steps from
-    the middle of the range to an end: labels are places, 0 … 2 `grid`, and so are votes. What comes back depends on the
-    shard and the parameters alone. An empty shard abstains.
-
-    Examples
-    --------
-    >>> voter = TinyRegressor(penalty=1.0, grid=100, gain=2.0).train(np.eye(2), np.array([200, 100]), 0)
-    >>> voter.vote(np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, 0.0]]))
-    array([150, 100,  -1])
+    `penalty`: λ > 0, :math:`w = Z^\top (ZZ^\top + \lambda I)^{-1} t` with targets t from -1 to 1. `gain`: public;
+    multiplies all weights but the first, since few rows use little of the range. `grid`: steps from the middle to an
+    end: labels and votes are places 0 … 2 `grid`. What comes back depends on the shard and these alone. An empty shard
+    abstains.
     """
 
     penalty: float
@@ -118,13 +107,7 @@ class TinyPredictor:
 
 
 def places_of(numbers: FloatArray, grid: int) -> IntArray:
-    """Return numbers, of which -1 and 1 are the ends of a range, as places 0 … 2 `grid`; an abstention for no number.
-
-    Examples
-    --------
-    >>> places_of(np.array([-7.0, 0.0, 0.5, np.inf, np.nan]), 100).tolist()
-    [0, 100, 150, -1, -1]
-    """
+    """Return numbers, of which -1 and 1 are the ends of a range, as places 0 … 2 `grid`; abstains for none."""
     finite = np.isfinite(numbers)
     inside = np.clip(np.where(finite, numbers, 0.0), -1.0, 1.0)
     return np.where(finite, np.rint((inside + 1) * grid).astype(np.int64), ABSTAINED)

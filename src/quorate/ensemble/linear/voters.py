@@ -45,12 +45,11 @@ _NO_ROWS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Alike:
-    """Some linear classifiers that know the same classes, side by side: at most as many as a byte counts.
+    """Some linear classifiers, at most as many as a byte counts, that know the same classes, side by side.
 
-    `numbers`: which voters they are. `weights`: their coefficients, and in the last row their intercepts, all models'
-    of one score side by side; two classes have one score. `lengths`, `largest`: for each model the Euclidean length of
-    the longest weight vector, and the largest intercept without its sign; infinite where it is not a number, which
-    leaves every row open.
+    `weights`: coefficients, the intercepts in the last row, all models' of one score side by side. `lengths`,
+    `largest`: a model's longest weight vector and largest intercept, infinite for no number, which leaves every row
+    open.
     """
 
     numbers: tuple[int, ...]
@@ -75,10 +74,7 @@ class _Alike:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LinearVoters:
-    """Those of an ensemble's voters that are linear classifiers, stacked once for every count.
-
-    `groups`: by the classes that they know, the classifiers that know them, some side by side.
-    """
+    """Those of an ensemble's voters that are linear classifiers, stacked once, by the classes they know."""
 
     groups: Mapping[tuple[int, ...], tuple[_Alike, ...]]
 
@@ -107,10 +103,8 @@ class LinearVoters:
         return sum(alike.weights.nbytes for group in self.groups.values() for alike in group)
 
     def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
-        """Add their votes to `counts`, in place.
-
-        `X`: for which :func:`~quorate.data.rows.is_plain_float_matrix` holds. `counts`: added to. `n_jobs`: threads of
-        the product. Returns: for each voter that was counted, the rows on which it was not, in ascending order.
+        """Add votes on plain float rows to `counts`, in place; return for each counted voter the rows still open,
+        ascending.
         """
         open_rows: dict[int, list[IntArray]] = {}
         # Overflow gives inf or NaN, which the comparisons leave open.
@@ -193,10 +187,8 @@ def blas() -> ThreadpoolController:
 
 
 def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, BoolArray]:
-    """Count the votes of one score ``(1, M, n_rows)``, where no rounding could change its sign.
-
-    Bounds are given for each row, or for each model and row. Returns ``(2, n_rows)`` votes, and whether they are
-    decided: ``(1, n_rows)``, of all models, where there is a bound for each row alone, and else ``(M, n_rows)``.
+    """Count the votes of one score ``(1, M, n_rows)``, where no rounding could change its sign. `bounds`: for each row,
+    or model and row. Returns ``(2, n_rows)`` votes and what is decided, in the shape of bounds.
     """
     second = scores[0] > bounds
     first = scores[0] < -bounds
@@ -207,10 +199,8 @@ def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, B
 
 
 def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, BoolArray]:
-    """Count the votes of the largest of C scores ``(C, M, n_rows)``, where no rounding could change which it is.
-
-    That is where no other score is within twice the bound of the largest one. Bounds and what is returned are those
-    of :func:`_votes_by_sign`, with ``(C, n_rows)`` votes.
+    """Count the votes ``(C, n_rows)`` of the largest of C scores ``(C, M, n_rows)``, where no other one is within twice
+    the bound; else as :func:`_votes_by_sign`.
     """
     largest = scores.max(axis=0)
     near = scores >= largest - 2 * bounds
@@ -241,12 +231,8 @@ def _row_norms(rows: Any) -> FloatArray:
 
 
 def votes_of_linear(voter: Voter, X: Any, n_classes: int) -> IntArray | None:
-    """Return the votes of one linear classifier on plain float rows; None of another voter, or on other rows.
-
-    They are those of its own ``predict``, by the same product and sum. What ``predict`` does beside these, to look at
-    the rows and the model, is most of its time for some hundred rows.
-
-    `voter`: any. `X`: what it is asked about. `n_classes`: c.
+    """Return the votes of one linear classifier on plain float rows; None of another voter, or on other rows. The same
+    product and sum as in ``predict``, most of whose time for some hundred rows goes into looking at them.
     """
     if not is_plain_float_matrix(X) or (codes := _codes_if_linear(voter, X.shape[1], n_classes)) is None:
         return None

@@ -34,20 +34,8 @@ TRIED = ("param_grid", "param_distributions")  # what a search tries, by the pat
 
 
 def names_classes(estimator: Any, classes: Sequence[Any]) -> bool:
-    """Tell whether a parameter of an unfitted classifier, or of a part of it, names a class.
-
-    Raises InvalidParameter if weights are given for what is none of the classes, or for the second of more than two.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> names_classes(LogisticRegression(class_weight="balanced"), ["no", "yes"])
-    False
-    >>> names_classes(LogisticRegression(class_weight={"yes": 5}), ["no", "yes"])
-    True
-    >>> names_classes(LogisticRegression(class_weight={"Yes": 5}), ["no", "yes"])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: class_weight of LogisticRegression names 'Yes', which is none of the classes ...
+    """Tell whether a parameter of an unfitted classifier, or of a part of it, names a class. Refuses weights for what
+    is none of the classes, or for the second of more than two.
     """
     declared = tuple(classes)
     named = [_names_one(place, declared) for place in _places(estimator)]
@@ -57,11 +45,8 @@ def names_classes(estimator: Any, classes: Sequence[Any]) -> bool:
 def fit_named(
     estimator: Any, X: Any, codes: NDArray[np.int64], classes: Sequence[Any]
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Fit a classifier of which a parameter names a class on one shard.
-
-    `estimator`: an unfitted copy for this shard alone; its parameters are changed. `X`, `codes`: the shard; codes are
-    places in `classes`, two different ones at least. `classes`: the declared classes. Returns: what predicts 0..k-1,
-    and the class code of each, in the order of its probabilities.
+    """Fit a fresh copy of a classifier of which a parameter names a class on one shard of class codes, two at least.
+    Returns what predicts 0..k-1, and the class code of each, in the order of its probabilities.
     """
     declared, present = list(classes), np.unique(codes).tolist()
     alone, order = _takes_numbers_alone(estimator), declared
@@ -88,10 +73,7 @@ def fit_named(
 
 @stored_as("quorate.ensemble.class_names.LabelledEstimator")
 class LabelledEstimator:
-    """A classifier that was fitted on labels, as one that was fitted on 0..k-1.
-
-    `estimator`: fitted. `labels`: what it predicts, in the order of its probabilities.
-    """
+    """A classifier that was fitted on labels, as one fitted on 0..k-1; `labels`: in the order of its probabilities."""
 
     def __init__(self, estimator: Any, labels: list[Any]) -> None:
         self.estimator = estimator
@@ -112,10 +94,8 @@ class LabelledEstimator:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A parameter: whose, what it is called, what it holds, and how it is set.
-
-    `numbered` says that whoever has it is given 0..k-1 by the ensemble that it is a part of, in place of labels; and
-    `paired` that it is given pairs of classes, 0 and 1, of which it is told as such.
+    """A parameter: whose, its name, what it holds and how it is set. `numbered`: whoever has it is given 0..k-1 in
+    place of labels by the ensemble around it; `paired`: pairs of classes, 0 and 1, told as such.
     """
 
     owner: Any
@@ -188,9 +168,8 @@ def _by_label(weights: Mapping[Any, Any], order: tuple[Any, ...]) -> Mapping[Any
 
 
 def _needs_labels(estimator: Any, declared: Sequence[Any]) -> bool:
-    """Tell whether a class that is a text stands in what is not numbered here, or a function is asked about classes.
-
-    What stands there by default names no class, though one may be called the same.
+    """Tell whether a class that is a text stands in what is not numbered here, or a function is asked about classes. A
+    default names none.
     """
 
     def holds(value: Any, *, lists: bool) -> bool:

@@ -36,10 +36,7 @@ _WAYS = {"force_row_wise", "force_col_wise"}
 
 
 def on_one_thread(estimator: Any) -> None:
-    """Set what keeps the parts of `estimator` on one thread; nothing else of it is changed.
-
-    `estimator`: a fresh copy that belongs to one teacher: an estimator, or a Pipeline of some.
-    """
+    """Set what keeps the parts of one teacher's own copy on one thread; nothing else of it is changed."""
     if not hasattr(estimator, "get_params"):
         return
     parameters = estimator.get_params(deep=True)
@@ -141,12 +138,8 @@ class ClassifierTeacher:
         return self.batched and is_equivalent(self.estimator)
 
     def with_classes(self, classes: Sequence[Any]) -> ClassifierTeacher:
-        """Return the teacher to use for these classes: itself, unless a parameter of the estimator names one.
-
-        Raises
-        ------
-        InvalidParameter
-            If one names what is none of the classes.
+        """Return the teacher to use for these classes: itself, unless a parameter names one, or what is none of them,
+        which raises InvalidParameter.
         """
         if self.classes is not None:
             other_classes(self, self.classes, classes)
@@ -237,15 +230,7 @@ def _fit_unasked(estimator: Any, X: Any, y: IntArray) -> None:
 @stored_as("quorate.ensemble.classifier.ClassifierVoter")
 @dataclass(frozen=True, eq=False)
 class ClassifierVoter:
-    """A trained classifier, and the class code that each of its own labels stands for.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted on labels 0..k-1.
-    codes : IntArray, (k,)
-        The class code of each label.
-    """
+    """A trained classifier, fitted on labels 0..k-1, and the class code that each of these stands for, ``(k,)``."""
 
     estimator: Any = field(repr=False)
     codes: IntArray = field(repr=False)

@@ -102,13 +102,7 @@ class FunctionTeacher:
         return len(needed), any(p.name == "seed" for p in parameters)
 
     def with_classes(self, classes: tuple[Any, ...]) -> FunctionTeacher:
-        """Return it with the declared classes.
-
-        Raises
-        ------
-        InvalidParameter
-            If it was made for others.
-        """
+        """Return it with the declared classes; InvalidParameter if it was made for others."""
         if self.classes is not None:
             other_classes(self, self.classes, classes)
             return self
@@ -139,20 +133,9 @@ class FunctionTeacher:
 @stored_as("quorate.ensemble.function_teacher.FunctionVoter")
 @dataclass(frozen=True, eq=False)
 class FunctionVoter:
-    """A function, and what it is called with before the questions.
+    """A function, and its arguments before the rows (`first`) and by name (`more`); it returns one label for each row.
 
-    Parameters
-    ----------
-    function : callable
-        Returns one label for each row.
-    first : tuple
-        Its arguments before the rows.
-    more : dict
-        Its arguments by name.
-    classes : tuple or None
-        The label of each class code; None: the codes themselves.
-    strict : bool
-        Whether what is no vote is an error.
+    `classes`: the label of each class code; None: the codes themselves. `strict`: whether what is no vote is an error.
     """
 
     function: Callable[..., Any] = field(repr=False)
@@ -174,11 +157,8 @@ class FunctionVoter:
 
 
 def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool = False) -> IntArray:
-    """Return class codes ``(n,)`` of labels that came from outside; -1 for whatever is none of the classes.
-
-    `votes`: labels of `classes`; None, NaN or "" for no vote. `n`: how many there are to be. `classes`: the label of
-    each code; None: the codes themselves. `strict`: whether another number of votes, and what is no label, is an error:
-    on public rows alone. Raises InvalidParameter if `strict`.
+    """Return class codes ``(n,)`` of labels from outside; -1 for none of `classes` (None: codes are given), None, NaN
+    or "". `strict`: refuse another number of votes, and what is no label: on public rows alone.
     """
     listed = votes.tolist() if hasattr(votes, "tolist") else votes.to_list() if hasattr(votes, "to_list") else votes
     listed = list(listed)

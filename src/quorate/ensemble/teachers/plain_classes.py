@@ -18,32 +18,15 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict, 
 
 
 def is_plain(part: Any) -> bool:
-    """Tell whether `part` is an object with ``fit`` that scikit-learn cannot copy or ask for tags.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> is_plain(DummyClassifier()), is_plain(0)
-    (False, False)
-    """
+    """Tell whether `part` is an object with ``fit`` that scikit-learn cannot copy or ask for tags."""
     if isinstance(part, type) or not hasattr(part, "fit"):
         return False
     return not (hasattr(part, "get_params") and hasattr(part, "__sklearn_tags__"))
 
 
 def made_anew(model: Any, **changed: Any) -> Any | None:
-    """Return a new instance with the same constructor arguments, but for those in `changed` that it takes.
-
-    `model`: an instance of a plain class. `**changed`: arguments in place of its own; one that the constructor does not
-    name is left out. Returns: none where an argument is not kept under its own name, or the constructor refuses them.
-
-    Examples
-    --------
-    >>> class Nearest:
-    ...     def __init__(self, k=3):
-    ...         self.k = k
-    >>> made_anew(Nearest(5)).k
-    5
+    """Return a new instance with the same constructor arguments, but for those in `changed` that it takes. None where
+    an argument is not kept under its own name, or the constructor refuses them.
     """
     names = constructor_arguments(model)
     if names is None or not all(hasattr(model, name) for name in names):
@@ -56,16 +39,7 @@ def made_anew(model: Any, **changed: Any) -> Any | None:
 
 
 def why_not_made_anew(model: Any) -> str | None:
-    """Say why :func:`made_anew` makes nothing of `model`; None where it makes one.
-
-    Examples
-    --------
-    >>> class Nearest:
-    ...     def __init__(self, k=3):
-    ...         self._k = k
-    >>> why_not_made_anew(Nearest(5))
-    "it keeps no attribute 'k' with the argument of that name"
-    """
+    """Say why :func:`made_anew` makes nothing of `model`; None where it makes one."""
     names = constructor_arguments(model)
     if names is None:
         return "its constructor takes more than it names (*args, **kwargs, or arguments by position alone)"
@@ -88,18 +62,8 @@ def constructor_arguments(model: Any) -> tuple[str, ...] | None:
 
 
 def learned_attribute(model: Any) -> str | None:
-    """Name an attribute that a new instance with the same arguments would not have, or have otherwise.
-
-    Objects of one type are held to be the same: two generators made alike differ, and have learned nothing.
-
-    Examples
-    --------
-    >>> class Nearest:
-    ...     def fit(self, X, y):
-    ...         self.rows = X
-    ...         return self
-    >>> learned_attribute(Nearest()), learned_attribute(Nearest().fit([[1.0]], [0]))
-    (None, 'rows')
+    """Name an attribute that a new instance with the same arguments would not have, or have otherwise. Objects of one
+    type are held to be the same: two generators made alike differ, and have learned nothing.
     """
     new = made_anew(model)
     if new is None:
@@ -112,14 +76,7 @@ def learned_attribute(model: Any) -> str | None:
 
 
 def attributes(model: Any) -> dict[str, Any]:
-    """Return the attributes of an object, those in its ``__dict__`` and those in slots.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> attributes(Fraction(1, 2))
-    {'_numerator': 1, '_denominator': 2}
-    """
+    """Return the attributes of an object, those in its ``__dict__`` and those in slots."""
     of = [getattr(kind, "__slots__", ()) for kind in type(model).__mro__]
     slots = [name for own in of for name in ((own,) if isinstance(own, str) else own) if isinstance(name, str)]
     in_slots = {name: getattr(model, name) for name in slots if name != "__dict__" and hasattr(model, name)}

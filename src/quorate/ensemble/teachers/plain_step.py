@@ -21,10 +21,8 @@ def _has(method: str) -> Any:
 
 @stored_as("quorate.ensemble.plain_step.PlainStep")
 class PlainStep(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What scikit-learn needs of a step, around an object of a plain class.
-
-    `model`: with ``fit``, and ``predict`` or ``transform``; it stays as it is. `random_state`: handed to a model that
-    has one.
+    """What scikit-learn needs of a step, around an object of a plain class, which stays as it is. `random_state`:
+    handed to a model that has one.
     """
 
     def __init__(self, model: Any, random_state: int | None = None) -> None:
@@ -71,10 +69,7 @@ def seeded(model: Any, random_state: int | None) -> Any:
 
 
 def with_plain_steps(estimator: Any) -> Any:
-    """Return a Pipeline, search or the like in which plain classes are steps that scikit-learn can work with.
-
-    `estimator` itself is returned where there is none in it.
-    """
+    """Return a Pipeline, search or the like with steps in place of plain classes; itself where there is none in it."""
     if not hasattr(estimator, "get_params") or isinstance(estimator, PlainStep):
         return estimator
     plain = {name: value for name, value in estimator.get_params(deep=True).items() if is_plain(value)}

@@ -28,25 +28,15 @@ if TYPE_CHECKING:
 @stored_as("quorate.ensemble.prior_matching.PriorMatchingTeacher")
 @dataclass(frozen=True, eq=False)
 class PriorMatchingTeacher:
-    """Train a classifier on a shard, then let its votes on the pool match the shard's base rate.
+    """Train a classifier on a shard of two classes, then let its votes on the pool match the shard's base rate.
 
-    Parameters
-    ----------
-    classifier : ClassifierTeacher or TinyTeacher
-        Of the first, the estimator has ``decision_function`` or ``predict_proba``.
-    pool : array, CSR matrix or frame, (n_public, n_features)
-        Public points, at least one, as the teachers see them.
+    `classifier`: a ClassifierTeacher, whose estimator has ``decision_function`` or ``predict_proba``, or a TinyTeacher.
+    `pool`: public points ``(n_public, n_features)``, at least one, as the teachers see them. InvalidParameter
+    otherwise.
 
-    Raises
-    ------
-    InvalidParameter
-        If the estimator gives no scores, or the pool is empty.
-
-    Notes
-    -----
-    For two classes. The threshold lies halfway between the scores of two neighbouring pool points, so that the
-    number of points above it is the base rate times the pool, to the nearest whole number; of points with one and the
-    same score either all are above or none.
+    The threshold lies halfway between the scores of two neighbouring pool points, so that the number of points above it
+    is the base rate times the pool, to the nearest whole number; of points with one and the same score either all are
+    above or none.
 
     Examples
     --------
@@ -103,16 +93,8 @@ class PriorMatchingTeacher:
 @stored_as("quorate.ensemble.prior_matching.MatchedVoter")
 @dataclass(frozen=True, eq=False)
 class MatchedVoter:
-    """A trained classifier with a threshold of its own.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted on labels 0 and 1.
-    codes : IntArray, (2,)
-        The class code of each label.
-    threshold : float
-        It votes for the second where its score is above.
+    """A classifier fitted on labels 0 and 1, their class codes ``(2,)``, and the score above which it votes for the
+    second.
     """
 
     estimator: Any = field(repr=False)
@@ -147,10 +129,7 @@ def positive_scores(estimator: Any, X: Any) -> FloatArray:
 
 
 def matching_threshold(scores: FloatArray, base_rate: float) -> float:
-    """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores.
-
-    `scores`: ``(n_scores,)``, at least one. `base_rate`: in [0, 1].
-    """
+    """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores."""
     above = round(base_rate * len(scores))
     if above == 0:
         return float("inf")

@@ -54,16 +54,10 @@ class Teacher(Protocol):
     """
 
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
-        """Train on one shard.
+        """Train on one shard, from this teacher's own `seed`, 0..2^63-1, and no other randomness.
 
-        Parameters
-        ----------
-        X : table or matrix, (n_rows, n_features)
-            The shard's rows, of the same kind as the private table.
-        y : IntArray, (n_rows,)
-            Class codes, 0..C-1. Not every class need be present, and the shard may be empty.
-        seed : int
-            This teacher's own seed, 0..2^63-1. All of its randomness comes from here.
+        `X`: the shard's rows ``(n_rows, n_features)``, of the same kind as the private table. `y`: ``(n_rows,)`` class
+        codes, 0..C-1. Not every class need be present, and the shard may be empty.
         """
         ...
 
@@ -87,12 +81,7 @@ class AbstainingVoter:
 @stored_as("quorate.ensemble.teachers.ConstantVoter")
 @dataclass(frozen=True, slots=True)
 class ConstantVoter:
-    """The voter of a shard in which only one class occurs.
-
-    Parameters
-    ----------
-    code : int
-        The class it votes for, everywhere.
+    """The voter of a shard in which only one class occurs, for which it votes everywhere.
 
     Examples
     --------
@@ -108,27 +97,14 @@ class ConstantVoter:
 
 
 def untrained(codes: IntArray) -> Voter | None:
-    """Return the voter of a shard in which these classes occur, where there is nothing to train; else None.
-
-    Examples
-    --------
-    >>> untrained(np.array([], dtype=np.int64)), untrained(np.array([3])), untrained(np.array([0, 3]))
-    (AbstainingVoter(), ConstantVoter(), None)
-    """
+    """Return the voter of a shard in which these classes occur, where there is nothing to train; else None."""
     if codes.size == 0:
         return AbstainingVoter()
     return ConstantVoter(int(codes[0])) if codes.size == 1 else None
 
 
 def other_classes(teacher: Teacher, own: Sequence[Any], declared: Sequence[Any]) -> None:
-    """Refuse a teacher that was made for other classes: its votes would stand for others than those that are counted.
-
-    Raises InvalidParameter if the classes differ, in their order too.
-
-    Examples
-    --------
-    >>> other_classes(AbstainingVoter(), ["no", "yes"], ("no", "yes"))
-    """
+    """Refuse a teacher made for other classes, or another order: its votes would stand for others than are counted."""
     if list(own) != list(declared) or list(map(str, own)) != list(map(str, declared)):  # True is not 1 in a file
         raise InvalidParameter(
             f"{type(teacher).__name__} was made for other classes than the task has; leave out classes= there"
@@ -141,11 +117,9 @@ def _n_rows(X: Any) -> int:
 
 
 def by_halves(answer: Callable[[Any], Any], X: Any, nothing: Callable[[int], Any]) -> Any:
-    """Return ``answer(X)``; where that fails, what it says of each half, down to single rows.
-
-    `answer`: from rows to one item a row; raises where it fails on any of them. `X`: about what. `nothing`: from a
-    number of rows to what stands for no answer. Raises MemoryError perhaps a neighbour took it: whoever runs the
-    teachers tries again with nothing beside this one.
+    """Return ``answer(X)``; where that fails, what it says of each half, down to rows, of which ``nothing(n)`` is the
+    rest. MemoryError is raised: a neighbour may have taken it, and whoever runs the teachers tries again with nothing
+    beside.
     """
     n = n_rows(X)
     try:

@@ -62,29 +62,13 @@ def not_looked_into(*models: Any) -> str | None:
 
 
 def carried(model: Any) -> Iterator[Any]:
-    """Yield `model` and all that a copy of it takes over, but for texts, numbers and the like.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import BaggingClassifier
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> list(carried(BaggingClassifier(GaussianNB())))
-    [BaggingClassifier(estimator=GaussianNB()), GaussianNB()]
-    """
+    """Yield `model` and all that a copy of it takes over, but for texts, numbers and the like."""
     yield from _carried(model, {})
 
 
 def held_by(function: Any) -> list[Any]:
-    """Return what a function brings along beside its code, classes and modules left out.
-
-    `function`: of one that belongs to an installed library, the variables of its module are not looked at.
-
-    Examples
-    --------
-    >>> def learns(X, y, depth=3, *, rate=0.5):
-    ...     return depth * rate
-    >>> held_by(partial(learns, 7))[1:], held_by(learns)
-    ([7], [3, 0.5])
+    """Return what a function brings along beside its code, classes and modules left out; of one of an installed library
+    the variables of its module are not looked at.
     """
     if isinstance(function, MethodType):
         owner = function.__self__
@@ -183,20 +167,11 @@ Preprocessing: TypeAlias = Literal["inside", "public"]
 def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -> None:
     """Refuse an estimator that is fitted, in whole or in any step, and one that can be neither teacher nor student.
 
-    Parameters
-    ----------
-    estimator : object
-        Anything with ``fit`` and ``predict``: a scikit-learn classifier, a Pipeline, a search, a look-alike.
-    preprocessing : {"inside", "public"}, default "inside"
-        "inside": every step is fitted inside each teacher. "public": fitted transformers are taken as they are;
-        it is the caller's statement that they saw public data only. A fitted classifier is refused either way.
-
-    Raises
-    ------
-    InvalidParameter
-        If `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an instance,
-        or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or is
-        of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
+    `preprocessing`: "inside": every step is fitted inside each teacher. "public": fitted transformers are taken as they
+    are; it is the caller's statement that they saw public data only. A fitted classifier is refused either way. Raises
+    InvalidParameter if `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an
+    instance, or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or
+    is of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
 
     Examples
     --------
@@ -248,34 +223,13 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
 
 
 def may_have(estimator: Any, method: str) -> bool:
-    """Tell whether an unfitted model may have a method once it is fitted: its class is asked too.
-
-    Some of scikit-learn's methods are there after the fit alone; that one stays away, a rehearsal finds.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import StackingClassifier
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> may_have(StackingClassifier([("ridge", RidgeClassifier())]), "predict")
-    True
-    """
+    """Tell whether an unfitted model may have a method once it is fitted: its class is asked too."""
     return any(callable(getattr(owner, method, None)) for owner in (estimator, type(estimator)))
 
 
 def check_function(function: Any, *, preprocessing: Preprocessing = "inside") -> None:
-    """Refuse a function that holds something fitted.
-
-    `function`: what it holds: the arguments of a ``functools.partial``, the owner of a method, its defaults, what it
-    closes over, the variables of its module that it reads, and the attributes of an object that is called.
-    `preprocessing`: as :func:`check_unfitted` has it. Raises InvalidParameter if something of it is fitted.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> check_function(partial(print, LogisticRegression()))
-    >>> check_function(partial(print, LogisticRegression().fit([[0.0], [1.0]], [0, 1])))
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: the function holds a fitted model: LogisticRegression. If it saw private rows, ...
+    """Refuse a function that holds something fitted: in a ``partial``, the owner of a method, defaults, what it closes
+    over, variables of its module that it reads, or attributes of an object that is called.
     """
     one_of("preprocessing", preprocessing, get_args(Preprocessing))
     for part in parts(function):
@@ -299,10 +253,8 @@ def _refuse_not_made_anew(estimator: Any) -> None:
 
 
 def parts(estimator: Any) -> Iterator[Any]:
-    """Yield whatever `estimator` is made of that can learn or be called, innermost first, itself last.
-
-    Parameters, lists and dicts of them, attributes of plain classes and of objects that are called, and what functions
-    hold are looked into.
+    """Yield whatever `estimator` is made of that can learn or be called, innermost first, itself last: in parameters,
+    their lists and dicts, attributes of plain classes and called objects, and what functions hold.
     """
     yield from _parts(estimator, {})
 
@@ -330,16 +282,8 @@ def _parts(part: Any, visited: dict[int, Any]) -> Iterator[Any]:
 
 
 def is_fitted(part: Any) -> bool:
-    """Tell whether `part` has learned something, by scikit-learn's conventions.
-
-    ``sklearn.utils.validation.check_is_fitted`` takes a stateless transformer for fitted, since it may be used at
-    once; here it has learned nothing, so it may pass.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import Normalizer, StandardScaler
-    >>> [is_fitted(step) for step in (Normalizer(), StandardScaler(), StandardScaler().fit([[0.0], [1.0]]))]
-    [False, False, True]
+    """Tell whether `part` has learned something, by scikit-learn's conventions; a stateless transformer has not, unlike
+    for ``check_is_fitted``, so it may pass.
     """
     from sklearn.exceptions import NotFittedError
 

@@ -61,12 +61,11 @@ def in_children(
     together: bool,
     cpu_seconds: float | None = None,
 ) -> list[bytes | Lost]:
-    """Return ``function(item)`` for each item, computed in forked children.
+    """Return ``function(item)`` for each item, computed in forked children; ``Lost.FAILED`` for whatever it raises.
 
-    `function`: item to bytes; whatever it raises is ``Lost.FAILED``. `items`: the work. `together`: whether items may
-    follow one another in one child. When that child dies, every item without a result is run again in a child of its
-    own, so an item that kills its process loses itself alone. `cpu_seconds`: how much CPU time, user and system, one
-    item's process may use. Never wall-clock time: that would let one slow item time others out.
+    `together`: whether items may follow one another in one child. When that dies, every item without a result runs
+    again in a child of its own, so an item loses itself alone. `cpu_seconds`: of one item's process; never wall-clock
+    time, by which one slow item would time others out.
     """
     results: list[bytes | Lost] = []
     if together and len(items) > 1:
@@ -79,10 +78,8 @@ def in_children(
 
 
 def polars_threads() -> bool:
-    """Tell whether the threads of polars run in this process: it must not be forked from then.
-
-    A child has none of them, and waits for ever where it asks polars for what they do. They are started by what the
-    code of an earlier teacher does when it is loaded, for example, of which the next one knows nothing.
+    """Tell whether threads of polars run in this process, as after another teacher's code was loaded: it must not be
+    forked from then, since a child has none of them and would wait for ever.
     """
     if "polars" not in sys.modules:
         return False
@@ -119,9 +116,8 @@ def _libraries(_n_modules: int) -> ThreadpoolController:
 
 
 def load_what_children_need() -> None:
-    """In a worker: have torch, where it is loaded, load the parts that it loads at the first step of an optimizer.
-
-    Every child would load them anew, which takes it seconds. The step is made on one made-up number.
+    """In a worker: load what torch, where it is loaded, loads at an optimizer's first step, which takes a child
+    seconds; by one step on a made-up number.
     """
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -207,15 +203,7 @@ def _framed(result: bytes | None) -> bytes:
 
 
 def _unframed(message: bytes) -> list[bytes | Lost]:
-    """Read results that were written together. What code of a teacher's own wrote to the pipe is a failure.
-
-    Examples
-    --------
-    >>> _unframed(_framed(b"one") + _framed(None) + _framed(b""))
-    [b'one', <Lost.FAILED: 'failed'>, b'']
-    >>> _unframed(b"anything else")
-    [<Lost.FAILED: 'failed'>]
-    """
+    """Read results that were written together. What code of a teacher's own wrote to the pipe is a failure."""
     results: list[bytes | Lost] = []
     at = 0
     while at < len(message):

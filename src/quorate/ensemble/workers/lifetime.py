@@ -46,9 +46,8 @@ class _Process(NamedTuple):
 
 
 def new_mark() -> str:
-    """Draw the mark of a new pool; where this process carries one (a teacher that uses quorate itself), it goes first.
-
-    It comes from the operating system itself: tests pin :mod:`secrets`, and pools of one mark would kill each other.
+    """Draw the mark of a new pool, after this process's own if it has one; from the operating system, as tests pin
+    :mod:`secrets`, and pools of one mark would kill each other.
     """
     return ":".join([*filter(None, [os.environ.get(MARK)]), os.urandom(8).hex()])
 
@@ -56,10 +55,8 @@ def new_mark() -> str:
 def end_marked(mark: str, *, spare_session: int | None = None) -> None:
     """Kill every process that carries the mark or stands in the session of one that does; return when none is left.
 
-    `mark`: from :func:`new_mark`. `spare_session`: a session whose processes are left alone: a worker spares the one
-    that it shares with its fellows. The session of the calling process is searched for marks alone. Resource trackers
-    of multiprocessing are left to end by themselves, a moment after the last process that uses them: they remove the
-    memory and the files that the dead ones shared.
+    `spare_session`: left alone, as the one that a worker shares with its fellows. The caller's is searched for marks
+    alone. Resource trackers of multiprocessing end by themselves: they remove what the dead ones shared.
     """
     own = os.getsid(0)
     until = time.monotonic() + _SWEEP_SECONDS
@@ -98,10 +95,7 @@ class _Worker:
 
 
 def be_worker(parent: int, mark: str) -> None:
-    """Start life as a worker process: deaf to the terminal, gone with its parent or at SIGTERM.
-
-    `parent`: the process that asked for the work. `mark`: the mark that this process carries.
-    """
+    """Start life as a worker that carries this mark: deaf to the terminal, gone with its parent or at SIGTERM."""
     _Worker.parent, _Worker.mark = parent, mark
     stay_whatever_it_holds()
     gc.disable()  # what it loads stays, and loads quicker; see after_task. Children, which do the work, collect again
@@ -113,10 +107,8 @@ def be_worker(parent: int, mark: str) -> None:
 
 
 def stay_whatever_it_holds() -> None:
-    """In a worker of loky: do not go because a task left 300 MB behind, as one does that imports torch.
-
-    loky warns of a worker that goes while there is work, on the thread that hands results out; where warnings are
-    errors, that thread ends, and nobody hears of a result any more.
+    """In a worker of loky: do not go because a task left 300 MB behind. loky warns of that on the thread that hands
+    results out; where warnings are errors, that thread ends, and nobody hears of a result any more.
     """
     from joblib.externals.loky import process_executor
 
@@ -124,9 +116,8 @@ def stay_whatever_it_holds() -> None:
 
 
 def after_task() -> None:
-    """In a worker that holds nothing of a task any more: collect what the task left in cycles of references.
-
-    What is left then stays for as long as the process, so that no later collection looks at it again.
+    """In a worker: collect the cycles that a task left; what is left then stays, and no later collection looks at it
+    again.
     """
     gc.collect()
     gc.freeze()
@@ -150,10 +141,7 @@ def buried(child: int) -> None:
 
 
 def be_child(worker: int) -> None:
-    """Start life as the child of a worker, in a session of its own: killed with its worker, and to be stopped again.
-
-    `worker`: the process that forked this one.
-    """
+    """Start life as a worker's child in a session of its own: killed with its worker, and to be stopped again."""
     _Worker.parent = _Worker.child = None
     # What the worker holds is never garbage to the child. A collection that looked at all of it would touch, and by
     # that copy, every page that both share: that takes longer than many a fit.

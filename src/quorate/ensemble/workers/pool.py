@@ -46,10 +46,8 @@ _LOOK_UP_SECONDS = 0.2
 
 
 class WorkerPool:
-    """Worker processes that belong to this process.
-
-    `n_jobs`: how many. `owner`: the process that they belong to, and with which they end. `imports_from`: the working
-    directory and the import path that they were given when they started.
+    """Worker processes that end with the process `owner`; they started with the directory and import path
+    `imports_from`.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -112,10 +110,8 @@ def _do(task: list[Any]) -> Any:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Block the terminal's signals in this thread, for what is started meanwhile to inherit.
-
-    Ctrl-C then finds no worker that does not ignore it yet; and a terminal that is closed does not take the resource
-    tracker with it, which is to remove what the dead have shared.
+    """Block the terminal's signals in this thread, for what is started meanwhile to inherit: Ctrl-C finds no worker
+    that hears it, and a closed terminal leaves the resource tracker, which removes what the dead have shared.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -126,10 +122,7 @@ def _unheard() -> Iterator[None]:
 
 
 def refuse_daemon() -> None:
-    """Refuse to work in a process that may start no other: teachers are fitted in processes of their own.
-
-    Raises PreconditionFailed if this is a daemonic process of multiprocessing.
-    """
+    """Refuse a daemonic process of multiprocessing: it may start no other, in which teachers are fitted."""
     if current_process().daemon:
         raise PreconditionFailed(
             "this process may start no other one, and teachers are fitted in processes of their own: it is a daemonic "
@@ -149,9 +142,8 @@ def import_path() -> tuple[str, ...]:
 
 
 def first_done(under_way: Collection[Future[Result]], *, unless: Callable[[], bool]) -> set[Future[Any]]:
-    """Wait until one at least is done, so that Ctrl-C is heard all the while; return those that are.
-
-    Return none where `unless` says, before a look, that none will be.
+    """Wait until one at least is done, hearing Ctrl-C all the while; return those, or none where `unless` says so
+    first.
     """
     while True:
         in_vain = unless()

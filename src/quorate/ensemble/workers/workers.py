@@ -41,16 +41,11 @@ def isolated_map(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
 
-    `work`: run in a worker process on a batch of items; uses :func:`~quorate.ensemble.workers.isolation.in_children`
-    for each. `item`: builds the item of one number, when it is about to be sent: only batches under way are held.
-    `numbers`: which items. `n_jobs`: how many worker processes work at once. A call that asks for fewer than the last
-    one is served by some of
-        its.
-    `batch`: items sent at once.
-    `scheduler`: whose workers do it in place of processes of this machine; it decides how many items are sent at once.
-
-    An item whose process was killed from outside, or whose worker died, may have suffered for its neighbours (memory is
-    shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was its own doing.
+    `work`: run in a worker process on `batch` items, by :func:`~quorate.ensemble.workers.isolation.in_children`.
+    `item`: builds the item of one number when it is about to be sent. `n_jobs`: at once, by some of the last call's
+    processes. `scheduler`: whose workers do it instead; it decides how many items are sent. An item whose process was
+    killed from outside, or whose worker died, may have suffered for its neighbours: it runs once more with nothing
+    beside it, in a fresh process.
     """
     n_jobs = count("n_jobs", n_jobs, at_least=1)
     if scheduler is not None:
@@ -132,9 +127,8 @@ def end_workers() -> None:
 
 
 def _pool(n_jobs: int) -> WorkerPool:
-    """Return worker processes that are kept for the next call, a new set where the last one broke or is too small.
-
-    More of them than were asked for are not ended: one that has loaded numerical libraries took seconds over it.
+    """Return workers that are kept for the next call, new ones where the last broke or are too few. More of them are
+    not ended: one that has loaded numerical libraries took seconds over it.
     """
     with _choosing:
         if _kept and (_kept[0].owner != os.getpid() or _kept[0].n_jobs < n_jobs):

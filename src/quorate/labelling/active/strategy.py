@@ -222,13 +222,7 @@ Learn = Callable[[IntArray, IntArray], Belief]
 
 
 def doubling(n_points: int, first: int) -> Iterator[range]:
-    """Cut a stream into epochs of `first`, twice, four times, … as many points.
-
-    Examples
-    --------
-    >>> [(epoch.start, epoch.stop) for epoch in doubling(100, 10)]
-    [(0, 10), (10, 30), (30, 70), (70, 100)]
-    """
+    """Cut a stream into epochs of `first`, twice, four times, … as many points."""
     start, size = 0, first
     while start < n_points:
         yield range(start, min(start + size, n_points))
@@ -236,13 +230,7 @@ def doubling(n_points: int, first: int) -> Iterator[range]:
 
 
 def up_to_powers_of_two(n_points: int) -> Iterator[range]:
-    """Cut a stream after 1, 2, 4, 8, … points.
-
-    Examples
-    --------
-    >>> [(epoch.start, epoch.stop) for epoch in up_to_powers_of_two(10)]
-    [(0, 1), (1, 2), (2, 4), (4, 8), (8, 10)]
-    """
+    """Cut a stream after 1, 2, 4, 8, … points."""
     start, stop = 0, 1
     while start < n_points:
         yield range(start, min(stop, n_points))
@@ -250,21 +238,8 @@ def up_to_powers_of_two(n_points: int) -> Iterator[range]:
 
 
 def next_questions(epochs: Iterator[range], history: History, learn: Learn) -> IntArray:
-    """Go through the stream up to the first epoch with a question, and return that epoch's questions.
-
-    `epochs`: rows of the pool, epoch by epoch. `history`: what was asked; an epoch in which something was asked has
-    been asked as a whole. `learn`: ``learn(rows, codes)`` gives the belief that follows from the points seen so far, in
-    their order; a code is the class released, or that taken for granted, or -1 for none. Returns: rows to ask; none
-    where the stream has ended.
-
-    Examples
-    --------
-    >>> class Sure:
-    ...     def asks(self, rows): return rows % 3 == 2
-    ...     def labels(self, rows): return np.zeros_like(rows)
-    >>> past = History(np.array([2]), np.array([1]), 2)
-    >>> next_questions(doubling(12, 2), past, lambda rows, codes: Sure())
-    array([ 8, 11])
+    """Go through the stream up to the first epoch with a question; return its rows to ask, none where the stream has
+    ended. `learn`: ``learn(rows, codes)`` gives the belief that follows from the points so far, -1 for no class.
     """
     released = dict(zip(history.rows.tolist(), history.codes.tolist(), strict=True))
     known, codes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)

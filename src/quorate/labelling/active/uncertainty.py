@@ -177,17 +177,7 @@ class CoreSet(Strategy):
 @stored_as("quorate.labelling.active.erm.Erm")
 @dataclass(frozen=True, slots=True, eq=False)
 class Erm:
-    """A learner and the seed of whatever in it is random.
-
-    `learner`: unfitted; a clone is fitted each time. `seed`: becomes every ``random_state`` that is still None.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 0, 1])
-    >>> Erm(DecisionTreeClassifier(), 0).fit(X, y).predict(X)
-    array([0, 0, 1])
-    """
+    """A learner, of which a clone is fitted each time, and the seed of each ``random_state`` that is None."""
 
     learner: Any
     seed: int

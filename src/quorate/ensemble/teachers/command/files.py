@@ -54,11 +54,8 @@ class RowsUnwritable(CommandFailed):
 
 
 def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format: FileFormat) -> None:
-    """Write rows, and in a last column their labels, with the names of the columns above them.
-
-    A missing value is an empty cell. Columns of an array are called x0, x1 and so on.
-
-    Raises RowsUnwritable if the rows are sparse.
+    """Write rows and, in a last column, labels under their names (x0, x1, … of an array); missing values are empty
+    cells. Sparse rows raise RowsUnwritable.
     """
     import polars as pl
 
@@ -105,14 +102,11 @@ def spellings(classes: Sequence[Any]) -> dict[str, int]:
 
 
 def read_votes(path: Path, n: int, known: dict[str, int] | None, *, strict: bool = False) -> IntArray:
-    """Read one vote a line: a class, as it is written in the file of rows; an empty line is no vote.
+    """Read one vote a line, perhaps in double quotes, for `n` questions; -1 for an empty line, and for what is no
+    class.
 
-    A line may be in double quotes. One that is no class is no vote.
-
-    `path`: the file. `n`: how many questions there were. `known`: from :func:`spellings`; None: votes are class codes.
-    `strict`: whether to raise where a line is no class: on public rows alone. Returns: codes, -1 for no vote. Raises
-    CommandFailed if there is another number of lines than questions, or the file is none (a link, a folder), not UTF-8,
-    or much longer than so many votes; and if `strict`.
+    `known`: from :func:`spellings`; None: votes are class codes. `strict`: raise for what is no class, on public rows
+    alone. Raises CommandFailed for another number of lines, and for a link, a folder, no UTF-8, or far too many bytes.
     """
     codes: IntArray = np.full(n, ABSTAINED, dtype=np.int64)
     lines = _lines(path, n, most=(max(map(len, known or ("0" * 20,))) * 4 + 8) * (n + 1))
@@ -152,10 +146,7 @@ def _lines(path: Path, n: int, *, most: int) -> list[str]:
 
 
 def read_model(folder: Path) -> dict[str, bytes]:
-    """Read what a command left in its model's folder: plain files, by their path within it.
-
-    Raises CommandFailed if there is something else than files and folders, or more than 256 MiB or 10,000 files.
-    """
+    """Read a command's model folder; CommandFailed for what is no plain file, beyond 256 MiB or 10,000 files."""
     model: dict[str, bytes] = {}
     size = 0
     for root, folders, names in os.walk(folder):
@@ -172,10 +163,7 @@ def read_model(folder: Path) -> dict[str, bytes]:
 
 
 def write_model(folder: Path, model: dict[str, bytes]) -> None:
-    """Write a model's folder anew.
-
-    Raises CommandFailed if a path leads out of it.
-    """
+    """Write a model's folder anew; CommandFailed if a path leads out of it."""
     folder.mkdir(mode=0o700)
     for name, content in model.items():
         path = folder / name
@@ -207,10 +195,7 @@ done
 
 
 class CallFolder:
-    """The folder of one call, mode 0700; a context manager.
-
-    `parent`: where it is made; the system's place for temporary files by default.
-    """
+    """The folder of one call, mode 0700, in `parent` or the system's place for temporary files; a context manager."""
 
     def __init__(self, parent: Path | None = None) -> None:
         self._parent = parent if parent is not None and parent.is_dir() else None

@@ -42,13 +42,12 @@ def run_command(
     seconds: float,
     words: BinaryIO | None = None,
 ) -> Ending:
-    """Run a command in a session of its own, without a shell, and end whatever it leaves.
+    """Run a command in a session of its own, without a shell, in this folder and environment, and end whatever it
+    leaves.
 
-    `arguments`: the program and its arguments. `folder`: its working directory. `environment`: all that it finds in its
-    environment, but for the mark by which its processes are known. `seconds`: its own time, after which it is killed.
-    Where the kernel does not show processes (other than Linux), a command is waited for however long it takes. `words`:
-    what it prints goes here; nowhere by default, since it may quote private rows. Raises OSError if the program cannot
-    be started.
+    `seconds`: its own time, after which it is killed; where the kernel does not show processes (other than Linux), it
+    is waited for. `words`: what it prints goes here; by default nowhere, since it may quote private rows. Raises
+    OSError.
     """
     mark = new_mark()
     started = subprocess.Popen(  # noqa: S603 - the owner's own command, and no shell reads it
@@ -137,10 +136,8 @@ SCRIPTS = (".r", ".py", ".sh", ".jl", ".pl", ".rb", ".js", ".m", ".lua", ".jar",
 
 
 def last_words(path: Path) -> str:
-    """Return the last lines of a file that fit a message, on one line; "…" stands where something was left out.
-
-    Lines are whole. One that is too long is shown from its beginning, since the cause stands there; no word is cut
-    that is not longer than the message itself.
+    """Return the last lines of a file that fit a message, on one line, "…" for what was left out. A line that is too
+    long is shown from its beginning, where the cause stands; no word is cut that fits.
     """
     try:
         content = path.read_bytes()
@@ -151,19 +148,7 @@ def last_words(path: Path) -> str:
 
 
 def shortened(lines: Sequence[str], *, cut: bool = False) -> str:
-    """Join the last of some lines.
-
-    `lines`: what was printed. `cut`: whether the first of them is the end of one, and more were before it.
-
-    Examples
-    --------
-    >>> shortened(["Traceback:", "  File x", "    ~~~^^", "KeyError: 'age'"])
-    "Traceback: / File x / KeyError: 'age'"
-    >>> shortened(["one", "two " * 58, "three"])[:20]
-    '… / two two two two '
-    >>> shortened(["Error: " + "long " * 60, "Execution halted"])[-70:]
-    'long long long long long long long long long long … / Execution halted'
-    """
+    """Join the last of some lines; `cut`: whether the first of them is the end of one, and more were before it."""
     if cut and len(lines) == 1:  # one line that is longer than all that was read: from the first whole word
         lines = [lines[0].partition(" ")[2] or lines[0]]
     elif cut:
@@ -193,17 +178,7 @@ def _beginning(line: str, most: int) -> str:
 
 
 def of_a_shell(text: str) -> str:
-    r"""Say what of a text a shell would read, since none does; nothing where it is quoted, or there is nothing.
-
-    Examples
-    --------
-    >>> of_a_shell("awk -f nb.awk | sort").partition(":")[0]
-    "no shell reads its words, so '|' is a word of the program's"
-    >>> of_a_shell("Rscript $HOME/teach.R").partition(":")[0]
-    "no shell reads its words, so '$HOME' stays as it is"
-    >>> of_a_shell("awk -F '|' -f nb.awk"), of_a_shell('sh -c "a; b > $1"'), of_a_shell("teach --sep=\\;")
-    ('', '', '')
-    """
+    """Say what of a text a shell would read, since none does; nothing where it is quoted, or there is nothing."""
     plain = _QUOTED.sub("_", text)
     if match := _JOINING.search(plain):
         sign = match[0]
@@ -220,13 +195,7 @@ def of_a_shell(text: str) -> str:
 
 
 def absent(command: Sequence[str], folder: Path) -> list[str]:
-    """Return the words of a command that are written as files are, and are none.
-
-    Examples
-    --------
-    >>> absent(["awk", "-f", "nowhere.awk", "0.5", "--out=a.txt", "a line of code for it.py"], Path("/"))
-    ['nowhere.awk']
-    """
+    """Return the words of a command that are written as files are, and are none."""
     named = (word for word in command[1:] if not word.startswith("-") and _NAME_OF_A_FILE.fullmatch(word))
     return [word for word in named if not is_file(folder / word)]
 
@@ -241,15 +210,8 @@ def nearest(word: str, folder: Path) -> str:
 
 
 def failing(command: Sequence[str], folder: Path, said: str, remedy: str, *, given: str) -> str:
-    """Say how a command fails on public rows, and what to do.
-
-    `command`: its words. `folder`: what its relative paths start from. `said`: what went wrong. `remedy`: what to do;
-    nothing where the command is to be mended. `given`: what is added to its words.
-
-    Examples
-    --------
-    >>> failing(["nb"], Path("/"), "it wrote no file of votes", "", given="the file TRAIN")
-    'the command nb fails on public rows: it wrote no file of votes. Mend it; it is called with the file TRAIN'
+    """Say how a command fails on public rows, and what to do. `said`: what went wrong. `remedy`: nothing where the
+    command is to be mended. `given`: what is added to its words.
     """
     spelled = " ".join(shlex.join(command).split())
     if len(spelled) > _LONGEST_COMMAND:

@@ -195,13 +195,7 @@ class CommandTeacher:
         return f"CommandTeacher({settings})"
 
     def with_classes(self, classes: Sequence[Any]) -> CommandTeacher:
-        """Return it with the declared classes.
-
-        Raises
-        ------
-        InvalidParameter
-            If it was made for others.
-        """
+        """Return it with the declared classes; InvalidParameter if it was made for others."""
         if self.classes is not None:
             other_classes(self, self.classes, classes)
             return self
@@ -230,10 +224,7 @@ class CommandTeacher:
 
     def _settle(self, failed: Exception) -> None:
         """Return where a failed call is an abstention at once: what it needed of its own time hangs on nobody else.
-
-        Raises MemoryError if it failed otherwise. A fellow may have taken what it needed (memory, disk, processes), by
-        being another one: two teachers would change where one is priced. Whoever runs the teachers repeats it with
-        nothing beside it, as for every MemoryError (:mod:`quorate.ensemble.workers.isolation`).
+        Otherwise a fellow may have taken what it needed: MemoryError, so that it is repeated with nothing beside it.
         """
         if self._strict:
             raise failed
@@ -250,12 +241,8 @@ class CommandTeacher:
             return read_model(model)
 
     def ask(self, voter: CommandVoter, X: Any) -> IntArray:
-        """Return the votes of one of its voters, ``(n_rows,)`` class codes, -1 for no vote.
-
-        Raises
-        ------
-        CommandFailed, OSError
-            If the call fails, or leaves no votes.
+        """Return the votes of one of its voters, ``(n_rows,)`` class codes, -1 for no vote; CommandFailed or OSError
+        for none.
         """
         known = None if self.classes is None else spellings(self.classes)
         with CallFolder(self._place.path) as folder, self._heard(folder):
@@ -324,18 +311,9 @@ class CommandTeacher:
 @stored_as("quorate.ensemble.command.teacher.CommandVoter")
 @dataclass(frozen=True, eq=False)
 class CommandVoter:
-    """A teacher that has been trained, or is trained anew at every question.
+    """A teacher that has been trained, or is trained anew at every question, with its seed.
 
-    Parameters
-    ----------
-    teacher : CommandTeacher
-        What is called.
-    seed : int
-        Its seed.
-    model : dict of str to bytes, optional
-        The files of its model's folder.
-    shard : (rows, codes), optional
-        Its shard, where it keeps no model.
+    `model`: the files of its model's folder; or else `shard`: its rows and codes.
     """
 
     teacher: CommandTeacher = field(repr=False)
@@ -346,12 +324,8 @@ class CommandVoter:
     keeps_no_global_state: ClassVar[bool] = True
 
     def vote(self, X: Any, /) -> IntArray:
-        """Return one class code per row; -1 everywhere where the call is late.
-
-        Raises
-        ------
-        MemoryError
-            If it fails otherwise: to be settled by a second run with nothing beside it.
+        """Return one class code per row; -1 everywhere where the call is late. MemoryError if it fails otherwise: to be
+        settled by a second run with nothing beside it.
         """
         nothing: IntArray = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
         if not len(nothing):

@@ -148,21 +148,10 @@ class ChatEndpoint:
         _checked(self.url, self.hosts)
 
     def complete(self, messages: Messages, *, seed: int, most_tokens: int) -> str:
-        """Return what the model says, as it came.
+        """Return what the model says to `messages`, the whole prompt, in at most `most_tokens`; Unanswered if nothing
+        came.
 
-        Parameters
-        ----------
-        messages : sequence of messages
-            The whole prompt.
-        seed : int
-            Sent along, with temperature 0.
-        most_tokens : int
-            How long the reply may be.
-
-        Raises
-        ------
-        Unanswered
-            If no reply of the protocol came.
+        `seed`: sent along, with temperature 0.
         """
         request = {
             "model": self.model,
@@ -289,13 +278,7 @@ def _checked(url: Any, hosts: tuple[str, ...]) -> None:
 
 
 def is_this_machine(host: str) -> bool:
-    """Tell whether a host is this machine's loopback, by its address or by the name ``localhost``.
-
-    Examples
-    --------
-    >>> is_this_machine("127.0.0.1"), is_this_machine("localhost"), is_this_machine("10.0.0.7")
-    (True, True, False)
-    """
+    """Tell whether a host is this machine's loopback, by its address or by the name ``localhost``."""
     if host == "localhost":  # the address that it stands for is looked at again when a connection is made
         return True
     try:
@@ -317,9 +300,7 @@ class ExchangeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where requests go.
-
-    `host`, `port`: as in the URL. `path`: what is posted to. `tls`: what verifies the server; None for plain HTTP.
+    """Where requests go. `path`: what is posted to. `tls`: what verifies the server; None for plain HTTP.
     `this_machine`: whether the address that the host stands for must be one of this machine.
     """
 
@@ -333,10 +314,8 @@ class Place:
 def post(
     place: Place, body: bytes, headers: Mapping[str, str], *, seconds: float, most_bytes: int
 ) -> tuple[int, bytes]:
-    """Send one request on a connection of its own, and return status and body of the reply.
-
-    `place`: where to. `body`: what is sent. `headers`: beside those of the protocol. `seconds`: from connecting to the
-    last byte. `most_bytes`: of the reply's body. Raises ExchangeFailed if there is no whole reply.
+    """Send one request on a connection of its own, and return status and body of the reply; ExchangeFailed if none is
+    whole. `seconds`: from connecting to the last byte. `most_bytes`: of the reply's body.
     """
     connection = _Timed(place, monotonic() + seconds)
     try:

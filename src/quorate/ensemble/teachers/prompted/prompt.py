@@ -31,21 +31,10 @@ _CHOOSE = "Answer with exactly one of these labels and nothing else: {labels}"
 class Prompt:
     """The template, with all that is the same in every prompt.
 
-    Parameters
-    ----------
-    classes : tuple of str
-        The names of the classes, in their order. A reply is the class whose name it is, but for surrounding blanks and
-        the case of letters.
-    instruction : str
-        What the model is told first.
-    text : str, optional
-        The column whose text stands for the row; None shows every column as a line ``name: value``, and the only
-        column of a table by its text alone.
-
-    Raises
-    ------
-    InvalidParameter
-        If two names are the same but for blanks and case, or one is empty.
+    `classes`: the names of the classes, in their order; a reply is the class whose name it is, but for surrounding
+    blanks and the case of letters, so that two names that differ by these alone, and an empty one, are an
+    InvalidParameter. `instruction`: what the model is told first. `text`: the column whose text stands for the row;
+    None shows every column as a line ``name: value``, and the only column of a table by its text alone.
 
     Examples
     --------
@@ -71,14 +60,8 @@ class Prompt:
             raise InvalidParameter("instruction must be a text, got an empty one or none")
 
     def messages(self, examples: Sequence[tuple[str, int]], row: str) -> list[dict[str, str]]:
-        """Return the conversation in which `row` is to be labelled.
-
-        Parameters
-        ----------
-        examples : sequence of (str, int)
-            Texts of rows, and the codes of their classes.
-        row : str
-            The text of the row to be labelled.
+        """Return the conversation in which the text `row` is to be labelled; `examples`: texts of rows and their class
+        codes.
         """
         task = f"{self.instruction}\n{_CHOOSE.format(labels=', '.join(self.classes))}"
         said = [{"role": "system", "content": task}]
@@ -99,30 +82,15 @@ class Prompt:
 
 
 def names_of(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names under which classes stand in a prompt.
-
-    Examples
-    --------
-    >>> names_of([0, 1]), names_of([False, True])
-    (('0', '1'), ('false', 'true'))
-    """
+    """Return the names under which classes stand in a prompt."""
     return tuple(_cell_text(label) for label in classes)
 
 
 def row_texts(X: Any, *, text: str | None = None) -> list[str]:
     r"""Return the text that stands for each row: a function of that row and the names of the columns.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        The rows. Columns of an array are called x1, x2 and so on.
-    text : str, optional
-        The column whose text stands for the row.
-
-    Raises
-    ------
-    DataRefused
-        If there is no such column.
+    `X`: rows ``(n_rows, n_features)``; columns of an array are called x1, x2 and so on. `text`: the column whose text
+    stands for the row, or DataRefused.
 
     Examples
     --------

@@ -33,10 +33,7 @@ _WORD = r"(?u)\b\w+\b"
 
 
 def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
-    """Choose rows at random, one class after the other as long as each has some left, in random order.
-
-    `codes`: class codes of a shard. `shots`: how many rows at most. `seed`: the teacher's own.
-    """
+    """Choose at most `shots` rows at random, one class after the other while each has some left, in random order."""
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(codes))
     rank = np.empty(len(codes), dtype=np.int64)  # of a row among those of its class, in the shuffled order
@@ -48,10 +45,8 @@ def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
 
 
 def most_similar(texts: Sequence[str], asked: Sequence[str], shots: int) -> IntArray:
-    """Choose for each asked row the rows of a shard that share most words with it, the likest last.
-
-    `texts`, `asked`: rows of the shard, and those that are asked about. `shots`: how many rows for each. Words and
-    pairs of words are hashed, so nothing is fitted on any row; ties go to the row that stands first in the shard.
+    """Choose for each asked row the rows of a shard that share most words with it, the likest last, ties to the first.
+    Words and pairs of words are hashed, so nothing is fitted on any row.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -158,12 +153,8 @@ class ChatTeacher:
         self.prompt = None if classes is None else Prompt(names_of(classes), self.instruction, text)
 
     def with_classes(self, classes: Sequence[Any]) -> ChatTeacher:
-        """Return the teacher of a task with these classes.
-
-        Raises
-        ------
-        InvalidParameter
-            If it was made for others, or their names cannot be told apart in a reply.
+        """Return the teacher of a task with these classes; InvalidParameter if it was made for others, or their names
+        cannot be told apart in a reply.
         """
         prompt = Prompt(names_of(classes), self.instruction, self.text)
         if self.prompt is not None and self.prompt != prompt:
@@ -185,19 +176,11 @@ class ChatTeacher:
         return ChatVoter(self.endpoint, prompt, tuple(texts), tuple(codes.tolist()), self.choose, self.shots, sent)
 
     def try_prompt(self, X: Any, y: IntArray) -> None:
-        """Ask about a few public rows, with others of them as examples, and refuse an endpoint that is of no use.
+        """Ask about a few public rows, with others of them as examples and made-up codes `y`, and refuse a useless
+        endpoint.
 
-        Parameters
-        ----------
-        X : rows, (n_rows, n_features)
-            Public ones.
-        y : IntArray, (n_rows,)
-            Made-up codes.
-
-        Raises
-        ------
-        PreconditionFailed
-            If half of the rows or more get no class. The message tells why, and holds nothing of a reply.
+        PreconditionFailed if half of the rows or more get no class; the message tells why, and holds nothing of a
+        reply.
         """
         voter = self.train(X, y, 0)
         assert isinstance(voter, ChatVoter)  # noqa: S101 - there are rows
@@ -211,12 +194,8 @@ class ChatTeacher:
             )
 
     def probe(self, X: Any) -> None:
-        """Ask about one public row without any example, several times and with patience, until something comes back.
-
-        Raises
-        ------
-        Unanswered
-            If nothing of the protocol does.
+        """Ask about one public row without any example, several times and with patience; Unanswered if nothing comes
+        back.
         """
         prompt = self._prompt()
         messages = prompt.messages([], row_texts(X[:1], text=self.text)[0])
@@ -245,22 +224,10 @@ class ChatTeacher:
 @stored_as("quorate.ensemble.prompted.teacher.ChatVoter")
 @dataclass(frozen=True)
 class ChatVoter:
-    """One teacher: texts of its shard with their codes, and how to ask.
+    """One teacher: texts of its shard with their codes ``(n_rows,)``, and how to ask.
 
-    Parameters
-    ----------
-    endpoint : ChatEndpoint
-        Where prompts go.
-    prompt : Prompt
-        The template.
-    texts, codes : tuples, (n_rows,)
-        Rows of the shard: those that stand in every prompt, or all of them where they are chosen by similarity.
-    choose : {"random", "similar"}
-        How.
-    shots : int
-        Rows in a prompt, at most.
-    seed : int
-        Sent along with each request.
+    `texts`: those in every prompt, or all where `choose` is by similarity. `shots`: rows in a prompt, at most. `seed`:
+    sent with each request.
     """
 
     endpoint: ChatEndpoint

@@ -52,11 +52,10 @@ def map_elsewhere(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every item, in no particular order; None for an item that failed.
 
-    `scheduler`: whose workers do it. `work`: as in :func:`~quorate.ensemble.workers.workers.isolated_map`. `items`:
-    asked for when the next task is about to be sent, so that few of them are held. `size`: items of a task. `near`:
-    whether a task whose first item has the same number goes to the same worker, which may have kept something of it.
-    Raises Interrupted if the scheduler is gone, or no worker is left; PreconditionFailed if a worker is not set up as
-    this machine is, or cannot load what it is to do.
+    `work`: as in :func:`~quorate.ensemble.workers.workers.isolated_map`. `items`: asked for when a task is about to be
+    sent. `near`: whether a task whose first item has the same number goes to the same worker, which may have kept
+    something of it. Raises Interrupted if the scheduler or all workers are gone; PreconditionFailed if a worker is set
+    up otherwise.
     """
     with scheduler.connected() as connection:
         sent = put(connection.folder, work)

@@ -45,10 +45,8 @@ def put(folder: Path, value: Any) -> Stored:
 
 
 def put_each(folder: Path, pieces: Iterable[Any]) -> Stored:
-    """Write bytes one after the other, as they are, into one file; what is no bytes is kept with their lengths.
-
-    A list of bytes as one pickle would be copied twice on its way into the file, and twice on its way out. The pieces
-    are asked for one by one, so that one is written while it is still in the processor's cache.
+    """Write bytes one after the other into one file, piece by piece; what is no bytes is kept with their lengths. One
+    pickle of a list would be copied twice each way.
     """
     return _write(folder, _pieces_and_lengths(pieces))
 
@@ -86,10 +84,8 @@ def _write(folder: Path, parts: Iterable[bytes]) -> Stored:
 
 
 def take(folder: Path, stored: Stored) -> Any:
-    """Read a value that :func:`put` wrote here or elsewhere; nothing of a file that is another one now.
-
-    Raises PreconditionFailed if the file was altered; FileNotFoundError if it is not there, and has not come after a
-    while.
+    """Read a value that :func:`put` wrote here or elsewhere; PreconditionFailed, nothing read, if the file was altered,
+    FileNotFoundError if it is not there after a while.
     """
     from cloudpickle import loads
 
@@ -134,14 +130,8 @@ def _read(folder: Path, stored: Stored) -> memoryview:
 
 
 def pack(item: Any) -> bytes:
-    """Return an item as bytes; none where it does not travel, which nobody can unpack.
-
-    So it is lost where it is to be worked on, as on one machine, and what it holds is said to nobody.
-
-    Examples
-    --------
-    >>> unpack(pack([1, 2])), pack((number for number in range(3)))
-    ([1, 2], b'')
+    """Return an item as bytes; none where it does not travel, which nobody can unpack: so it is lost, as on one
+    machine, and what it holds is said to nobody.
     """
     from cloudpickle import dumps
 
@@ -153,10 +143,7 @@ def pack(item: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Return the item of :func:`pack`, from a file that :func:`take` has read.
-
-    What is packed may raise anything, and end the process; so this is for a worker's process alone.
-    """
+    """Return the item of :func:`pack`. It may raise anything, and end the process: for a worker's process alone."""
     from cloudpickle import loads
 
     return loads(packed)
@@ -168,10 +155,7 @@ def remove(folder: Path, stored: Stored) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that is not there, or that others than its owner may look into.
-
-    Raises PreconditionFailed which of them, in one line.
-    """
+    """Refuse, in one line, a folder that is not there, or that others than its owner may look into."""
     try:
         state = folder.stat()
         mine = os.access(folder, os.R_OK | os.W_OK | os.X_OK)

@@ -60,16 +60,8 @@ def environment() -> dict[str, str]:
 
 
 def packages_named(pickled: bytes) -> dict[str, str]:
-    """Return the distributions, and their versions, of the loaded modules that a pickle names.
-
-    `pickled`: a teacher, say, as it travels. It is read and not run. A pickle within it, as bytes, is read too; a text
-    that happens to be a module's name counts as one.
-
-    Examples
-    --------
-    >>> import pickle, hypothesis
-    >>> list(packages_named(pickle.dumps(hypothesis.settings))), packages_named(pickle.dumps(print))
-    (['hypothesis'], {})
+    """Return the distributions, and their versions, of the loaded modules that a pickle names, which is read and not
+    run. A pickle within it, as bytes, is read too; a text that happens to be a module's name counts as one.
     """
     modules = {name.partition(".")[0] for name in _names_in(pickled)} & sys.modules.keys()
     names = {_canonical(package.metadata["Name"]) for module in modules for package in _distributions().get(module, ())}
@@ -90,10 +82,8 @@ def _names_in(pickled: bytes) -> Iterator[str]:
 
 @cache
 def _distributions() -> Mapping[str, list[Distribution]]:
-    """Return the distributions that a module at the top may come from.
-
-    As :func:`importlib.metadata.packages_distributions`, which makes a path of each file of each distribution and reads
-    every description, and by that takes longer than to connect to a scheduler.
+    """Return the distributions that a module at the top may come from; importlib's own function reads every
+    description, and takes longer than to connect to a scheduler.
     """
     packages: dict[str, list[Distribution]] = {}
     for package in distributions():
@@ -115,13 +105,7 @@ def _canonical(distribution: str) -> str:
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
-    """Return what differs, as it is told.
-
-    Examples
-    --------
-    >>> differences({"numpy": "2.4.0", "scipy": "1.16"}, {"numpy": "2.1.3", "scipy": "1.16"})
-    ['numpy 2.1.3 there and 2.4.0 here']
-    """
+    """Return what differs, as it is told."""
     return [
         f"{name} {there.get(name, 'missing')} there and {mine} here"
         for name, mine in here.items()
@@ -180,10 +164,7 @@ class RemoteTask(NamedTuple):
 
 
 class RemoteResult(NamedTuple):
-    """All that a worker sends back: where the results lie, or the number of the machine's error.
-
-    With neither, the process that did the work was lost.
-    """
+    """All that a worker sends back: where results lie, or the machine's error number; neither if lost."""
 
     stored: Stored | None
     errno: int = 0
@@ -198,10 +179,8 @@ class _Idle(NamedTuple):
 
 
 class _Pools:
-    """Clean processes, one for each thread that has a task.
-
-    A process serves one run: what it has imported may be another run's code by the same name. It ends soon after that
-    run has no task for it, since it has read private rows.
+    """Clean processes, one for each thread that has a task. A process serves one run, since what it imported may be
+    another run's code by the same name, and ends soon after, since it has read private rows.
     """
 
     def __init__(self) -> None:
@@ -254,10 +233,8 @@ class _NotUnpacked(Exception):
 
 
 def do_remotely(task: RemoteTask) -> RemoteResult:
-    """Do a task on a Dask worker.
-
-    Raises PreconditionFailed if this worker is not set up as the machine that asks: a public fact, told before anything
-    private is read.
+    """Do a task on a Dask worker, once it is known to be set up as the machine that asks: before anything private is
+    read.
     """
     check_worker(task)
     wanted = _wanted()
@@ -292,10 +269,7 @@ def _begin(task: RemoteTask) -> tuple[WorkerPool, Future[RemoteResult]]:
 
 
 def check_worker(task: RemoteTask) -> None:
-    """Refuse a worker on which a teacher might become another one, or on which the folder is not to be had.
-
-    Raises PreconditionFailed in one line, with the remedy.
-    """
+    """Refuse, in one line with the remedy, one on which a teacher might become another, or that lacks the folder."""
     unequal = unlike(task.environment)
     if unequal:
         raise PreconditionFailed(not_as_here(f"a worker on {os.uname().nodename}", unequal))

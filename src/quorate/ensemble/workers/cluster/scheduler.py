@@ -145,9 +145,8 @@ class Connection:
         return self.workspace.path.resolve()
 
     def check(self) -> None:
-        """Refuse workers that are set up in another way, and storage that others may look into.
-
-        Raises PreconditionFailed in one line, with the remedy; also where no worker comes.
+        """Refuse, in one line with the remedy, workers set up otherwise, none at all, and storage that others may look
+        into.
         """
         check_folder(self.folder)
         until = time.monotonic() + _FIRST_WORKER_SECONDS
@@ -166,10 +165,7 @@ class Connection:
                 raise PreconditionFailed(not_as_here(f"the worker {address}", unequal))
 
     def threads(self) -> int:
-        """Return how many tasks the workers can do at once.
-
-        Raises Interrupted if the scheduler is gone, or all workers have been for a while.
-        """
+        """Return how many tasks the workers can do at once; Interrupted if the scheduler or all workers are gone."""
         now = time.monotonic()
         if now - self._counted > _COUNT_SECONDS or not self._threads:
             if self.client.status != "running":
@@ -206,12 +202,8 @@ class Connection:
 
 
 def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> str:
-    """Return an address of a scheduler as it is.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is none, or if others on the network could give orders there.
+    """Return an address of a scheduler as it is; InvalidParameter for none, or if others on the network could give
+    orders there.
 
     Examples
     --------
