@@ -34,7 +34,7 @@ from quorate.direct import defaults
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.rounds import round_codes, round_logits
+from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
 
 EPSILONS, DELTA = (2.0, 4.0, 8.0), 1e-5
 SPLITS, TEST, MOST_PRIVATE = 2, 4_000, 15_000
@@ -145,7 +145,9 @@ def compared(name: str, load: Callable[[], tuple[Any, Any]], m: int) -> dict[flo
                     n_classes=n_classes, n_units=len(private), epsilon=epsilon, delta=DELTA, neighbours="replace"
                 )
                 z = outline.integers(along)
-                codes_told = round_codes(outline, z, of_all, private, scored, rows_each=1, share=1, seed=seed)
+                codes_told = codes_of_logits(
+                    round_logits(outline, z, of_all, private, scored, rows_each=1, share=1, seed=seed)
+                )
                 found.setdefault((epsilon, bound), []).append(float((codes_told == of_all[scored]).mean()))
     print(f"{name}: {len(private):,} private rows, {m:,} public ones, {n_classes} classes")
     means = {at: {bound: float(np.mean(found[at, bound])) for bound in BOUNDS} for at in EPSILONS}

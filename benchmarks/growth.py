@@ -33,7 +33,7 @@ from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
 from quorate.planning.rehearsal.estimate import growth
 from quorate.planning.rehearsal.rehearsal import FOLDS
-from quorate.planning.rehearsal.rounds import round_codes
+from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
 
 EPSILONS, DELTA = (0.5, 2.0), 1e-5
 SEEDS, TEST = 2, 5_000
@@ -100,7 +100,10 @@ def grown(name: str, table: Grown) -> list[tuple[float, float, float]]:
         z = outline.integers(along)
 
         def right(part: Any, seed: int, z: Any = z, outline: Any = outline) -> Any:
-            return round_codes(outline, z, of_all, part, scored, rows_each=1, share=1, seed=seed) == of_all[scored]
+            return (
+                codes_of_logits(round_logits(outline, z, of_all, part, scored, rows_each=1, share=1, seed=seed))
+                == of_all[scored]
+            )
 
         plays = played(labelled, partial(right, seed=0))
         whole, losses = (np.mean([each[at] for each in plays], axis=0) for at in (0, 1))

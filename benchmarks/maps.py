@@ -28,7 +28,7 @@ from benchmarks.teacher_models import adult
 from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.rounds import round_codes
+from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
 from quorate.run.cautions import LEAST_SHARE
 
 EPSILONS, DELTA, MOST_ROWS = (0.5, 1.0, 3.0), 1e-5, 8_000
@@ -90,8 +90,10 @@ def played(load: Callable[[], Table], maps: list[str], splits: int) -> dict[tupl
                     delta=DELTA,
                     neighbours="add-or-remove",
                 )
-                said = round_codes(
-                    outline, outline.integers(along), of_all, private, scored, rows_each=1, share=1, seed=seed
+                said = codes_of_logits(
+                    round_logits(
+                        outline, outline.integers(along), of_all, private, scored, rows_each=1, share=1, seed=seed
+                    )
                 )
                 right.setdefault((name, epsilon), []).append(float((said == of_all[scored]).mean()))
     return {at: float(np.mean(values)) for at, values in right.items()}
@@ -117,7 +119,9 @@ def of_few(load: Callable[[], Table], splits: int) -> dict[tuple[int, float], tu
             z = outline.integers(along)
             for repeat in range(4):
                 drawn = len(scored) + np.random.default_rng([seed, repeat]).choice(len(private), n_units, replace=False)
-                said = round_codes(outline, z, of_all, drawn, held, rows_each=1, share=1, seed=100 * seed + repeat)
+                said = codes_of_logits(
+                    round_logits(outline, z, of_all, drawn, held, rows_each=1, share=1, seed=100 * seed + repeat)
+                )
                 gain = float((said == codes[scored]).mean()) - commonest
                 gains.setdefault((n_units, epsilon), []).append((gain, outline.largest_share))
     return {at: tuple(np.mean(both, axis=0).tolist()) for at, both in gains.items()}  # type: ignore[misc]

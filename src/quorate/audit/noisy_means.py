@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Composed, Event, GridGaussian, Repeated
-from quorate.audit.plans import FEWEST, share_of
+from quorate.audit.plans import share_of
 from quorate.audit.rounds import attack_gaussian
 from quorate.audit.sampled import ByStream
 from quorate.audit.schedules import Charge, ScheduleAudit
@@ -24,7 +24,6 @@ from quorate.run.located import COUNTING
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Watch
 
-_NUMBERS = 40_000_000  # noisy sums that the runs of one attack draw together
 _BLOCK = 4_000_000  # at once
 _OTHERS = 2  # teachers that stay as they are: of the sum their number changes nothing
 SEES = (
@@ -118,16 +117,9 @@ def audit_means(
         name = f"{times:,} noisy counts of targets: a unit's at either end of the range"
         planned.append((name, _Counts(counts, times), targets, before, times, times * counts.cells))
     share, attacks = share_of(confidence, len(planned)), []
+    how: dict[str, Any] = {"delta": delta, "runs": runs, "seed": seed, "n_jobs": n_jobs, "watch": see}
     for name, attacked, pair, charged, times, numbers in planned:
-        how: dict[str, Any] = {
-            "delta": delta,
-            "confidence": share,
-            "runs": min(runs, max(FEWEST, _NUMBERS // numbers)),
-            "seed": seed,
-            "n_jobs": n_jobs,
-            "watch": see,
-        }
-        attacks.append(attack_gaussian(name, attacked, pair, charged, times, **how))
+        attacks.append(attack_gaussian(name, attacked, pair, charged, times, numbers=numbers, confidence=share, **how))
     released = mechanism.schedule(queries)
     if counts is not None:
         released = Composed((counts.schedule(COUNTING), released))

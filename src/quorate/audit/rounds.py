@@ -219,22 +219,15 @@ def audit_rounds(
     noise = _audit_round_noise(plan, rows, share, delta=delta, seed=seed)
     see("noise of whole runs", 1, 1)
     attacks: list[Attack] = []
+    how: dict[str, Any] = {"delta": delta, "runs": runs, "seed": seed, "n_jobs": n_jobs, "watch": see}
     attacked = {grid: _far_apart(plan, grid, rows, neighbours) for grid in plan.grids}
     for name, grid, rounds, charged in planned:
         tables, weights = attacked[grid]
         first, second = (contribution(plan, grid, rows, units, weights) for units in tables)
         direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
         whole = NoisyRounds(plan, grid, rows, weights, direction, rounds)
-        most = min(runs, max(FEWEST, _NUMBERS // (rounds * len(direction))))
-        how: dict[str, Any] = {
-            "delta": delta,
-            "confidence": share,
-            "runs": most,
-            "seed": seed,
-            "n_jobs": n_jobs,
-            "watch": see,
-        }
-        attacks.append(attack_gaussian(name, whole, tables, charged, rounds, **how))
+        numbers = rounds * len(direction)
+        attacks.append(attack_gaussian(name, whole, tables, charged, rounds, numbers=numbers, confidence=share, **how))
     return ScheduleAudit(
         attacks=tuple(attacks),
         comparisons=noise,
@@ -253,6 +246,7 @@ def attack_gaussian(
     charged: Event,
     times: int,
     *,
+    numbers: int,
     delta: float,
     confidence: float,
     runs: int,
@@ -260,7 +254,10 @@ def attack_gaussian(
     n_jobs: int,
     watch: Watch,
 ) -> Attack:
-    """Attack Gaussian noise on a grid that is released `times` times, and compare it with what was charged for that."""
+    """Attack Gaussian noise on a grid that is released `times` times, and compare it with what was charged for that.
+
+    `runs`: at most; as many as fit where one draws many `numbers`.
+    """
     one = charged.event if isinstance(charged, Repeated) else charged
     assert isinstance(one, GridGaussian)  # noqa: S101 - what rounds and noisy means are charged as
     result = audit_mechanism(
@@ -268,7 +265,7 @@ def attack_gaussian(
         neighbours,
         GaussianClaim(sqrt(times) * one.l2_sensitivity / one.sigma),
         confidence,
-        runs,
+        min(runs, max(FEWEST, _NUMBERS // numbers)),
         seed=seed,
         n_jobs=n_jobs,
         progress=lambda done, total: watch(name, done, total),

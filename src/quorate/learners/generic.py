@@ -23,6 +23,7 @@ from quorate.learners.base.exponential import (
     ChoicePlan,
     Selection,
     check_labelled,
+    check_theorem,
     choice_rows,
     choose,
     deviation_rows,
@@ -175,8 +176,7 @@ class GenericLearner(PrivateLearner):
     def _check_arguments(self) -> None:
         if self.delta is not None:
             real("delta", self.delta, at_least=0, below=1)
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
         one_of("selection", self.selection, MECHANISMS)
         count("limit", self.limit, at_least=2)
 

@@ -177,7 +177,6 @@ DIRECT, MAJORITY = "direct method, all columns, public coordinates", "larger cla
 GRID = Rectangles(16, 2)
 DOCUMENTED = tuple((float(years), float(married)) for years, married in product(range(1, 17), (0, 1)))
 N_POOL = 1_000  # unlabelled rows that play the public pool of the direct method
-LEAST_DRAWS = 30
 
 
 def columns(table: pl.DataFrame) -> IntArray:

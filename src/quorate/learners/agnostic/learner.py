@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from quorate.arguments import count, one_of, real
+from quorate.arguments import count, one_of
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.agnostic.bound import (
     EVENTS,
@@ -37,7 +37,7 @@ from quorate.learners.agnostic.price import (
     short_of,
 )
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
-from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled, growth_of
+from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled, check_theorem, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.label_boost.learner import relabelled
@@ -85,8 +85,7 @@ class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
         return self._split(count("n_labelled", n_labelled, at_least=self.least_labels), *self._target())
 
     def _check_arguments(self) -> None:
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
         super()._check_arguments()
 
     def _excess(self, n_rows: int, epsilon: float, delta: float) -> float:

@@ -33,7 +33,7 @@ from quorate.learners.agnostic.price import (
     short_of,
 )
 from quorate.learners.agnostic.voting import PURPOSE, Hypotheses, PredictionPlan, plan_predictions
-from quorate.learners.base.exponential import MECHANISMS, Selection, growth_of
+from quorate.learners.base.exponential import MECHANISMS, Selection, check_theorem, growth_of
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD, RowsNeeded
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
@@ -245,8 +245,7 @@ class AgnosticPrediction(BaseEstimator):
     # --- what it is made of --------------------------------------------------------------------------------------
 
     def _target(self) -> tuple[float, float]:
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
         count("n_queries", self.n_queries, at_least=1)
         if self.cutoff is not None and count("cutoff", self.cutoff, at_least=1) > self.n_queries:
             raise InvalidParameter(

@@ -138,6 +138,12 @@ def choose(concepts: Concepts, points: Points, labels: CodedLabels, plan: Choice
     return concepts[chosen(plan.choice, -mistakes, noise)]
 
 
+def check_theorem(learner: Any) -> None:
+    """Refuse an α or a β that is no number in (0, 1)."""
+    real("alpha", learner.alpha, above=0, below=1)
+    real("beta", learner.beta, above=0, below=1)
+
+
 def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
     """Refuse a table without a label; the number of labels is public."""
     if not n_labelled:
@@ -196,8 +202,7 @@ class ExponentialLearner(PrivateLearner):
         return n_listed(self._concept_class, self.domain)
 
     def _check_arguments(self) -> None:
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
         one_of("selection", self.selection, MECHANISMS)
         count("limit", self.limit, at_least=1)
 

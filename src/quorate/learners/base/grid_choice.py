@@ -21,7 +21,13 @@ from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification import random_integers
-from quorate.learners.base.exponential import AGNOSTIC_CHOICE, agnostic_choice_rows, check_labelled, choice_rows
+from quorate.learners.base.exponential import (
+    AGNOSTIC_CHOICE,
+    agnostic_choice_rows,
+    check_labelled,
+    check_theorem,
+    choice_rows,
+)
 from quorate.learners.concepts.line import Threshold, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
@@ -253,8 +259,7 @@ class NoisyThreshold(PrivateLearner):
                 advice="other finite classes go to ExponentialLearner",
                 instead="ExponentialLearner",
             )
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> Plan:
         check_labelled(self, n_labelled)

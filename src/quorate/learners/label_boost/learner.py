@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.arguments import count, one_of, real
+from quorate.arguments import count, one_of
 from quorate.learners.amplification import Price, random_arrangement, random_draws
-from quorate.learners.base.exponential import chosen
+from quorate.learners.base.exponential import check_theorem, chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
 from quorate.learners.label_boost.schedule import MOST_CANDIDATES, BoostSchedule, BoostTask, Constants
@@ -112,8 +112,7 @@ class LabelBoost(TransformedLearner):
     def _check_arguments(self) -> None:
         super()._check_arguments()
         one_of("constants", self.constants, ("tight", "paper"))
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
+        check_theorem(self)
         if self.base_rows is not None:
             count("base_rows", self.base_rows, at_least=1)
 

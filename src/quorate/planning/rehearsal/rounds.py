@@ -20,22 +20,6 @@ MOST_UNITS = 40  # of several rows each
 MOST_ROWS = 20_000  # that are drawn for them
 
 
-def round_codes(
-    plan: Outline,
-    z: FloatArray,
-    codes: IntArray,
-    trained_on: IntArray,
-    held: IntArray,
-    *,
-    rows_each: float,
-    share: float,
-    seed: int,
-) -> IntArray:
-    """Predict the held-out rows as :func:`round_logits` does: codes ``(n_held,)``."""
-    logits = round_logits(plan, z, codes, trained_on, held, rows_each=rows_each, share=share, seed=seed)
-    return codes_of_logits(logits)
-
-
 def codes_of_logits(logits: FloatArray) -> IntArray:
     """Return the likeliest class of each row."""
     return np.asarray(logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1), dtype=np.int64)
