@@ -241,6 +241,8 @@ def test_intervals_without_public_targets_are_refused_in_one_line(run: Path, tmp
     assert not (tmp_path / "out.csv").exists()
     with pytest.raises(PreconditionFailed, match="intervals need public rows"):
         quorate.load(run).predict_interval(FRAME)
+    with pytest.raises(PreconditionFailed, match=r"predict_set is for classes, .* call predict_interval"):
+        quorate.load(run).predict_set(FRAME)
     with pytest.raises(PreconditionFailed, match="classes alone are served"), opened(run, ServiceSettings()):
         pass
 

@@ -148,6 +148,15 @@ class FinishedRun(Scored, ShownEstimator):
         predictions, off = self.predict(X), self.set_limit(coverage)
         return np.column_stack([predictions - off, predictions + off])
 
+    @own_switches()
+    def predict_set(self, X: Any, coverage: float = COVERAGE) -> NDArray[np.bool_]:
+        """Return which classes may be the truth, as :meth:`quorate.PrivateClassifier.predict_set` does.
+
+        Raises PreconditionFailed where the run predicts a number, or had no ``[data] calibration``.
+        """
+        self._refuse_number("predict_set", "predict_interval")
+        return super().predict_set(X, coverage)
+
     @property
     def _of_each(self) -> int:
         """One in how many calibration rows makes sets or intervals."""
@@ -205,9 +214,9 @@ class FinishedRun(Scored, ShownEstimator):
         self._fitted()
         return self._facts.setup.target_range is not None
 
-    def _refuse_number(self, method: str) -> None:
+    def _refuse_number(self, method: str, instead: str = "predict") -> None:
         if self._predicts_number:
-            raise PreconditionFailed(f"{method} is for classes, and {self.path} predicts a number; call predict")
+            raise PreconditionFailed(f"{method} is for classes, and {self.path} predicts a number; call {instead}")
 
     @own_switches()
     def facts(self) -> Facts:

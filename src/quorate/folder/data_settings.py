@@ -344,16 +344,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
-    if settings.calibration_share is not None and "calibration" in given:
-        raise InvalidParameter(
-            "[data] calibration_share holds private rows out for sets or intervals, and [data] calibration makes them "
-            "of public ones, for free; leave calibration_share out"
-        )
-    if "coverage" in given and settings.calibration_share is None:
-        raise InvalidParameter(
-            "[data] coverage is what [data] calibration_share is chosen for, which is missing; leave coverage out, and "
-            "ask for any one by quorate predict --coverage"
-        )
+    _one_way_to_sets(settings.calibration_share, given)
     if settings.unit_name is not None and settings.unit is None:
         raise InvalidParameter(
             "[data] unit_name is the word for what [data] unit holds the ids of, and [data] unit is missing; name the "
@@ -369,6 +360,15 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
     if written := [key for key in DIALECT if key in given]:
         check_dialect(settings, written)
     return settings
+
+
+def _one_way_to_sets(share: float | None, given: Mapping[str, Any]) -> None:
+    if share is not None and "calibration" in given:
+        said = "calibration_share holds private rows out for sets or intervals, and [data] calibration makes them of"
+        raise InvalidParameter(f"[data] {said} public ones, for free; leave calibration_share out")
+    if share is None and "coverage" in given:
+        said = "coverage is what [data] calibration_share is chosen for, which is missing; leave coverage out, and"
+        raise InvalidParameter(f"[data] {said} ask for any one by quorate predict --coverage")
 
 
 def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
