@@ -12,10 +12,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from quorate.direct import flow
+from quorate.errors import DataRefused
 from quorate.folder import batch
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
+from quorate.folder.settings import read_settings
+from quorate.folder.student_rows import public_table, reader_of
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.charge import GRADIENT_ROUND, MARGINAL_LEVEL
@@ -209,6 +212,15 @@ def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: A
     assert code == 2
     assert said in " ".join(err.split())
     assert not (root / "ledger.db").exists()
+
+
+def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(make_run: Any) -> None:
+    root = make_run(**LISTS_ALONE)
+    settings = read_settings(root / "quorate.toml")
+    read = reader_of(settings, LogisticRegression(), public_table(settings))
+    assert read(pl.read_csv(root / "public.csv")).columns == ["ward"]
+    with pytest.raises(DataRefused, match=r"lacks the column 'odd' of X\. Leave out what it lacks"):
+        read(pl.DataFrame({"ward": ["north"], "odd": [1]}))
 
 
 def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any, cli: Any) -> None:

@@ -178,7 +178,9 @@ class TableReader:
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         if set(features) != set(wanted):
             words, _ = other_columns(features, wanted, called=(name, "the public pool"))
-            raise DataRefused(f"{words}. Give the columns of the public pool. Nothing was charged")
+            only_more = set(features) > set(wanted)  # which a receiver of the model can leave out without the pool
+            advice = "Leave out what it lacks" if only_more else "Give the columns of the public pool"
+            raise DataRefused(f"{words}. {advice}. Nothing was charged")
         X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container
         kept = {feature for feature in wanted if as_given and as_held and held[feature] == self.families[feature]}

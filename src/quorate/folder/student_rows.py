@@ -78,9 +78,10 @@ def public_table(settings: Settings) -> Rows:
 
 def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
-    kinds = student_kinds(settings, pool, student)
+    kinds, left_out = student_kinds(settings, pool, student), settings.data.left_out
     if settings.data.public is None and is_frame(pool):
         declared: Any = settings.schema
+        left_out += tuple(Schema.of(declared).dropped)
         if settings.method.by == "votes" or is_of_drawn_pool(encoder_of(student)):
             kinds = kinds_of(Schema.of(declared), settings.data.dialect)
         else:
@@ -88,7 +89,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
         plain = column_kinds(pool, settings.data.kinds)
         kinds = ColumnKinds(commas=plain.commas, dialect=plain.dialect)
-    return TableReader.of(pool, kinds, left_out=settings.data.left_out)
+    return TableReader.of(pool, kinds, left_out=left_out)
 
 
 def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:

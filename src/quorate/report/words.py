@@ -266,8 +266,8 @@ _FRENCH = {
     "attaquant a raison au plus {right} fois sur 1 000. Un tirage à pile ou face a raison 500 fois.",
     "learn nothing": "Rien n'est garanti : le bruit de cette exécution vient d'une graine donnée, et qui la possède "
     "peut retirer le bruit.",
-    "also replace": "À la question de savoir si cette unité « {unit} » ou une autre donnée est dans les données "
-    "privées : au plus {right} fois sur 1 000.",
+    "also replace": "À la question de savoir si cette unité « {unit} » ou une autre, désignée, est dans les "
+    "données privées : au plus {right} fois sur 1 000.",
     "also add": "À la question de savoir si cette unité « {unit} » est bien dans les données privées : au plus {right} "
     "fois sur 1 000.",
     "seeded earlier": "N'est pas couvert ce qu'une exécution antérieure du même registre a publié avec un bruit à "
