@@ -68,14 +68,14 @@ def audit_target(
 
     `target`: what is attacked, from private rows to release.
     `X` ``(n_rows, n_features)``: private rows without the canary, each a unit: made-up ones, or some that may be used
-        for this.
+    for this.
     `y` ``(n_rows,)``: their labels.
     `public`: handed to the target as it is; the queries that the attacker would choose.
     `canary`: the unit whose presence is to be told.
     `claimed`: what the whole run claims for one unit.
     `confidence`: of the bound, in (0, 1).
     `runs`: at least 40. Each is a whole training; a few hundred find a flaw that is gross, not a tenth of noise too
-        little.
+    little.
     `seed`: of the secret bits alone: the target draws its own noise.
     `progress`, `clock`: as for :func:`~quorate.audit.audit_mechanism`.
 

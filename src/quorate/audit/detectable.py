@@ -39,7 +39,7 @@ class Setting:
     `answers`: how many are answered in a run, or asked in a stream.
     `epsilon`, `delta`: what was charged for a run: ε at δ.
     `n_teachers`, `n_classes`: None where they change nothing: between two tied classes only differences of votes count,
-        and the stream with which a sparse vector's answers are compared has votes of its own.
+    and the stream with which a sparse vector's answers are compared has votes of its own.
     """
 
     mechanism: str

@@ -35,7 +35,7 @@ class SparseVectorForm:
 
     `threshold_noise`, `query_noise`: of ρ and ν; :class:`~quorate.audit.Negated` where the noise is subtracted.
     `costly`: the answer that counts towards the cut-off; the other is free. The classical form pays for "above", the
-        stable-query form for "below".
+    stable-query form for "below".
     `threshold`: w.
     `cutoff`: how many costly answers end the stream; None for a form without one.
     `resets`: whether a new ρ is drawn after each costly answer.

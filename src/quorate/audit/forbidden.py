@@ -38,10 +38,10 @@ class Forbidden:
     `name`: what it is called in a :class:`~quorate.audit.Leak`. It is printed, so it must not tell the fact.
     `texts`: any one of them, as it is or as HTML, JSON, Python or a URL would write it.
     `numbers`: any one of them. A whole number is matched as a whole token (977, 977.0, 9.77e2, "1,234"), never as part
-        of another token; a fraction by any print of at least 4 significant digits that rounds or cuts to it, also as a
-        per cent.
+    of another token; a fraction by any print of at least 4 significant digits that rounds or cuts to it, also as a
+    per cent.
     `arrays`: any run of consecutive values of any one of them (C order), long enough not to be chance, in text, JSON,
-        CSV (also as one column among others), numpy files, or raw little-endian integers and floats.
+    CSV (also as one column among others), numpy files, or raw little-endian integers and floats.
 
     Examples
     --------

@@ -116,15 +116,15 @@ def audit_mechanism(
 
     `mechanism`: with ``release(counts, noise)``; where there is ``release_many``, it is used.
     `neighbours`: the counts on two neighbouring data sets, of one shape: ``(n_classes,)`` for one answer a run, or
-        ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``, or with
-        ``takes_streams = True``) gets a stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as
-        ``(n_runs, n_queries, n_classes)``. Any other is asked row by row.
+    ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``, or with
+    ``takes_streams = True``) gets a stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as
+    ``(n_runs, n_queries, n_classes)``. Any other is asked row by row.
     `claimed`: what one run is claimed to satisfy; for a stream, the whole stream.
     `confidence`: of the bound, in (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
     `runs`: at least 40; a quarter fits the attacks, a quarter chooses one, and half measures it.
     `seed`: makes the audit reproducible (secret bits and noise). None draws both from the operating system.
     `n_jobs`: worker processes. A mechanism that may keep a generator or a state of its own stays in this process, since
-        its copies would repeat its noise.
+    its copies would repeat its noise.
     `progress`: called as ``progress(runs_done, runs)``.
     `clock`: seconds.
 

@@ -86,7 +86,7 @@ class ScheduleAudit:
 
     `attacks`: each with a bound on ε.
     `comparisons`: of a sparse vector's answers with their exact distribution; of other answers with each other; of the
-        noise of rounds with its law.
+    noise of rounds with its law.
     `stage`: the exact loss of a sparse-vector stage.
     `confidence`: with which all of it holds together.
     `charge`: what was charged beside what is released; None where that was not compared.

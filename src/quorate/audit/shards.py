@@ -189,17 +189,17 @@ def audit_shards(
     PreconditionFailed if two trainings on the same rows differ: then nothing can be compared. Fix the random states.
 
     `pipeline`: a scikit-learn classifier or Pipeline, or a :class:`~quorate.ensemble.Teacher`: trained by this
-        package's own partition and trainer. Or a pipeline of one's own, ``train(X, y, groups) -> list of fitted
-        models``, in which `groups` holds the unit of each row and keeps it when rows go or come.
+    package's own partition and trainer. Or a pipeline of one's own, ``train(X, y, groups) -> list of fitted
+    models``, in which `groups` holds the unit of each row and keeps it when rows go or come.
     `X` ``(n_rows, n_features)``: rows to train on: real ones, or a stand-in of the same kind.
     `y` ``(n_rows,)``: labels out of `classes`.
     `groups` ``(n_rows,)``: the unit of each row; None makes every row a unit.
     `classes`: all labels.
     `n_teachers`: K; needed unless `pipeline` is callable.
     `partition`: "hash", "balanced" or "unit": of the package's trainer; not used for a pipeline of one's own. With
-        "unit" there are as many teachers as units, and `n_teachers` is not used.
+    "unit" there are as many teachers as units, and `n_teachers` is not used.
     `changes`: of "add", "remove" and "replace". None: all that the partition claims ("balanced" claims "replace" only);
-        all three for a pipeline of one's own.
+    all three for a pipeline of one's own.
     `units`: how many units are tried, chosen at random; each costs up to 10 trainings.
     `seed`: chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
     `n_jobs`: worker processes of the package's trainer.

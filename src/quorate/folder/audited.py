@@ -37,9 +37,9 @@ class RunAudit:
     """What the audit of a run found.
 
     `schedule`: on the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact
-        distribution.
+    distribution.
     `sizes`: how small a fault the audit of the mechanism would have found, as far as that was measured; None where
-        :attr:`ScheduleAudit.sees` says it.
+    :attr:`ScheduleAudit.sees` says it.
     `delta`: the run's δ.
     `shards`: of the run's teacher pipeline and partition, on public rows with made-up labels.
     `without_shards`: why there is none.

@@ -73,7 +73,7 @@ def release_votes(
     `votes`: as read.
     `mechanism`: what answers.
     `root`: a run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
-        charged once, however often this is called.
+    charged once, however often this is called.
     `budget`: what a new ledger is opened with. One that is there keeps its own, to which this release is charged.
     `delta`: δ at which the whole is priced.
     `noise`: where privacy noise comes from.

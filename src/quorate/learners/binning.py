@@ -256,7 +256,7 @@ def telling_columns(
     `pool`: public rows, without their labels.
     `n_columns`: how many are chosen, at least 1.
     `columns`: among which; all columns of the pool by default: then those with a single value are left out, and those
-        of other things than numbers or words (dates, and both mixed).
+    of other things than numbers or words (dates, and both mixed).
     `levels`: each column is cut into at most so many, as :meth:`Binning.from_pool` cuts it.
 
     One after the other, the column c is taken for which :math:`\sum_j I(X_j; X_S)` is largest: S are the columns

@@ -119,10 +119,10 @@ class GenericLearner(PrivateLearner):
 
     `concepts`: what may be learned: any class that its `sanitizer` takes.
     `sanitizer`: what makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
-        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of more
-        than 2^20 points.
+    ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of more
+    than 2^20 points.
     `delta`: δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's
-        own.
+    own.
     `limit`: H has no more concepts than that; where its net is too large for it, the net gets smaller.
 
     Privacy: ε-DP, for one record that is replaced by one of the same kind, labelled or not. An unlabelled record is

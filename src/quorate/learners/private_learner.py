@@ -69,27 +69,27 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     - ``_rows_needed(epsilon, delta) -> RowsNeeded``: what its theorem asks for.
 
     `concepts`: what may be learned. A learner that is made from another one takes the `concepts` of its `base` by
-        default.
+    default.
     `epsilon`: ε > 0 of the whole.
     `classes`: the labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it
-        `y` holds 0, 1 and ``UNLABELLED``.
+    `y` holds 0, 1 and ``UNLABELLED``.
     `rows`: "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
     `ledger`: where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
     `unsafe_noise_seed`: for tests and demos: reproducible, therefore not private.
     `alpha`, `beta`: 0.1 by default; the theorem's, of learners that have one: error above α with probability at most β,
-        where some concept of the class is the truth; of learners for any labels, above that of the best concept.
+    where some concept of the class is the truth; of learners for any labels, above that of the best concept.
     `delta`: δ of the whole, of the learners that are made from another one; 0 for a pure base learner.
     `selection`: "permute-and-flip" (default) or "exponential": what chooses, where that can be chosen; the latter, of
-        the paper, is never better at the same price.
+    the paper, is never better at the same price.
 
     `concept_`: what was learned; may be published.
     `guarantee_`: for one replaced record; how many rows there are, and which of them have a label, is public.
     `plan_`: the calibrated parameters; public.
     `n_labels_used_`: how many labels the learner looked at, or would have if they were not secret: all that were given,
-        where it says nothing else. Rows without a label are left out by learners that make no use of them.
+    where it says nothing else. Rows without a label are left out by learners that make no use of them.
     `transcript_covered_`: whether the guarantee still holds towards an observer who sees for which rows a label was
-        asked (BNS15 Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no
-        `delta` to give.
+    asked (BNS15 Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no
+    `delta` to give.
 
     Formal guarantees, by order of :meth:`fit`:
 

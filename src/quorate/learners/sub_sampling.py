@@ -119,10 +119,10 @@ class SubSampling(TransformedLearner):
 
     `base`: a private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
     `n_labels`: m: how many labels to ask for. As many as the base learner's theorem asks for by default, if the sample
-        has them.
+    has them.
     `base_rows`: n: how many rows to sample. As many as the target allows by default.
     `labelled`: "random" or "first": whose labels are asked for: those of a random m of the sample, or of its m smallest
-        indices, as printed. The latter costs more: exchanging one row may change whose label is asked for.
+    indices, as printed. The latter costs more: exchanging one row may change whose label is asked for.
     `plan_`: the sizes; public. `n_labels_used_`: m. `transcript_covered_`: False: whoever sees for which rows a label
     was asked knows more than the guarantee allows (BNS15, Definition 5.4). The secrecy of the sample is what makes it
     cheap.

@@ -19,9 +19,9 @@ class PredictionIntervals(Plain):
 
     `n_rows`: rows that the limits were read off.
     `scores`: limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c
-        it is that at the least rank of ``c * (n_rows + 1)`` or more.
+    it is that at the least rank of ``c * (n_rows + 1)`` or more.
     `coverage`, `slack`, `failure`: what the report tells: but with probability `failure`, intervals of
-        `coverage` hold the truth in a share of at least `coverage` − `slack` of rows that are drawn as these were.
+    `coverage` hold the truth in a share of at least `coverage` − `slack` of rows that are drawn as these were.
     """
 
     n_rows: int
@@ -70,7 +70,7 @@ class PrivateSets(Plain):
 
     `limit`: a class is in the set of a row where one less its probability is at most that.
     `coverage`, `slack`, `failure`: but with probability `failure`, the share of units whose row has its class in
-        the set is at least `coverage` − `slack`.
+    the set is at least `coverage` − `slack`.
     `share`: of the units, which was held out.
     `epsilon`: at which the limit was chosen. It is part of the run's charge, and not beside it.
     """

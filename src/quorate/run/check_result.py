@@ -41,10 +41,10 @@ class CheckResult:
     `found`: the same in plain values, as ``quorate check --json`` has them.
     `cautions`: what to know before the budget is spent: each has a code, a severity and an outcome.
     `private_notes`: what there is to say about the private table, for its owner alone: it depends on private rows, is
-        outside the guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who
-        checks is who holds the rows; ``.reveal()`` gives it.
+    outside the guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who
+    checks is who holds the rows; ``.reveal()`` gives it.
     `look`: the owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed,
-        and is nowhere else.
+    and is nowhere else.
     `steps`: the first lines: a word, and what it does.
     `words`: how things are named.
 

@@ -15,17 +15,17 @@ class PublicFacts:
     """What the recipe may know.
 
     `n_records`: number of private units: records, or people where rows are grouped. Declared, or treated as public;
-        None where it is neither, and then the number of teachers has to be given.
+    None where it is neither, and then the number of teachers has to be given.
     `n_public`: number of distinct public points, m.
     `n_classes`: number of declared classes, C.
     `width`: number of columns after encoding.
     `epsilon`, `delta`: what the whole release may cost.
     `online_answers`: answers kept back for later questions.
     `n_rows`: number of private rows, where a unit may have several. Declared, or treated as public; None where it is
-        neither, and then each unit counts as one row.
+    neither, and then each unit counts as one row.
     `unit`: the word for one private unit.
     `neighbours`: for which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a
-        plan.
+    plan.
     `why_neighbours`: the reason, as part of a sentence, where it is none of these two.
     `tiny`: whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
     `most_tiny`: rows of the largest tiny teacher; 30 in runs that were begun before they might have more.

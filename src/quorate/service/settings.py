@@ -31,17 +31,17 @@ class ServiceSettings:
     """How a run is served.
 
     `host`, `port`: where it listens. A host that is not of this machine alone needs `tls_cert` and `tls_key`, or
-        `behind_proxy`.
+    `behind_proxy`.
     `tls_cert`, `tls_key`: files of a certificate and its key, PEM.
     `behind_proxy`: whether a proxy in front of it ends TLS.
     `after_budget`: what becomes of a new point once no answer is left: the student answers, marked as such, or the
-        request is refused.
+    request is refused.
     `max_body`: bytes that a body may have.
     `max_rows`: rows that one request may have.
     `body_seconds`: how long a body may take to arrive; and the first request of a connection, from when it was opened.
     `max_waiting`: requests that may wait for an answer at a time.
     `max_connections`: connections that may be open at a time; further ones wait to be taken. Where the limit of the
-        process on open files is lower and may not be raised, that holds, less some files of the service's own.
+    process on open files is lower and may not be raised, that holds, less some files of the service's own.
     `requests_per_minute`: how often one key may ask; 0 for no limit.
     `metrics_port`: a port of 127.0.0.1 on which ``/metrics`` needs no key; 0 for none.
     `shutdown_seconds`: how long requests under way may take after the service was told to stop.

@@ -39,7 +39,7 @@ class Asked:
 
     `answers`: a class for each row, or None where there is no answer.
     `status`: for each row "answered"; "declined", where the teachers were asked and the mechanism gave no class; or
-        "never asked", where the mechanism had closed before the row's turn came.
+    "never asked", where the mechanism had closed before the row's turn came.
     `left`: how many new rows may still be asked.
     `new`: how many of these rows were new, each of which used one answer.
     """

@@ -72,7 +72,7 @@ class Task:
     `prior_matching`: whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
     `batched`: whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
     `classes_by_shard`: whether a parameter of a classifier names a class by its number in a shard, as in runs begun
-        before.
+    before.
     `labels_only`: whether features are public, and labels alone are protected.
     `classes_were_read`: whether the class list was read off the labels, and is therefore treated as public.
     `caveats`: what the guarantee rests on beside.
@@ -83,7 +83,7 @@ class Task:
     `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
     `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
     `earlier`: prepares the same task as earlier versions did, one after the other; told whether words are read in
-        another way than then.
+    another way than then.
     `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
     `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
     `sets`: what is held out for prediction sets; None where nothing is.

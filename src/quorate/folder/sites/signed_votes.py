@@ -46,7 +46,7 @@ class Statement:
     `round`: for which release the votes are, in a word that all sites and the aggregator have agreed on.
     `unit`: whose data went to one teacher: "patient".
     `neighbours`: which change of one unit changes one teacher alone. "replace" where one that comes or goes would move
-        others: in a partition into shards of equal size, or where K was read from the number of units.
+    others: in a partition into shards of equal size, or where K was read from the number of units.
     `classes`: the classes, in the order of the counts.
     `queries`: digest of the public rows, in their order (:func:`~quorate.data.public_digest`).
     `n_teachers`: k at this site.

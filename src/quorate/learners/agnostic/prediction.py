@@ -63,12 +63,12 @@ class AgnosticPrediction(BaseEstimator):
     `delta`: δ of all predictions together. Where it is above 0, m predictions cost about √m times one; else m times.
     `n_queries`: how many predictions there may be, of distinct points.
     `cutoff`: T ≥ 1, with a `delta` above 0: the whole budget then pays for T points that are declined, and a point on
-        which the concepts agree is answered at no price of its own, however many there are.
+    which the concepts agree is answered at no price of its own, however many there are.
     `alpha`, `beta`: the theorem's: error more than α above the best concept's with probability at most β over the fit.
     `selection`: "permute-and-flip" or "exponential": what chooses the labelling.
     `limit`: labellings to choose from at most.
     `classes`, `rows`, `ledger`, `unsafe_noise_seed`: as for :class:`~quorate.learners.PrivateLearner`; the price is
-        charged by each ``fit`` as a whole.
+    charged by each ``fit`` as a whole.
     `guarantee_`: for one replaced record; the number of rows is public. `plan_`: sizes, and how the budget was split;
     public. `answers_left_`: how many more distinct points may be asked; none once T were declined.
 

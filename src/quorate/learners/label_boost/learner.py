@@ -70,11 +70,11 @@ class LabelBoost(TransformedLearner):
     Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
     `base`: a private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
-        `beta`, if it has them, are set to α/11 and β/2.
+    `beta`, if it has them, are set to α/11 and β/2.
     `constants`: "tight" or "paper": the largest keep-rates that give (ε, δ) back, or the constants as printed (with
-        them the base learner has ε <= 1 and at most δ/41).
+    them the base learner has ε <= 1 and at most δ/41).
     `alpha`, `beta`: the error is at most α, but for a probability of β, where there are as many rows as
-        :meth:`rows_needed` says.
+    :meth:`rows_needed` says.
     `base_rows`: n: on how many rows the base learner is run. As many as its own theorem asks for by default.
     `plan_`: among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
 

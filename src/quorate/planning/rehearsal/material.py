@@ -30,7 +30,7 @@ class Material:
     `pool`: the unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
     `points`: the same rows as numbers.
     `rows`: with labels, `codes`, to play the private ones or be scored on. The direct method finds rows of the pool by
-        `in_pool`, and then has none here.
+    `in_pool`, and then has none here.
     `groups`: whose row each is, as a number; None where every row counts as somebody's own.
     `schema`, `direct`: how the direct method reads rows, what it would do at a budget; None where it is not compared.
     `coordinates`: how models of the shares measure the pool, which all students here share.
