@@ -26,6 +26,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
     "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
     "quorate.labelling.memo": "quorate.labelling.questions",
+    "quorate.learners.agnostic.subsampled": "quorate.learners.agnostic.learner",
     "quorate.pipeline.checks.seed": "quorate.run.checks.seed",
     "quorate.run.sites.signed_votes": "quorate.folder.sites.signed_votes",
     "quorate.mechanisms.exponential": "quorate.mechanisms.choice",

@@ -78,7 +78,7 @@ def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(k
     assert entries(path) == before
     assert len(clf.ask(ROWS[:8])) == 8  # three of them for free
     assert entries(path) == [*before, "drawn", "stored"]
-    assert "left: 0 answers" in repr(clf)
+    assert "left: no answers" in repr(clf)
     with pytest.raises(BudgetExhausted):
         clf.ask(ROWS[8:])
     assert "PrivateClassifier.resume" in clf.summary()
@@ -104,7 +104,7 @@ def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_pat
     before = entries(path)
     assert again.ask(ROWS[:8]) == [*kept[2], *told]
     assert entries(path) == before
-    assert "left: 0 answers" in repr(again)
+    assert "left: no answers" in repr(again)
 
 
 @pytest.mark.heavy

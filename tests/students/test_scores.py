@@ -9,10 +9,11 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import get_scorer
+from sklearn.metrics import average_precision_score, get_scorer
 from sklearn.svm import LinearSVC
 
 from quorate.errors import InvalidParameter
+from quorate.run.scores import _ranking
 from quorate.students.decision_threshold import (
     check_decision_threshold,
     decides_from,
@@ -82,6 +83,23 @@ def test_what_needs_no_model_is_the_baseline() -> None:
     assert scored.baseline("balanced_accuracy") == 0.5
     assert scored.baseline("average_precision") == pytest.approx(y.mean())
     assert scored.baseline("accuracy") == pytest.approx(1 - y.mean())
+
+
+def test_no_score_of_a_perfect_model_passes_one_by_its_last_bit() -> None:
+    """scikit-learn adds up the average precision: 1.0000000000000002 of 20 rows found, which no report takes."""
+    passed = 0
+    for n in range(2, 60):
+        truth = np.r_[np.ones(n, dtype=np.int64), np.zeros(90, dtype=np.int64)]
+        said = np.linspace(0.9, 0.1, n + 90)
+        rows = ScoredRows(
+            truth=truth, predicted=(said > said[n]).astype(int), probabilities=np.column_stack([1 - said, said]),
+            n_classes=2, positive=1,
+        )  # fmt: skip
+        passed += average_precision_score(truth, said) > 1
+        for scoring in ("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision"):
+            assert 1 - 1e-12 < (rows.score(scoring) or 0) <= 1
+        assert _ranking(rows, 0.5) is not None
+    assert passed
 
 
 def test_a_model_without_probabilities_has_no_ranking() -> None:

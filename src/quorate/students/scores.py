@@ -209,7 +209,8 @@ class ScoredRows:
 
         function = metrics.roc_auc_score if scoring == "roc_auc" else metrics.average_precision_score
         codes = [self.positive] if self.n_classes == 2 else present.tolist()
-        return float(np.mean([function(self.truth == code, self.probabilities[:, code]) for code in codes]))
+        areas = [function(self.truth == code, self.probabilities[:, code]) for code in codes]
+        return min(1.0, float(np.mean(areas)))  # as a sum, the greatest area may pass 1 by its last bit
 
     def baseline(self, scoring: str) -> float | None:
         """Return what the same score is for always saying the commonest class, with the shares of these rows."""
