@@ -18,9 +18,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.column_kinds import ColumnKinds
-from quorate.data.columns import column
 from quorate.data.formats import Table
-from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.target_range import finite_numbers
@@ -186,16 +184,13 @@ def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
     return None, count("[schema] columns", declared["columns"], at_least=1)
 
 
-def _first_unusable(X: Any, rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
-    """Return in words which cells of a public table its column cannot hold; they may be quoted."""
+def _first_unusable(rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
+    """Return in words where a cell is that its column cannot hold; not what it holds: private rows may be there."""
     names = columns(rows)
     at = next((at for at, of_column in enumerate(fits) if not of_column.all()), None)
     if at is None or names is None:
         return "a cell is"
-    wrong = np.flatnonzero(~fits[at])
-    cell = as_list(column(X, (columns(X) or ()).index(names[at])))[wrong[0]]
-    be = "is" if len(wrong) == 1 else "are"
-    return f"{several(len(wrong), 'cell')} of column {names[at]!r}, such as {cell!r}, {be}"
+    return f"the cell of row {int(np.flatnonzero(~fits[at])[0])} in column {names[at]!r} is"
 
 
 def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
@@ -218,7 +213,7 @@ def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
     rows, fits, usable = task.schema.judged(table.X, source.name)
     if not usable.all():
         where, holds = f"{name}, {source.name}", "the public pool" if data.public is not None else "[schema]"
-        raise DataRefused(f"{where}: {_first_unusable(table.X, rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
+        raise DataRefused(f"{where}: {_first_unusable(rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
     name_of_column = f"{source.name}, column {data.label!r}"
     if task.target_range is not None:
         if key == "evaluation":
