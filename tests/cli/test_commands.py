@@ -65,7 +65,7 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     # In place of a model, files, columns with numbers and texts, classes, and public labels, which are there.
     instead = (
         "# command =", "# endpoint =", "# private_query =", "# images =", "# target =", "# range =",
-        "# calibration_share =", "# coverage =",
+        "# calibration_of_evaluation =", "# calibration_share =", "# coverage =",
     )  # fmt: skip
     on = [line if line.startswith(instead) or " = " not in line else line.removeprefix("# ") for line in lines]
     path.write_text("\n".join(on))

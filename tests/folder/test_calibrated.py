@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.service.open_run import open_student
+from quorate.students.prediction_sets import apart
 
 MakeRun = Any
 
@@ -142,3 +144,80 @@ def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run: 
     facts = execute(read_run(root), command="quorate run")
     assert facts.fitted.temperature is None
     assert facts.fitted.prediction_sets is not None
+
+
+def with_a_share(root: Path, share: float = 0.75, n: int = 400) -> None:
+    """Write more rows to score the model on, of which a share calibrates it."""
+    rows, ill = visits(n, seed=9)
+    rows.with_columns(pl.Series("ill", ill)).write_csv(root / "evaluation.csv")
+    file = root / "quorate.toml"
+    text = file.read_text("utf-8").replace("[data]\n", f"[data]\ncalibration_of_evaluation = {share}\n")
+    file.write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("by", ["votes", pytest.param("direct", marks=pytest.mark.heavy)])
+def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run: MakeRun, by: str) -> None:
+    shared, two_files = made_run(make_run, by, "shared"), made_run(make_run, by, "two_files")
+    with_a_share(shared)
+    with_calibration(two_files)
+    rows = pl.read_csv(shared / "evaluation.csv")
+    held, scored = apart(400, 300, salt=b"calibration")
+    rows[held].write_csv(two_files / "calibration.csv")
+    rows[scored].write_csv(two_files / "evaluation.csv")
+    runs = [read_run(root) for root in (shared, two_files)]
+    for one, other in zip(*((run.evaluation, run.calibration) for run in runs), strict=True):
+        assert one.truth.tolist() == other.truth.tolist()
+        assert np.array_equal(columns_of(one.X), columns_of(other.X))
+    notes, cautions = (check(runs[0]).found["notes"], [caution.code for caution in check(runs[0]).cautions])
+    assert "[data] calibration_of_evaluation: the truth is in 90 % of sets, for rows drawn as the 150 that" in str(
+        notes
+    )
+    assert "calibration-rows-used-twice" not in cautions
+    facts = execute(runs[0], command="quorate run")
+    assert (facts.fitted.calibration_rows, facts.fitted.prediction_sets.n_rows) == (150, 150)
+    assert facts.utility.student.n_rows == 100
+
+
+def columns_of(rows: Any) -> Any:
+    return rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows)
+
+
+@pytest.mark.heavy
+def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run: MakeRun) -> None:
+    forms = []
+    for part in (0, 1):
+        root = made_run(make_run, "direct", f"run{part}")
+        with_a_share(root)
+        private, at = pl.read_csv(root / "private.csv"), apart(400, 300, salt=b"calibration")[part]
+        rows = pl.read_csv(root / "evaluation.csv").select(private.columns).rows()
+        for place, row in zip(at[:90], private.rows(), strict=False):
+            rows[place] = row
+        pl.DataFrame(rows, schema=private.schema, orient="row").write_csv(root / "evaluation.csv")
+        lines: list[str] = []
+        facts = execute(read_run(root), command="quorate run", tell=lines.append)
+        assert sorted(line.split(":")[0] for line in lines) == [
+            "the calibration was left out",
+            "the score was left out",
+        ]
+        assert facts.fitted.temperature is facts.fitted.prediction_sets is None
+        forms.append(json.loads((root / "public" / "facts.json").read_text("utf-8")))
+    assert [sorted(form["fitted"]) for form in forms] == [sorted(forms[0]["fitted"])] * 2
+    assert [form.get("utility") for form in forms] == [forms[0].get("utility")] * 2
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"evaluation": None}, "is a share of the rows of .* evaluation, which is missing"),
+        ({"calibration": "private.csv"}, "names rows of its own; leave one of the two out"),
+        ({"calibration_share": 0.2, "n_records": 400}, "calibration_of_evaluation makes them of public ones"),
+        ({"calibration_of_evaluation": 0.9}, "calibration_of_evaluation got 90 rows, and needs at least 100"),
+        ({"calibration_of_evaluation": 0.999}, r"calibration_of_evaluation=0.999 of 100 rows leaves none to score"),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
+)
+def test_a_share_that_cannot_be_had_is_refused_in_a_line(make_run: MakeRun, data: dict[str, Any], said: str) -> None:
+    given = {"evaluation": "evaluation.csv", "calibration_of_evaluation": 0.5, **data}
+    changes = {f"data.{key}": held for key, held in given.items() if held is not None}
+    with pytest.raises(InvalidParameter, match=said):
+        read_run(make_run(**changes), begin=False)

@@ -205,6 +205,22 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
+def test_a_share_of_the_evaluation_makes_intervals(tmp_path: Path, method: str) -> None:
+    beyond = TABLE[1_200:].with_columns(price=pl.Series(np.full(300, 900.0)))  # the range ends at 500
+    root = written(tmp_path / "run", more=method, evaluation=beyond, calibration_of_evaluation="0.4", **CLOSE)
+    assert "records" in typed("plan", root)[1]
+    run = read_run(root, begin=False)
+    assert set(run.calibration.truth) == {900.0}  # as they are, so that intervals are wide enough
+    assert len(run.evaluation.truth) == 180
+    assert max(run.evaluation.truth) <= 500.0
+    assert "intervals, for rows drawn as the 120" in " ".join(check(run).text().split())
+    code, said = typed("run", root)
+    assert code == 0, said
+    assert quorate.load(root).coverage_promise().n_rows == 120
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
 def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, method: str) -> None:
     root = written(tmp_path / "run", more=method, calibration_share="0.5", **CLOSE)
     said = " ".join(check(read_run(root, begin=False)).text().split())

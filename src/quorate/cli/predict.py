@@ -22,8 +22,8 @@ from quorate.run.progress import progress
 @click.option(
     "--coverage",
     type=Number(),
-    help="Write prediction sets too: a column in_set_CLASS for each class. Of rows drawn as those of [data] "
-    "calibration, such as 0.9 have their class in the set. Of a number, the ends of an interval: columns "
+    help="Write prediction sets too: a column in_set_CLASS for each class. Of rows drawn as those that "
+    "calibrated the model, such as 0.9 have their class in the set. Of a number, the ends of an interval: columns "
     "lower and upper.",
 )
 @as_json

@@ -97,8 +97,9 @@ class FinishedRun(Scored, ShownEstimator):
     _opened: Any  # the run with its private rows, once teachers were asked
     _reader: TableReader | None
     _calibrates = (
-        "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free. Without "
-        "any, [data] calibration_share of a new run holds private rows out"
+        "name a table of them as [data] calibration in quorate.toml, or a share of [data] evaluation as "
+        "calibration_of_evaluation, and quorate run again, which is free. Without any, [data] calibration_share of a "
+        "new run holds private rows out"
     )
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:

@@ -7,31 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
-from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
-from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
+from quorate.folder.labelled_rows import labelled_rows, of_votes
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
-from quorate.folder.prepared import Evaluation, scheduler_of
+from quorate.folder.prepared import scheduler_of
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
-from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
     read_pool,
     read_private,
     read_private_cells,
-    read_public,
-    refuse_other_columns,
     refuse_unknown_drop,
 )
 from quorate.labelling.active import Strategy, named
@@ -41,14 +34,11 @@ from quorate.run.expected import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.run.stage_store import FolderStages
 from quorate.students.decision_threshold import require_probabilities
-from quorate.students.temperature import require_rows
 from quorate.types import Watch
-from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.method import VOTES
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.task import Task
-from quorate.voting.without_pool import as_declared
 
 
 def load_run(
@@ -102,8 +92,7 @@ def load_run(
         )
         task = on_kept_pool(task, folder)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
-        labelled = (read_labelled(data, task, key) for key in ("evaluation", "calibration"))
-        return LoadedRun(folder, settings, task, *labelled)
+        return LoadedRun(folder, settings, task, *labelled_rows(of_votes, data, task))
 
     patient = replace(config, allow_hopeless=True)
     run = named_as_begun(of, patient, folder)
@@ -201,30 +190,3 @@ def refuse_lost_key(folder: RunFolder) -> None:
         raise PreconditionFailed(
             "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
         )
-
-
-def read_labelled(data: DataSettings, task: Task, key: str) -> Evaluation | None:
-    """Read public rows with labels, by their key, before anything is charged; None where there are none.
-
-    Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
-    published at no charge.
-    """
-    source = data.tables.get(key)
-    if source is None:
-        return None
-    drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, source, task.inputs.public, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, source, task.inputs.public)
-    if task.draws_pool:
-        rows = as_declared(task.inputs, table.X)
-    else:
-        reader = reader_of(task.inputs, task.views.student)
-        rows = reader.as_the_pool(table.X, source.name, as_given=True)  # as private, so that they are known
-    task.views.student.check(rows, source.name)
-    codes = encode_labels(table.y, task.inputs.classes, name=f"{source.name}, column {data.label!r}")
-    if same_source(source, data.private):
-        raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
-    refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
-    if key == "calibration":
-        require_rows(len(codes), name=f"[data] {key}")
-    return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])

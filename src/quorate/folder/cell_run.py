@@ -5,39 +5,33 @@ A row that cannot be used is left out without a word, and no message of such a r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quorate.accounting.figures import several
 from quorate.ambient import one_thread
 from quorate.arguments import count
-from quorate.data import PublicPool, encode_labels, take
+from quorate.data import PublicPool, take
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.formats import Table
 from quorate.data.reading import has_named_columns
-from quorate.data.rows import Rows, columns
-from quorate.data.target_range import finite_numbers
+from quorate.data.rows import Rows
 from quorate.direct.task import left_out
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.findings import Finding, note
-from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
+from quorate.folder.labelled_rows import Evaluation
 from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
-from quorate.folder.prepared import Evaluation, PreparedRun
+from quorate.folder.prepared import PreparedRun
 from quorate.folder.settings import Settings
-from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
     read_pool,
     read_private_cells,
-    read_public,
-    refuse_other_columns,
     refuse_unknown_drop,
 )
 from quorate.report import Score
@@ -46,13 +40,8 @@ from quorate.run.look import Look, Names, look_by_cells
 from quorate.run.progress import PARTS
 from quorate.run.remarks import remarks
 from quorate.run.scores import score_numbers
-from quorate.students.prediction_sets import COVERAGE, FEWEST, Calibration, Limits, promised
-from quorate.students.temperature import require_rows
+from quorate.students.prediction_sets import Calibration, Limits, promised
 from quorate.types import Secret, Watch
-
-_HOW_TO_MEND = (
-    "write under [data] how tables are written (date_format, decimal, missing), mend the cells, or drop their rows"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +85,7 @@ class CellRun(PreparedRun):
         """Score the model, unless private rows are among those with labels, which its owner alone is told."""
         if self.evaluation is None:
             return None
-        if self.task.records.are_in(self.evaluation.X):
+        if self.task.records.are_in(self.evaluation.table):
             if tell is not None:
                 tell(left_out("[data] evaluation"))
             return None
@@ -110,7 +99,7 @@ class CellRun(PreparedRun):
             yield from PreparedRun.calibration_notes(self)
         elif self.calibration is not None:
             promise = promised(len(self.calibration.truth), of="intervals")
-            yield note("prediction-sets", f"[data] calibration: {promise}")
+            yield note("prediction-sets", f"{self.settings.data.calibrates}: {promise}")
 
     def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
         """Return the model as it is calibrated; of a number how far off it is, with the model as it is."""
@@ -124,10 +113,10 @@ class CellRun(PreparedRun):
 
     def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
         """Return them, unless private rows are among them, which its owner alone is told."""
-        if self.calibration is None or not self.task.records.are_in(self.calibration.X):
+        if self.calibration is None or not self.task.records.are_in(self.calibration.table):
             return self.calibration
         if tell is not None:
-            tell(left_out("[data] calibration", "calibration"))
+            tell(left_out(str(self.settings.data.calibrates), "calibration"))
         return None
 
 
@@ -182,50 +171,3 @@ def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
             "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
         )
     return None, count("[schema] columns", declared["columns"], at_least=1)
-
-
-def _first_unusable(rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
-    """Return in words where a cell is that its column cannot hold; not what it holds: private rows may be there."""
-    names = columns(rows)
-    at = next((at for at, of_column in enumerate(fits) if not of_column.all()), None)
-    if at is None or names is None:
-        return "a cell is"
-    return f"the cell of row {int(np.flatnonzero(~fits[at])[0])} in column {names[at]!r} is"
-
-
-def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
-    """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
-
-    Raises DataRefused if they do not fit the pool, or are the private file.
-    """
-    source = data.tables.get(key)
-    if source is None:
-        return None
-    name = f"[data] {key}"
-    if same_source(source, data.private):
-        raise DataRefused(
-            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
-            "rows with labels, about nobody in the private table, or leave it out"
-        )
-    drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, source, task.schema.pool)
-    rows, fits, usable = task.schema.judged(table.X, source.name)
-    if not usable.all():
-        where, holds = f"{name}, {source.name}", "the public pool" if data.public is not None else "[schema]"
-        raise DataRefused(f"{where}: {_first_unusable(rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
-    name_of_column = f"{source.name}, column {data.label!r}"
-    if task.target_range is not None:
-        if key == "evaluation":
-            return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
-        targets = finite_numbers(table.y, name=name_of_column)
-        if len(targets) < FEWEST:
-            raise InvalidParameter(
-                f"{name} got {several(len(targets), 'row')}, and intervals of {100 * COVERAGE:g} % need at least "
-                f"{FEWEST}; give more rows, or leave it out"
-            )
-        return Evaluation(task.schema.kinds(rows), targets)
-    codes = encode_labels(table.y, task.classes, name=name_of_column)
-    if key == "calibration":
-        require_rows(len(codes), name=name)
-    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])

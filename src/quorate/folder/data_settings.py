@@ -13,7 +13,7 @@ from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names, real
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import Label, as_it_is, flag, labels, path, read_section, setting, string, whole_number
-from quorate.folder.table_source import DIALECT, Source, check_dialect, source
+from quorate.folder.table_source import DIALECT, Source, check_calibration, check_dialect, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -145,6 +145,11 @@ class DataSettings:
         "With `target`: rows with targets, nine or more, for [intervals](../how-to/prediction-sets.md#a-number)",
         default=None, example="calibration.csv",
     )  # fmt: skip
+    calibration_of_evaluation: float | None = setting(
+        partial(real, above=0, below=1),
+        "in place of `calibration`: the share of the rows of `evaluation` that calibrates; the others score",
+        default=None, default_words="all rows of `evaluation` score", example=0.5,
+    )  # fmt: skip
     calibration_share: float | None = setting(
         partial(real, above=0, below=1),
         "without `calibration`: share of the private rows (with `unit`: of the units) that is held out for [prediction "
@@ -256,6 +261,12 @@ class DataSettings:
         return {key: table for key, table in named.items() if table is not None}
 
     @property
+    def calibrates(self) -> str | None:
+        """The key that names the labelled public rows that calibrate the model; None where none do."""
+        keys = ("calibration", "calibration_of_evaluation")
+        return next((f"[data] {key}" for key in keys if getattr(self, key) is not None), None)
+
+    @property
     def dialect(self) -> Dialect:
         """How text tables are written, as the owner declares it."""
         from quorate.data.dialect import Dialect  # here: who only looks at a run reads no table
@@ -344,7 +355,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
-    _one_way_to_sets(settings.calibration_share, given)
+    check_calibration(given)
     if settings.unit_name is not None and settings.unit is None:
         raise InvalidParameter(
             "[data] unit_name is the word for what [data] unit holds the ids of, and [data] unit is missing; name the "
@@ -360,15 +371,6 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
     if written := [key for key in DIALECT if key in given]:
         check_dialect(settings, written)
     return settings
-
-
-def _one_way_to_sets(share: float | None, given: Mapping[str, Any]) -> None:
-    if share is not None and "calibration" in given:
-        said = "calibration_share holds private rows out for sets or intervals, and [data] calibration makes them of"
-        raise InvalidParameter(f"[data] {said} public ones, for free; leave calibration_share out")
-    if share is None and "coverage" in given:
-        said = "coverage is what [data] calibration_share is chosen for, which is missing; leave coverage out, and"
-        raise InvalidParameter(f"[data] {said} ask for any one by quorate predict --coverage")
 
 
 def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:

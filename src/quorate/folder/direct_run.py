@@ -23,8 +23,9 @@ from quorate.direct.spool import units_of
 from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, note
-from quorate.folder.cell_run import CellRun, CellTables, labelled_rows
+from quorate.folder.cell_run import CellRun, CellTables
 from quorate.folder.folder import RunFolder
+from quorate.folder.labelled_rows import labelled_rows, of_cells
 from quorate.folder.prepared import scheduler_of
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
@@ -134,8 +135,7 @@ def read_direct(
         terms=folder.terms(settings.budget.composition),
         watch=watch,
     )
-    labelled = (labelled_rows(data, task, key) for key in ("evaluation", "calibration"))
-    return DirectRun(folder, settings, task, *labelled)
+    return DirectRun(folder, settings, task, *labelled_rows(of_cells, data, task))
 
 
 def _feature_map(given: str | Path) -> Any:

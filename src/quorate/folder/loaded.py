@@ -15,7 +15,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder import notes
 from quorate.folder.folder import RunFolder
-from quorate.folder.prepared import Evaluation, PreparedRun
+from quorate.folder.labelled_rows import Evaluation
+from quorate.folder.prepared import PreparedRun
 from quorate.folder.published import POOL, PROMPT
 from quorate.folder.settings import keys_of
 from quorate.mechanisms import Values

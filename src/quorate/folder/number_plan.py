@@ -25,6 +25,8 @@ from quorate.run.chosen_method import ChosenMethod
 from quorate.run.method import check_of
 
 _WAYS: Mapping[str, Callable[..., CellRun]] = {"direct": read_direct, "votes": read_numbers}
+#: Keys of public rows with targets, which a plan does not read.
+_WITH_TARGETS = ("evaluation", "evaluation_query", "calibration", "calibration_query", "calibration_of_evaluation")
 _NOT_KNOWN = (
     "how near predictions come, which rests on the private targets. In what was measured the direct method was nearer "
     "on every table: docs/how-to/predict-a-number.md. The run scores its model on [data] evaluation"
@@ -98,7 +100,7 @@ def plan_number(root: Path) -> NumberPlan | None:
 def _what(root: Path, way: str) -> CheckResult | str:
     """Return what a method would do, or why it cannot."""
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
-    data = {key: held for key, held in document["data"].items() if key not in ("evaluation", "calibration")}
+    data = {key: held for key, held in document["data"].items() if key not in _WITH_TARGETS}
     sections = {"data": data, "method": {**document.get("method", {}), "by": way}}
     try:
         settings = settings_from({**document, **sections}, folder=root)

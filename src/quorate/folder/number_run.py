@@ -9,8 +9,9 @@ from typing import ClassVar, NoReturn
 
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding
-from quorate.folder.cell_run import CellRun, CellTables, labelled_rows
+from quorate.folder.cell_run import CellRun, CellTables
 from quorate.folder.folder import RunFolder
+from quorate.folder.labelled_rows import labelled_rows, of_cells
 from quorate.folder.notes import direct_notes
 from quorate.folder.prepared import scheduler_of
 from quorate.folder.settings import Settings, arguments_of
@@ -103,4 +104,4 @@ def read_numbers(
         key=seeded_key if noise.seeded else None,
         terms=folder.terms(settings.budget.composition),
     )
-    return NumberRun(folder, settings, task, *(labelled_rows(data, task, key) for key in ("evaluation", "calibration")))
+    return NumberRun(folder, settings, task, *labelled_rows(of_cells, data, task))

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED
@@ -22,6 +22,7 @@ from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
+from quorate.folder.labelled_rows import Evaluation
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts, untrusted_types
 from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
@@ -44,14 +45,6 @@ from quorate.types import Secret
 
 if TYPE_CHECKING:
     from quorate.ensemble import DaskScheduler
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Public rows with labels, to score or calibrate the student on: features ``(n, d)``, true classes ``(n,)``."""
-
-    X: Any = field(repr=False)
-    truth: NDArray[Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +128,17 @@ class PreparedRun(ABC):
         """Yield what prediction sets will promise: from the number of calibration rows alone."""
         if self.calibration is not None:
             _, held = halves(len(self.calibration.truth))
-            yield note("prediction-sets", f"[data] calibration: {promised(len(held))}")
+            yield note("prediction-sets", f"{self.settings.data.calibrates}: {promised(len(held))}")
 
     def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | Limits | None]:
-        """Return the model at the temperature of ``[data] calibration``, and what else these rows say of it."""
-        rows, classes = self.rows_to_calibrate(tell), list(self.settings.data.classes)
+        """Return the model at the temperature of the rows that calibrate it, and what else these say of it."""
+        rows, data = self.rows_to_calibrate(tell), self.settings.data
         if rows is None:
             return model, None
-        truth = encode_labels(rows.truth, classes, name="[data] calibration")
+        classes, name = list(data.classes), str(data.calibrates)
+        truth = encode_labels(rows.truth, classes, name=name)
         try:
-            require_calibration(model, len(truth), name="[data] calibration")
+            require_calibration(model, len(truth), name=name)
         except InvalidParameter as refusal:  # of a model that was paid for: it is published as it is
             if tell is not None:
                 tell(str(refusal))

@@ -198,10 +198,12 @@ def settings_of(root: Path) -> Settings:
     for key in ("public", "evaluation"):
         other = getattr(data, key)
         if data.calibration is not None and other is not None and same_source(data.calibration, other):
+            how = "give a share of them, calibration_of_evaluation = 0.5, in place of calibration"
+            how = how if key == "evaluation" else "split them in two, or leave calibration out"
             raise InvalidParameter(
                 f"[data] calibration is the file of [data] {key}, and "
                 f"{'intervals are read off' if data.range is not None else 'a temperature is fitted on'} rows that are "
-                f"in neither: split them in two, or leave calibration out"
+                f"in neither: {how}"
             )
     return settings
 

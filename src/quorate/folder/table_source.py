@@ -124,6 +124,23 @@ def check_dialect(data: Any, written: list[str]) -> None:
         )
 
 
+def check_calibration(given: Mapping[str, Any]) -> None:
+    """Refuse two sources of rows that calibrate, and what says something of one that is missing."""
+    if "calibration_of_evaluation" in given and "calibration" in given:
+        said = "calibration_of_evaluation takes rows of [data] evaluation, and [data] calibration names rows of its own"
+        raise InvalidParameter(f"[data] {said}; leave one of the two out")
+    if "calibration_of_evaluation" in given and "evaluation" not in given:
+        said = "calibration_of_evaluation is a share of the rows of [data] evaluation, which is missing; name a table"
+        raise InvalidParameter(f"[data] {said} of public rows with labels there, or leave it out")
+    of_public = next((key for key in ("calibration", "calibration_of_evaluation") if key in given), None)
+    if "calibration_share" in given and of_public is not None:
+        said = f"calibration_share holds private rows out for sets or intervals, and [data] {of_public} makes them of"
+        raise InvalidParameter(f"[data] {said} public ones, for free; leave calibration_share out")
+    if "calibration_share" not in given and "coverage" in given:
+        said = "coverage is what [data] calibration_share is chosen for, which is missing; leave coverage out, and"
+        raise InvalidParameter(f"[data] {said} ask for any one by quorate predict --coverage")
+
+
 def refuse_names_without_columns(data: Any) -> None:
     """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
 

@@ -186,9 +186,14 @@ def sets_of(probabilities: FloatArray, limit: float) -> NDArray[np.bool_]:
 
 
 def halves(n_rows: int) -> tuple[IntArray, IntArray]:
-    """Return the places of the rows that fit a temperature, and of those that calibrate sets: by digests of places."""
-    order = sorted(range(n_rows), key=lambda place: blake2b(place.to_bytes(8, "little")).digest())
-    return np.sort(order[: n_rows // 2]), np.sort(order[n_rows // 2 :])
+    """Return the places of the rows that fit a temperature, and of those that calibrate sets."""
+    return apart(n_rows, n_rows // 2)
+
+
+def apart(n_rows: int, first: int, *, salt: bytes = b"") -> tuple[IntArray, IntArray]:
+    """Return the places of so many rows, and of all others: by digests of places. `salt`: for another choice."""
+    order = sorted(range(n_rows), key=lambda place: blake2b(place.to_bytes(8, "little"), salt=salt).digest())
+    return np.sort(order[:first]), np.sort(order[first:])
 
 
 @cache

@@ -20,7 +20,8 @@ from quorate.data import PublicPool, check_classes, encode_labels, match_columns
 from quorate.errors import DataRefused, PreconditionFailed, SeededNoiseRefused
 from quorate.folder.external_votes import VotesReleased, release_votes
 from quorate.folder.folder import RunFolder
-from quorate.folder.prepared import Evaluation, publish_run
+from quorate.folder.labelled_rows import Evaluation
+from quorate.folder.prepared import publish_run
 from quorate.folder.published import published_files, refuse_filled, write_copies
 from quorate.folder.settings import no_file
 from quorate.folder.sites.facts import Queries, SitesFacts, read_queries

@@ -1,0 +1,151 @@
+"""Labelled public rows of a run: what scores its model, and what calibrates it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.accounting.figures import several
+from quorate.data import encode_labels, refuse_private_rows, take
+from quorate.data.overlap import HOLDS_PRIVATE
+from quorate.data.rows import columns
+from quorate.data.target_range import finite_numbers
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.folder.data_settings import DataSettings
+from quorate.folder.table_source import same_source
+from quorate.folder.tables import read_public, refuse_other_columns
+from quorate.students.prediction_sets import COVERAGE, FEWEST, apart
+from quorate.students.temperature import require_rows
+from quorate.voting.ask import reader_of
+from quorate.voting.task import Task
+from quorate.voting.without_pool import as_declared
+
+_HOW_TO_MEND = (
+    "write under [data] how tables are written (date_format, decimal, missing), mend the cells, or drop their rows"
+)
+_SALT = b"calibration"  # so that the halves of a calibration are not those of the table it was taken from
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Public rows with labels, to score or calibrate the student on: features ``(n, d)``, true classes ``(n,)``.
+
+    `whole`: the features of the table that they are a part of, where they are one.
+    """
+
+    X: Any = field(repr=False)
+    truth: NDArray[Any] = field(repr=False)
+    whole: Any = field(default=None, repr=False)
+
+    @property
+    def table(self) -> Any:
+        """The features of all rows of their table: if private ones are among them, neither part is used."""
+        return self.X if self.whole is None else self.whole
+
+    def at(self, places: NDArray[Any]) -> Evaluation:
+        """Return the rows at some places."""
+        return Evaluation(take(self.X, places), self.truth[places], whole=self.X)
+
+
+#: Of a table with labels, by its key; None where it is not named.
+Reader: TypeAlias = Callable[[DataSettings, Any, str], Evaluation | None]
+
+
+def labelled_rows(read: Reader, data: DataSettings, task: Any) -> tuple[Evaluation | None, Evaluation | None]:
+    """Read the public rows that score the model, and those that calibrate it, before anything is charged.
+
+    `read`: :func:`of_votes` or :func:`of_cells`. Raises DataRefused as it does; InvalidParameter if too few rows
+    calibrate, or none would be left to score.
+    """
+    scored, calibrating = read(data, task, "evaluation"), read(data, task, "calibration")
+    if data.calibration_of_evaluation is not None and scored is not None:
+        n = len(scored.truth)
+        n_held = round(data.calibration_of_evaluation * n)
+        if n_held >= n:
+            raise InvalidParameter(
+                f"[data] calibration_of_evaluation={data.calibration_of_evaluation:g} of {several(n, 'row')} leaves "
+                "none to score the model on; give a smaller share, or more rows"
+            )
+        held, rest = apart(n, n_held, salt=_SALT)
+        scored, calibrating = scored.at(rest), scored.at(held)
+    if scored is not None and data.range is not None:
+        scored = replace(scored, truth=data.range.clipped(scored.truth))
+    if calibrating is not None:
+        _require_enough(len(calibrating.truth), of_a_number=data.range is not None, name=str(data.calibrates))
+    return scored, calibrating
+
+
+def _require_enough(n_rows: int, *, of_a_number: bool, name: str) -> None:
+    if not of_a_number:
+        require_rows(n_rows, name=name)
+    elif n_rows < FEWEST:
+        raise InvalidParameter(
+            f"{name} got {several(n_rows, 'row')}, and intervals of {100 * COVERAGE:g} % need at least {FEWEST}; give "
+            "more rows, or leave it out"
+        )
+
+
+def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
+    """Read the rows as teachers that vote on classes do.
+
+    Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
+    published at no charge.
+    """
+    source = data.tables.get(key)
+    if source is None:
+        return None
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, source, task.inputs.public, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, task.inputs.public)
+    if task.draws_pool:
+        rows = as_declared(task.inputs, table.X)
+    else:
+        reader = reader_of(task.inputs, task.views.student)
+        rows = reader.as_the_pool(table.X, source.name, as_given=True)  # as private, so that they are known
+    task.views.student.check(rows, source.name)
+    codes = encode_labels(table.y, task.inputs.classes, name=f"{source.name}, column {data.label!r}")
+    if same_source(source, data.private):
+        raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
+    return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
+
+
+def of_cells(data: DataSettings, task: Any, key: str) -> Evaluation | None:
+    """Read the rows cell by cell; whether private ones are among them is asked after the rounds.
+
+    Raises DataRefused if they do not fit the pool, or are the private file.
+    """
+    source = data.tables.get(key)
+    if source is None:
+        return None
+    name = f"[data] {key}"
+    if same_source(source, data.private):
+        raise DataRefused(
+            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
+            "rows with labels, about nobody in the private table, or leave it out"
+        )
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, task.schema.pool)
+    rows, fits, usable = task.schema.judged(table.X, source.name)
+    if not usable.all():
+        where, holds = f"{name}, {source.name}", "the public pool" if data.public is not None else "[schema]"
+        raise DataRefused(f"{where}: {_first_unusable(rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
+    name_of_column = f"{source.name}, column {data.label!r}"
+    if task.target_range is not None:
+        return Evaluation(task.schema.kinds(rows), finite_numbers(table.y, name=name_of_column))
+    codes = encode_labels(table.y, task.classes, name=name_of_column)
+    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
+
+
+def _first_unusable(rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
+    """Return in words where a cell is that its column cannot hold; not what it holds: private rows may be there."""
+    names = columns(rows)
+    at = next((at for at, of_column in enumerate(fits) if not of_column.all()), None)
+    if at is None or names is None:
+        return "a cell is"
+    return f"the cell of row {int(np.flatnonzero(~fits[at])[0])} in column {names[at]!r} is"
