@@ -1,10 +1,12 @@
 """Other libraries' private classifiers beside quorate's, on the same splits, at the same budget.
 
-    python -m benchmarks peers [TABLE ...] [--splits 10] [--epsilons 1 .5 3] [--only CONTESTANT ...] [--again] [--page]
+    python -m benchmarks peers [TABLE ...] [--splits 10] [--epsilons 1 .5 3] [--only CONTESTANT ...]
+                               [--published] [--again] [--page]
 
 Each library has a virtual environment of its own, made from pinned versions in the folder that QUORATE_PEERS names
 (``~/.cache/quorate-peers`` by default). A fit's score and cost are one cell, kept there, so that a command that was
-broken off goes on. Cells of quorate carry the hash of its source: ``--again`` measures those of other sources anew.
+broken off goes on. ``--published`` takes the cells of docs/figures/peers.json for measured, so that a command goes on
+from the page. Cells of quorate carry the hash of its source: ``--again`` measures those of other sources anew.
 ``--page`` measures nothing, and writes docs/peers.md, its picture and its figures from the cells that there are.
 
 A split takes at most 8,000 rows of a table at random: a tenth is the public pool, a quarter is scored, the rest is
@@ -284,11 +286,16 @@ def main(arguments: Sequence[str], run: Run = in_its_environment) -> None:
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 0.5, 3.0])
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="CONTESTANT")
+    parser.add_argument("--published", action="store_true", help="take the cells of the page for measured")
     parser.add_argument("--again", action="store_true", help="measure quorate's cells of other sources anew")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.tables if name not in TABLES]:
         parser.error(f"no table is called {unknown[0]!r}; there are {', '.join(TABLES)}")
+    if given.published:
+        from benchmarks.peers_page import keep_published
+
+        keep_published(Path("docs"))
     if given.page:
         from benchmarks.peers_page import write_page
 

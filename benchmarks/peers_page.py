@@ -24,6 +24,10 @@ ALLOWED = {True: 0.005, False: 0.01}  # how far behind the first, by whether the
 VOTES_BEHIND = {True: 0.02, False: 0.05}  # how far votes may be behind the direct method, by whether classes are two
 
 
+#: What is published of a fit, in this order.
+OF_A_FIT = ("score", "accuracy", "seconds", "megabytes", "code", "day", "failed")
+
+
 def collect(names: Sequence[str], splits: int = 10, epsilons: Sequence[float] = (0.5, 1.0, 3.0)) -> Figures:
     """Read all cells that are kept: facts of each table, and of each fit score, accuracy, seconds, MB, code and day."""
     figures: Figures = {}
@@ -35,12 +39,26 @@ def collect(names: Sequence[str], splits: int = 10, epsilons: Sequence[float] = 
                     for split in range(splits):
                         cell = Cell(table=name, contestant=contestant, setting=setting, epsilon=epsilon, split=split)
                         if (held := cell.read()) is not None:
-                            kept = [round(held[key], 4) for key in ("score", "accuracy", "seconds", "megabytes")]
-                            by_split = cells.setdefault(f"{contestant.name}, {setting}, {epsilon:g}", {})
-                            by_split[str(split)] = [*kept, held["code"], held["day"], held["failed"]]
+                            of_fit = [round(held[key], 4) for key in OF_A_FIT[:4]] + [held[key] for key in OF_A_FIT[4:]]
+                            cells.setdefault(f"{contestant.name}, {setting}, {epsilon:g}", {})[str(split)] = of_fit
         if cells:
             figures[name] = {"facts": facts(table(name)), "cells": cells}
     return figures
+
+
+def keep_published(docs: Path) -> None:
+    """Keep the cells of docs/figures/peers.json beside those that were measured here, which stay as they are."""
+    contestants = {contestant.name: contestant for contestant in CONTESTANTS}
+    for name, held in json.loads((docs / "figures" / "peers.json").read_text()).items():
+        for key, by_split in held["cells"].items():
+            contestant, setting, epsilon = key.rsplit(", ", 2)
+            for split, of_fit in by_split.items():
+                cell = Cell(
+                    table=name, contestant=contestants[contestant], setting=int(setting), epsilon=float(epsilon),
+                    split=int(split),
+                )  # fmt: skip
+                if cell.read() is None:
+                    cell.keep(dict(zip(OF_A_FIT, of_fit, strict=True)))
 
 
 def facts(data: Data) -> dict[str, Any]:

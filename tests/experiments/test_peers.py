@@ -93,6 +93,11 @@ def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys: Path, mo
     for file in (toys / "kept" / "cells").rglob("*.json"):
         file.unlink()
     assert written(toys) == page, "figures that the page's folder holds stay where the cells are gone"
+    calls.clear()
+    peers_page.keep_published(toys)
+    peers.main(["even", "--splits", "4", "--epsilons", "1"], run=lambda who, _: calls.append(who) or [])
+    assert calls == [], "what the page holds is not measured again"
+    assert written(toys) == page
 
 
 def test_what_was_fitted_before_a_break_is_kept(toys: Path) -> None:
