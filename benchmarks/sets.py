@@ -14,9 +14,9 @@ and a test, and ``calibration_share=0.2`` holds out a fifth of the private rows,
 teach, in 16 rounds of linear features. The slack is what the fit promised. There "age" has intervals for the age of
 Adult's persons, from 0 to 100, and in the place of the size of sets stands how long they are.
 
-``--temperature`` says what one that private units chose could bring at most: the log loss of a fit by default, on
-5,000 of the rows that are left; the same at the temperature that is best on these very rows; and that of a fit on four
-fifths of the units, at its own best one. The table is dealt out anew each time.
+``--temperature`` judges probabilities where no public rows have labels: the log loss and the expected calibration error
+on 5,000 of the rows that are left, of fits by default and of fits with ``private_temperature``; of these also the log
+loss at the temperature that is best on the very rows. The table is dealt out anew each time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
+from sklearn.metrics import log_loss
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PrivateRegressor, PublicPool
 from quorate.data import load_adult, load_mushroom, take
@@ -38,7 +40,6 @@ from quorate.labelling.private_sets import PLACES
 from quorate.mechanisms import PrivateQuantile
 from quorate.noise import OSNoise
 from quorate.students.prediction_sets import COVERAGE, FAILURE, calibrated, promised, sets_of
-from quorate.students.temperature import at_temperature, fit_temperature
 
 CALIBRATION, SHARE, EPSILON = 500, 0.2, 0.5
 SCORED = 5_000  # rows on which a temperature is judged
@@ -194,32 +195,33 @@ def ways_of(table: Labelled, n_splits: int, *, in_run: bool) -> dict[str, list[t
     }
 
 
-def losses(table: Labelled, epsilon: float, rng: Any) -> list[float]:
-    """Return the log loss of a fit, the same at its best temperature, that temperature, and so of four fifths."""
+def probabilities(table: Labelled, epsilon: float, rng: Any) -> list[float]:
+    """Return log loss and calibration error of a fit by default and one with a temperature; it, and the best loss."""
     dealt, figures = table.dealt(rng, table.n_private), []
     rows, codes = take(dealt.left[0], np.arange(SCORED)), dealt.left[1][:SCORED]
-    for n in (dealt.n_private, dealt.n_private * 4 // 5):
-        model = dealt.fitted(n, epsilon=epsilon).model_
-        best = fit_temperature(model, rows, codes, dealt.classes).value
-        for one in (model, at_temperature(model, best)):
-            truth = np.asarray(one.predict_proba(rows))[np.arange(len(codes)), codes]
-            figures.append(float(-np.mean(np.log(np.maximum(truth, 1e-12)))))
-        figures.append(best)
-    return [figures[at] for at in (0, 1, 2, 4)]
+    for paid in (False, True):
+        clf = dealt.fitted(epsilon=epsilon, private_temperature=paid)
+        scored = clf.facts(evaluation=(rows, np.array(dealt.classes)[codes])).utility.student
+        figures += [log_loss(codes, clf.predict_proba(rows)), scored.reliability.error]
+    scores = clf.decision_function(rows)
+    scores = np.column_stack([np.zeros(len(codes)), scores]) if scores.ndim == 1 else scores
+    best = min(log_loss(codes, softmax(scores * at, axis=1)) for at in np.geomspace(1 / 5, 5, 161))
+    return [*figures, clf.temperature_, best]
 
 
 def temperatures(names: list[str], splits: int) -> None:
     """Print a line for each table and ε."""
-    print("| table | ε | log loss | at the best temperature | which | four fifths, at theirs | saved at most |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| table | ε | log loss | with private_temperature | at the best one | calibration error | with | temperature |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for name in names:
         table = TABLES[name]()
         for epsilon in (0.5, 1.0, 3.0):
             rng = np.random.default_rng(2)
-            each = np.array([losses(table, epsilon, rng) for _ in range(splits)])
-            plain, best, which, fewer = each.mean(axis=0)
-            saved, spread = (each[:, 0] - each[:, 3]).mean(), (each[:, 0] - each[:, 3]).std(ddof=1) / sqrt(splits)
-            line = f"{plain:.4f} | {best:.4f} | {which:.2f} | {fewer:.4f} | {saved:+.4f} ± {spread:.4f}"
+            means = np.mean([probabilities(table, epsilon, rng) for _ in range(splits)], axis=0)
+            plain, error, paid, paid_error, which, best = means
+            line = f"{plain:.3f} | {paid:.3f} | {best:.3f} | {error:.3f} | {paid_error:.3f} | {which:.2f}"
             print(f"| {name} | {epsilon:g} | {line} |", flush=True)
 
 
@@ -229,7 +231,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--splits", type=int, default=200)
     parser.add_argument("--only", default=",".join(TABLES))
     parser.add_argument("--in-run", action="store_true", help="of fits that hold private units out")
-    parser.add_argument("--temperature", action="store_true", help="what a temperature of private units could bring")
+    parser.add_argument("--temperature", action="store_true", help="of fits with private_temperature")
     given = parser.parse_args(arguments)
     if AGE in (tables := given.only.split(",")) and not given.in_run:
         parser.error("the intervals of age are those of a fit that holds units out; add --in-run")

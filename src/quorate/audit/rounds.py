@@ -286,7 +286,8 @@ def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[t
     one, rounds = event.event if isinstance(event, Repeated) else event, plan.settings.rounds
     yield f"one round: {units}", plan.grid, 1, one
     for counting in plan.grids[1:]:
-        yield f"one round that counts targets: {units}", counting, 1, one
+        what = "how often the model is right" if plan.settings.judges else "targets"
+        yield f"one round that counts {what}: {units}", counting, 1, one
     if rounds > 1:
         yield f"all {rounds:,} rounds: {units}", plan.grid, rounds, event
 

@@ -48,7 +48,8 @@ class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool.
 
     `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given. `rare`: the
-    declared share of the rarer of two classes. `locate`: how the first rounds of a number count targets.
+    declared share of the rarer of two classes. `locate`: how the first rounds of a number count targets. `judge`:
+    whether the last of the rounds counts how often the model is right.
     """
 
     feature_map: str
@@ -56,6 +57,7 @@ class BeforePool(PoolPlan):
     clip: float | None = None
     rare: float | None = None
     locate: int = RULE
+    judge: bool = False
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
@@ -88,6 +90,7 @@ def before_pool(
     share: float | None = None,
     rare: float | None = None,
     locate: int = RULE,
+    judge: bool = False,
 ) -> BeforePool:
     """Fix what a run pays for, by public facts alone; arguments are those of :func:`quorate.direct.plan.plan_direct`.
 
@@ -111,6 +114,7 @@ def before_pool(
     rounds = rounds or rounds_for(
         dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels", locate=locate
     )
+    rounds += judge
     k, sigma = _noise(pool.marginals, rounds, numbers, left, epsilon, delta, rho=rho)
     fixed = FixedRounds(rounds, k, sigma, numbers, left)
     return BeforePool(
@@ -123,6 +127,7 @@ def before_pool(
         clip=clip,
         rare=rare,
         locate=locate,
+        judge=judge,
     )
 
 
@@ -201,4 +206,5 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
         fixed=before.fixed,
         rare=before.rare,
         locate=before.locate,
+        judge=before.judge,
     )

@@ -67,6 +67,7 @@ class DirectConfig:
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
     calibration_share: float | None = None  # of the units, held out for prediction sets
     coverage: float = COVERAGE  # of these sets
+    private_temperature: bool = False  # whether one more round counts how often the model is right
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:
@@ -170,6 +171,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, config.target_range, *rule)
     if config.calibration_share is not None:
         cache_inputs = (*cache_inputs, "held out", float(config.calibration_share), float(config.coverage))
+    if config.private_temperature:
+        cache_inputs = (*cache_inputs, "judged")
     if (rare := share_of_rarer(config.class_shares)) is not None:
         cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

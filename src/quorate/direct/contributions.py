@@ -10,7 +10,8 @@ slopes, so that the sum over records is one matrix product of integers, exact in
 slopes are put on a fixed grid first, so that the sum over its rows is exact too, and everything after that happens
 within the group. Nothing here refuses, stops or branches on what another unit holds.
 
-A round may count targets instead (:func:`counted`): a unit adds the share of its rows in each cell of a range.
+A round may count instead (:func:`counted`): a unit adds the share of its rows in each cell. Cells are of a range, or
+of how sure the weights are of a row's class, and whether they are right (:func:`.temperature.sureness`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
 from quorate.data.target_range import STEPS
 from quorate.deferred import sparse
+from quorate.direct.temperature import sureness
 from quorate.types import FloatArray, IntArray
 
 #: What a score predicts: classes by the logistic function, or a place in a range by :func:`places_of`.
@@ -48,8 +50,8 @@ class Grid:
     """The integers of one run: steps of ``2**-bits`` for coordinates, and ``2**k`` steps for the length `clip`.
 
     `link`: how a score becomes what is predicted: the probability of a class, or a place in the range of a target.
-    `low`, `high`: the part of that range, in its steps, that residuals are measured by. `cells`: into how many cells
-    that part is cut where a round counts targets; 0 where it adds up gradients.
+    `low`, `high`: the part of that range, in its steps, that residuals are measured by. `cells`: in how many cells a
+    round counts, of that part or of how sure the weights are; 0 where it adds up gradients.
     """
 
     bits: int
@@ -116,20 +118,30 @@ def places_of(scores: FloatArray, grid: Grid) -> FloatArray:
     return np.asarray(np.clip(0.5 + scores / 4, -grid.low / width, (STEPS - grid.low) / width))
 
 
-def cells_of(codes: IntArray, grid: Grid) -> IntArray:
-    """Return the cell of each target, ``(n_rows,)``; what lies beyond the part is in the first or the last one."""
-    cells = (codes - grid.low) * grid.cells // (grid.high - grid.low)
-    return np.asarray(np.clip(cells, 0, grid.cells - 1))
+def cells_of(z: Any, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK) -> IntArray:
+    """Return the cell of each row, ``(n_rows,)``: of its target, or of how sure the weights are and whether rightly.
 
-
-def counted(codes: IntArray, starts: IntArray | None, width: int, grid: Grid) -> IntArray:
-    """Return the sum over units of the share of a unit's rows in each cell, ``(width, 1)``, in steps of ``2**-k``.
-
-    `starts`: where each unit begins, and the end; None where every row is a unit. A unit's shares are whole numbers of
-    steps that sum to 2^k at most, so that its vector is no longer. They follow from its rows' targets alone.
+    A target beyond the part of a range is in the first or the last cell of it.
     """
-    total = np.zeros((width, 1), dtype=np.int64)
-    cells = cells_of(codes, grid)
+    if grid.link == "range":
+        cells = (codes - grid.low) * grid.cells // (grid.high - grid.low)
+        return np.asarray(np.clip(cells, 0, grid.cells - 1))
+    cells = np.empty(len(codes), dtype=np.int64)
+    for start in range(0, len(codes), block):
+        rows = slice(start, start + block)
+        own, _ = without_wild_rows(z[rows], lengths_of(z[rows]))
+        cells[rows] = sureness(slopes(own, codes[rows], weights, grid), codes[rows], grid.cells)
+    return cells
+
+
+def counted(cells: IntArray, starts: IntArray | None, shape: tuple[int, int], grid: Grid) -> IntArray:
+    """Return the sum over units of the share of a unit's rows in each cell, in steps of ``2**-k``, in a first column.
+
+    `cells`: of each row. `starts`: where each unit begins, and the end; None where every row is a unit. `shape`: of a
+    round's sum. A unit's shares are whole numbers of steps that sum to 2^k at most, so that its vector is no longer.
+    They follow from its rows alone.
+    """
+    total = np.zeros(shape, dtype=np.int64)
     if starts is None:
         total[: grid.cells, 0] = np.bincount(cells, minlength=grid.cells) << grid.k
         return total
@@ -147,7 +159,7 @@ def of_records(
     `lengths`: of the integer coordinates `z`, as :func:`lengths_of` gives them.
     """
     if grid.cells:
-        return counted(codes, None, z.shape[1], grid)
+        return counted(cells_of(z, codes, weights, grid), None, (z.shape[1], weights.shape[1]), grid)
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     for start in range(0, z.shape[0], block):
         rows = slice(start, start + block)
@@ -254,7 +266,7 @@ def of_groups(
     groups are summed in stretches of 1,024 counted from the group's first row, one after another.
     """
     if grid.cells:
-        return counted(codes, starts, z.shape[1], grid)
+        return counted(cells_of(z, codes, weights, grid), starts, (z.shape[1], weights.shape[1]), grid)
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     together = max(1, min(block, NUMBERS // total.size)) if isinstance(z, np.ndarray) else block
     group = 0

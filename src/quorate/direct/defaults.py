@@ -63,8 +63,9 @@ class DirectSettings:
 
     `residual_ridge`: κ of the residual block, if there is one. `averaged`: the share of the last rounds whose weights
     are averaged. `length`: the typical length of z, of a row that the coordinates were not fitted on, where weights are
-    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`. `nearest`:
-    whether the nearest shares stand in the place of noisy ones there; not in a run that was begun before they did.
+    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`; where none
+    does and there are cells, the last round counts in them how often the model is right. `nearest`: whether the nearest
+    shares stand in the place of noisy ones of targets; not in a run that was begun before they did.
     """
 
     ridge: float
@@ -80,10 +81,15 @@ class DirectSettings:
     nearest: bool = field(default=False, repr=False)
 
     @property
+    def judges(self) -> bool:
+        """Whether the last round counts how often the model is right."""
+        return self.cells > 0 and not self.counting
+
+    @property
     def in_digest(self) -> tuple[Any, ...]:
-        """What a digest adds to the other settings where there are two blocks, or rounds that count targets."""
+        """What a digest adds to the other settings where there are two blocks, or rounds that count."""
         of_blocks = () if self.residual_ridge is None else (self.residual_ridge, self.averaged, self.length)
-        counting = (self.counting, self.cells, *(["nearest"] if self.nearest else [])) if self.counting else ()
+        counting = (self.counting, self.cells, *(["nearest"] if self.nearest else [])) if self.cells else ()
         return (*of_blocks, *counting)
 
 

@@ -12,7 +12,7 @@ from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.release import DrawnBlock, release
 from quorate.release.charge import GRADIENT_ROUND as PURPOSE
-from quorate.types import IntArray, Secret
+from quorate.types import FloatArray, IntArray, Secret
 
 Progress = Callable[[int, int], None]
 
@@ -23,16 +23,19 @@ def descend(
     reservation: Reservation,
     noise: NoiseSource,
     *,
+    finish: Callable[[FloatArray, int], FloatArray] | None = None,
     progress: Progress | None = None,
 ) -> Descent:
     """Go every round that is left of a reservation, and return what came of all that were stored.
+
+    `finish`: as :class:`~quorate.direct.rounds.Descent` has it.
 
     Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and its noisy sum is used after
     it is stored. A round that an earlier process drew and did not store is skipped: the next one starts from the same
     weights.
     """
     shape = plan.start.shape
-    descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
+    descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start, finish)
     drawn_before = [block.answers for block in reservation.blocks(PURPOSE)]
     descent.replay(None if answers is None else _matrix(answers[0], shape) for answers in drawn_before)
     total = reservation.purposes[PURPOSE]

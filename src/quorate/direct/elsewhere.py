@@ -293,7 +293,8 @@ def answer_of(plan: DirectPlan, pool: Any) -> bytes:
             lengths, slope = lengths_of(in_rounds), slopes(in_rounds, codes, weights, plan.grid)
             hashed.update(np.where(np.isnan(lengths), np.nan, lengths).tobytes())
             hashed.update(np.where(np.isnan(slope), np.nan, slope).tobytes())
-            hashed.update(of_records(in_rounds, lengths, codes, weights, plan.grid).tobytes())
+            for grid in plan.grids:
+                hashed.update(of_records(in_rounds, lengths, codes, weights, grid).tobytes())
     return hashed.digest()
 
 

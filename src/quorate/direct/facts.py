@@ -56,7 +56,11 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
-        fitted=Fitted(name=model, **({} if task.held is None else task.held.plan.as_fitted(result.limit))),
+        fitted=Fitted(
+            name=model,
+            temperature=result.temperature,
+            **({} if task.held is None else task.held.plan.as_fitted(result.limit)),
+        ),
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),

@@ -105,7 +105,8 @@ def try_model(task: DirectTask) -> None:
 class DirectResult:
     """What came of the rounds; all of it may be published. The task has the pool, where one was drawn.
 
-    `limit`: of prediction sets, where units were held out for them and it was not lost.
+    `limit`: of prediction sets, where units were held out for them and it was not lost. `temperature`: that the model's
+    scores were divided by, where a round counted how often it is right, and was not lost.
     """
 
     task: DirectTask
@@ -114,6 +115,7 @@ class DirectResult:
     charge: Charge
     reservation: Reservation
     limit: PrivateLimit | None = None
+    temperature: float | None = None
 
 
 @one_thread()  # products are small, or on threads of our own: a library's would only wait for each other
@@ -150,19 +152,35 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         reservation = charge.reserve(ledger)
     with unwarned():  # as an error, a warning would end what is charged by now
         descent = descend(
-            task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
+            task.plan,
+            units,
+            reservation,
+            task.noise,
+            finish=partial(_shrunk, task) if task.has_pool else None,
+            progress=lambda done, total: see("rounds", done, total),
         )
-        weights = descent.result()
-        if task.has_pool:
-            weights = task.plan.shrunk(weights, task.public_rows, descent.n_rounds)
+        weights, temperature = descent.result(), None
+        if descent.counts is not None:
+            temperature = task.plan.temperature(descent.counts, weights, task.public_rows)
+            weights = weights / temperature
         model = model_of(task, weights, descent.grid)
         limit = None
         if task.held is not None:
             places = partial(held_out_places, task, weights, descent.grid)
             limit = task.held.plan.limit_of(reservation, task.noise, places)
     return DirectResult(
-        task=task, model=model, n_rounds=descent.n_rounds, charge=charge, reservation=reservation, limit=limit
+        task=task,
+        model=model,
+        n_rounds=descent.n_rounds,
+        charge=charge,
+        reservation=reservation,
+        limit=limit,
+        temperature=temperature,
     )
+
+
+def _shrunk(task: DirectTask, weights: FloatArray, n_rounds: int) -> FloatArray:
+    return task.plan.shrunk(weights, task.public_rows, n_rounds)
 
 
 def held_out_places(task: DirectTask, weights: FloatArray, grid: Grid) -> Secret[IntArray]:
@@ -252,6 +270,7 @@ def told_of(task: DirectTask) -> str:
     plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
     counting = plan.settings.counting
     counts = f", the first {counting} of them counts of targets in {plan.settings.cells} cells" if counting else ""
+    counts += ", the last of them counts of how often the model is right" if plan.settings.judges else ""
     limit = "" if task.held is None else f"; and {task.held.plan.told}"
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients{counts}, discrete Gaussian noise of "

@@ -25,12 +25,13 @@ from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.data.target_range import STEPS
-from quorate.direct.contributions import Grid, Link
+from quorate.direct.contributions import Grid, Link, logits_of
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
 from quorate.direct.located import RULE
 from quorate.direct.rounds import RoundNoise, shrunk
+from quorate.direct.temperature import bins_for, temperature_of
 from quorate.errors import InvalidParameter, named
-from quorate.types import FloatArray
+from quorate.types import FloatArray, IntArray
 
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
@@ -186,6 +187,10 @@ class DirectPlan:
             f"the first {settings.counting} rounds count targets in {settings.cells:,} cells of the declared range, at "
             "the price of the others, which measure residuals by the part where most targets lie; B is in widths of it"
         )
+        judges = (
+            "the last round counts how often the model is right, by how sure it is, at the price of the others; its "
+            "scores are divided by the temperature that follows"
+        )
         shrunk_by = "then weights are shrunk by the error that the noise is known to leave, which costs no privacy"
         return (
             basis,
@@ -194,6 +199,7 @@ class DirectPlan:
             noise,
             *((counts,) if settings.counting else ()),
             *((shrunk_by,) if settings.length is not None else ()),
+            *((judges,) if settings.judges else ()),
         )
 
     @property
@@ -226,10 +232,16 @@ class DirectPlan:
         z = self.coordinates(pool) * 2.0**-self.coordinates.bits
         return shrunk(weights, z, self.settings, RoundNoise(self.noise, self.n_units, n_rounds), self.block_sizes)
 
+    def temperature(self, counts: IntArray, weights: FloatArray, pool: Any) -> float:
+        """Return the temperature that the last round's noisy sum tells of weights, by the encoded pool."""
+        units = counts[: self.settings.cells, 0] * 2.0**-self.grid.k
+        logits = logits_of(self.coordinates(pool), weights, self.grid)
+        return temperature_of(np.asarray(units), self.sigma * 2.0**-self.grid.k, logits)
+
     @property
     def grids(self) -> tuple[Grid, ...]:
-        """That of rounds that add up gradients; and, where the first ones count targets, that of the first."""
-        counting = (replace(self.grid, cells=self.settings.cells),) if self.settings.counting else ()
+        """That of rounds that add up gradients; where the first or the last one counts, that of one that does, too."""
+        counting = (replace(self.grid, cells=self.settings.cells),) if self.settings.cells else ()
         return self.grid, *counting
 
     @property
@@ -254,6 +266,7 @@ def plan_direct(
     fixed: FixedRounds | None = None,
     rare: float | None = None,
     locate: int = RULE,
+    judge: bool = False,
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
 
@@ -262,7 +275,8 @@ def plan_direct(
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
     pool was there. `locate`: by which rule the first rounds of a number find out where targets lie
-    (:data:`.located.RULE`). `rare`: the declared share of the rarer of two classes.
+    (:data:`.located.RULE`). `rare`: the declared share of the rarer of two classes. `judge`: whether one more round
+    counts how often the model is right.
 
     Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
@@ -277,6 +291,9 @@ def plan_direct(
         settings = for_number(settings, n_numbers, n_units=n_units, mu=for_settings, rounds=paid_for, locate=locate)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = moments.whitening(settings)
+    if judge:
+        width = min(whitening.shape[1], fixed.numbers // n_outputs) if fixed else whitening.shape[1]
+        settings = replace(settings, rounds=settings.rounds + 1, cells=2 * bins_for(width))
     if fixed:
         settings, k, sigma = replace(settings, rounds=fixed.rounds), fixed.k, fixed.sigma
         whitening = whitening[:, : fixed.numbers // n_outputs]  # the smallest eigenvalues are left out first

@@ -30,7 +30,7 @@ from quorate.direct.config import (
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import BegunRun, FoundPlan, load_plan
 from quorate.direct.task import DirectTask
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.noise import NoiseSource
 from quorate.release.charge import client_of, floor_budget
 from quorate.release.session import LedgerTerms
@@ -280,9 +280,16 @@ def _planned(
     facts: Mapping[str, Any],
 ) -> tuple[DirectPlan, Schema, BeforePool | None]:
     """Return the plan, the schema with the encoder that it rests on, and what is paid for before a pool is drawn."""
+    if config.private_temperature and (config.target_range is not None or (drawn is None and public is None)):
+        raise InvalidParameter(
+            f"{named('private_temperature')} is for probabilities of classes, and needs public rows, or a schema that "
+            "rows are drawn from; leave it out"
+        )
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
     how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip, "locate": config.located}
+    if public is not None or drawn is not None:
+        how["judge"] = config.private_temperature
     rare = share_of_rarer(config.class_shares)
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)

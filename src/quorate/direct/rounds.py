@@ -69,21 +69,28 @@ class PrivateUnits:
 class Descent:
     """The weights as they follow from the rounds that were stored: public, and the same after every restart.
 
-    `grid`: of the next round. The first rounds of a number count targets, if the settings say so.
+    `grid`, `weights`: of the next round. The first rounds of a number count targets, and the last one of classes how
+    often the result is right, if the settings say so: then `counts` is its noisy sum. `finish`: makes the result of the
+    mean weights and the number of rounds that they rest on.
     """
 
     settings: DirectSettings
     grid: Grid
     n_units: int
     weights: FloatArray
+    finish: Callable[[FloatArray, int], FloatArray] | None = None
+    counts: IntArray | None = field(init=False, default=None)
     _velocity: FloatArray = field(init=False)
     _path: list[FloatArray] = field(init=False, default_factory=list)
     _counting: int = field(init=False)
+    _before_judging: int | None = field(init=False, default=None)  # rounds
 
     def __post_init__(self) -> None:
         self._velocity = np.zeros_like(self.weights)
         self._counting = self.settings.counting
         self.grid = replace(self.grid, cells=self.settings.cells if self._counting else 0)
+        if self.settings.judges:
+            self._before_judging = self.settings.rounds - 1
 
     def take(self, noisy_sum: IntArray | None) -> None:
         """Go one step on, by the noisy sum ``(n_coordinates, n_outputs)`` of a round; None for one that was lost."""
@@ -95,6 +102,17 @@ class Descent:
             if not self._counting:
                 self.grid = replace(self.grid, cells=0)
             return
+        if self._before_judging is None:
+            self._step(noisy_sum)
+        elif self._before_judging == 0:
+            self.counts = noisy_sum
+        else:
+            self._step(noisy_sum)
+            self._before_judging -= 1
+            if not self._before_judging:
+                self.weights, self.grid = self.result(), replace(self.grid, cells=self.settings.cells)
+
+    def _step(self, noisy_sum: IntArray | None) -> None:
         if noisy_sum is None:
             return
         step = self.settings.rate * self.grid.step / self.n_units
@@ -113,10 +131,11 @@ class Descent:
         return len(self._path)
 
     def result(self) -> FloatArray:
-        """Return the mean of the weights over the last rounds; those of no round are zero."""
+        """Return the mean of the weights over the last rounds, finished; those of no round are zero."""
         if not self._path:
             return self.weights
-        return np.asarray(np.mean(self._path[-averaged_rounds(self.settings, self.n_rounds) :], axis=0))
+        mean = np.asarray(np.mean(self._path[-averaged_rounds(self.settings, self.n_rounds) :], axis=0))
+        return mean if self.finish is None else self.finish(mean, self.n_rounds)
 
 
 def averaged_rounds(settings: DirectSettings, n_rounds: int) -> int:

@@ -24,6 +24,7 @@ from quorate.direct.contributions import (
     GROUP_ROWS,
     SLOPE_BITS,
     Grid,
+    cells_of,
     counted,
     lengths_of,
     of_groups,
@@ -155,21 +156,23 @@ class DenseUnits:
         codes = self._codes(first, last)
         codes = codes[codes >= 0]
 
-        def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
+        def stretches() -> Iterator[tuple[FloatArray, IntArray]]:
             z, done = np.empty((0, self.width)), 0
             for start, end in parts:
                 z = np.concatenate([z, self._rows(start, end)[self._codes(start, end) >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
-                    slope = slopes(own, codes[done : done + len(own)], weights, grid)
-                    yield own, np.rint(slope * 2.0**SLOPE_BITS)
+                    yield own, codes[done : done + len(own)]
                     done += len(own)
 
+        shape = (self.width, weights.shape[1])
         if not len(codes):
-            return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
+            return np.zeros(shape, dtype=np.int64)
         if grid.cells:
-            return counted(codes, np.array([0, len(codes)]), self.width, grid)
-        return of_stretches(stretches(), len(codes), (self.width, weights.shape[1]), grid)
+            cells = np.concatenate([cells_of(z, own, weights, grid) for z, own in stretches()])
+            return counted(cells, np.array([0, len(codes)]), shape, grid)
+        sloped = ((z, np.rint(slopes(z, own, weights, grid) * 2.0**SLOPE_BITS)) for z, own in stretches())
+        return of_stretches(sloped, len(codes), shape, grid)
 
 
 @dataclass(slots=True, eq=False)

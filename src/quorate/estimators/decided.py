@@ -173,6 +173,7 @@ class Decided(Scored):
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
     _held_sets: PrivateSets | None = None  # what private units made that were held out for sets
     _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
+    _paid_temperature: float | None = None  # that its scores were divided by in the fit
 
     @property
     def decision_threshold_(self) -> float:
@@ -231,10 +232,10 @@ class Decided(Scored):
 
     @property
     def temperature_(self) -> float:
-        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called, or the model takes none."""
+        """What the model's scores were divided by: by :meth:`calibrate`, and in a fit with `private_temperature`."""
         self._published()
         temperature = None if self._calibrated is None else self._calibrated[1].temperature
-        return 1.0 if temperature is None else temperature.value
+        return (self._paid_temperature or 1.0) * (1.0 if temperature is None else temperature.value)
 
     @property
     def importances_(self) -> dict[str, float]:

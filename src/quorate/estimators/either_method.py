@@ -63,10 +63,17 @@ class EitherMethod(VotedClassifier):
                 f'{names} {are} for votes of teachers, and method="direct" has none; leave {"them" if most else "it"} '
                 'out, or set method="votes"'
             )
+        if self.private_temperature and (way == "votes" or of_votes):
+            given = " and ".join(of_votes) or 'method="votes"'
+            raise InvalidParameter(
+                f"private_temperature is of the direct method, and {given} asks for votes of teachers; leave one of "
+                "them out. Public rows with labels calibrate a student: calibrate(X, y)"
+            )
         if way != "auto":
             return asked_for(cast("Literal['votes', 'direct']", way))
         chosen = choose_method(
             of_votes=of_votes,
+            of_direct=["private_temperature"] if self.private_temperature else (),
             grouped=grouped,
             n_records=_declared(self.n_records),
             n_rows=_declared(self.n_rows),
@@ -109,6 +116,7 @@ class EitherMethod(VotedClassifier):
             for name, value in {**attributes, "student_": rounds.model_, "_standing": rounds._standing}.items():
                 setattr(self, name, value)
             self._calibrated, self._held_sets = rounds._calibrated, rounds._held_sets
+            self._paid_temperature = rounds._paid_temperature
         self.method_, self._rounds = method, rounds
         return self
 

@@ -138,6 +138,8 @@ class PrivateClassifier(EitherMethod):
         larger for it; `n_records` must be declared. By default none is.
     coverage : float, default 0.9
         Of these sets, of at most three decimals; for another one there is no limit then.
+    private_temperature : bool, default False
+        Of the direct method, as :class:`~quorate.PrivateLogisticRegression` has it; votes have none.
     allow_hopeless : bool, default False
         Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
@@ -229,6 +231,7 @@ class PrivateClassifier(EitherMethod):
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         calibration_share: float | None = None,
         coverage: float = COVERAGE,
+        private_temperature: bool = False,
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
@@ -254,6 +257,7 @@ class PrivateClassifier(EitherMethod):
         self.marginals = marginals
         self.neighbours = neighbours
         self.calibration_share, self.coverage = calibration_share, coverage
+        self.private_temperature = private_temperature
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.ambient import own_switches
+from quorate.arguments import truth
 from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.flow import DirectResult
@@ -76,6 +77,10 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         relation already, a fit is charged at that one. With a declared number the guarantee states ε for both.
     calibration_share, coverage : float, optional, float, default 0.9
         As for :class:`~quorate.PrivateClassifier`.
+    private_temperature : bool, default False
+        Whether one more round, at the price of the others, counts how often the model is right, by how sure it is. Its
+        scores are divided by the temperature that follows: for where no public rows have labels to
+        :meth:`calibrate` with.
     scheduler : DaskScheduler, optional
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
@@ -158,6 +163,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         calibration_share: float | None = None,
         coverage: float = COVERAGE,
+        private_temperature: bool = False,
         scheduler: DaskScheduler | None = None,
         class_shares: Mapping[Any, float] | None = None,
         decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
@@ -178,6 +184,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         self.whole_ids = whole_ids
         self.neighbours = neighbours
         self.calibration_share, self.coverage = calibration_share, coverage
+        self.private_temperature = private_temperature
         self.scheduler = scheduler
         self.class_shares = class_shares
         self.decision_threshold = decision_threshold
@@ -226,9 +233,9 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
 
     def _take(self, kept: FittedRounds) -> None:
         super()._take(kept)
-        self._calibrated = None
         assert isinstance(kept.task, DirectTask)  # noqa: S101 - whose labels are classes
         assert isinstance(kept.result, DirectResult)  # noqa: S101 - likewise
+        self._calibrated, self._paid_temperature = None, kept.result.temperature
         held = kept.task.held
         self._held_sets = None if held is None else held.plan.published(kept.result.limit)
         self.classes_ = np.asarray(list(kept.task.classes))
@@ -277,8 +284,9 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
 
     def _predicted(self) -> dict[str, Any]:
         shares = None if self.class_shares is None else self._class_shares(check_classes(self.classes))
-        held_out = {"calibration_share": self.calibration_share, "coverage": self.coverage}
-        return {"classes": self.classes, "class_shares": shares, **held_out}
+        more = {"calibration_share": self.calibration_share, "coverage": self.coverage}
+        more["private_temperature"] = truth("private_temperature", self.private_temperature)
+        return {"classes": self.classes, "class_shares": shares, **more}
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True

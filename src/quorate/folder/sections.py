@@ -79,6 +79,13 @@ class MethodSettings:
         partial(real, above=0), 'for `"direct"`: B, the length that the gradient of one unit is cut off at',
         default=None, default_words="from public rows",
     )  # fmt: skip
+    private_temperature: bool = setting(
+        flag,
+        'for `"direct"`: one more round, at the price of the others, counts how often the model is right, by how sure '
+        "it is, and its scores are divided by the [temperature](../how-to/calibrated-probabilities.md"
+        "#where-no-public-rows-have-labels) that follows",
+        default=False, example=True,
+    )  # fmt: skip
     marginals: float | None = setting(
         partial(real, at_least=0, below=1),
         "with a `[schema]`: the share of μ² that pays for noisy counts of the columns, from which a pool is drawn; "

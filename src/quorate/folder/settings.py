@@ -49,7 +49,7 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new
     }
 )
 _WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
-_OF_DIRECT = ("feature_map", "text", "rounds", "clip")  # keys of [method] that votes never have
+_OF_DIRECT = ("feature_map", "text", "rounds", "clip", "private_temperature")  # keys of [method] that votes never have
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")

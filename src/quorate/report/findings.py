@@ -44,9 +44,10 @@ class Fitted(Plain):
     importances : tuple of ColumnImportance or None
         Of the columns that matter most, the first first; None where they were not worked out.
     temperature : float or None
-        What the model's scores were divided by, so that its probabilities fit labelled public rows.
+        What the model's scores were divided by, so that its probabilities fit labelled public rows, or noisy counts of
+        private units.
     calibration_rows : int or None
-        How many rows that were.
+        How many labelled public rows that were; None where private units were counted.
     prediction_sets : PredictionSets or None
         What other labelled public rows made, for sets of classes.
     private_sets : PrivateSets or None
@@ -81,7 +82,7 @@ class Fitted(Plain):
 
     def _check(self) -> None:
         require(self.temperature is None or self.temperature > 0, "a temperature is > 0")
-        require((self.temperature is None) == (self.calibration_rows is None), "a temperature was fitted on rows")
+        require(self.temperature is not None or self.calibration_rows is None, "on rows a temperature was fitted")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

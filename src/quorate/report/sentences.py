@@ -301,8 +301,13 @@ def decides(facts: Facts) -> str | None:
 def calibrated(facts: Facts) -> str | None:
     """Return what probabilities were fitted on; None where they are as the model came."""
     fitted = facts.fitted
-    if fitted is None or fitted.temperature is None or fitted.calibration_rows is None:
+    if fitted is None or fitted.temperature is None:
         return None
+    if fitted.calibration_rows is None:
+        return (
+            "probabilities fit noisy counts of how often the model is right about private units, which the last round "
+            f"released: its scores are divided by a temperature of {fitted.temperature:.3g}"
+        )
     return (
         f"probabilities fit {fitted.calibration_rows:,} labelled public rows: the model's scores are divided by a "
         f"temperature of {fitted.temperature:.3g}"
