@@ -37,8 +37,6 @@ from quorate.experiments.measurement import Experiment
 from quorate.learners import ExponentialLearner, NoisyThreshold
 from quorate.learners.concepts import Threshold, Thresholds
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 DOCS = Path(__file__).parents[2] / "docs"
 SMALL = Size(
     bits=(8, 24),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-import agnostic_laws as laws
-import exact
 import numpy as np
 import pytest
+from tests.learners import agnostic_laws as laws
+from tests.learners import exact
 
 from quorate.accounting import ApproxDP
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
@@ -38,8 +38,6 @@ from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import EmpiricalLearner
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 DRAWS = 4_000

@@ -11,11 +11,11 @@ from fractions import Fraction
 from itertools import product
 from math import comb
 
-import agnostic_laws as laws
-import exact
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from tests.learners import agnostic_laws as laws
+from tests.learners import exact
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
@@ -29,8 +29,6 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
 from quorate.release.charge import STAGE
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)

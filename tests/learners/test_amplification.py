@@ -7,7 +7,9 @@ from itertools import combinations
 from math import comb, exp, log, log1p
 
 import pytest
-from exact_relabelling import (
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.learners.exact_relabelling import (
     Inputs,
     Record,
     Rows,
@@ -19,8 +21,6 @@ from exact_relabelling import (
     worst_delta,
     worst_epsilon,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
@@ -39,8 +39,6 @@ from quorate.learners.amplification import (
 )
 from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
 from quorate.learners.sub_sampling import bns15_claim_5_7, bns15_subsampling, subsampling
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 NEAR = 1e-7  # of a linear program's value
 

@@ -6,9 +6,9 @@ from math import exp, log1p
 
 import numpy as np
 import pytest
-from exact import exponential as exponential_law
-from exact import labelled, mixture, p_value, true_epsilon, uniform_draws
-from exact_relabelling import added, draws, worst_delta, worst_epsilon
+from tests.learners.exact import exponential as exponential_law
+from tests.learners.exact import labelled, mixture, p_value, true_epsilon, uniform_draws
+from tests.learners.exact_relabelling import added, draws, worst_delta, worst_epsilon
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
@@ -16,8 +16,6 @@ from quorate.learners import UNLABELLED, EmpiricalLearner, ExponentialLearner
 from quorate.learners.amplification import Price, lwy25_lemma_2_13
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)

@@ -4,9 +4,9 @@ from math import log
 
 import numpy as np
 import pytest
-from exact import exponential, labelled, law_of, p_value, permute_and_flip, true_epsilon
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.learners.exact import exponential, labelled, law_of, p_value, permute_and_flip, true_epsilon
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -15,8 +15,6 @@ from quorate.learners.base.exponential import agnostic_choice_rows, choice_rows,
 from quorate.learners.concepts import FiniteClass, Interval, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 EPSILON = 1.0

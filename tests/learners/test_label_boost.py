@@ -8,11 +8,11 @@ from math import ceil, e, exp, floor, log
 
 import numpy as np
 import pytest
-from exact import EXACT, p_value
-from exact import exponential as exponential_law
-from exact_relabelling import Inputs, Rows, boosted, price, thresholds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learners.exact import EXACT, p_value
+from tests.learners.exact import exponential as exponential_law
+from tests.learners.exact_relabelling import Inputs, Rows, boosted, price, thresholds
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -49,8 +49,6 @@ from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 RUNS = 1_200  # of a learner that is compared with its law

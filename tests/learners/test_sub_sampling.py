@@ -8,8 +8,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_subsets
-from exact import exponential as exponential_law
+from tests.learners.exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_subsets
+from tests.learners.exact import exponential as exponential_law
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
@@ -19,8 +19,6 @@ from quorate.learners.concepts import Thresholds
 from quorate.learners.sub_sampling import bns15_claim_5_7, subsampling
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)

@@ -37,8 +37,6 @@ from quorate.theory import (
     sauer,
 )
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 few = settings(max_examples=25)
 
 shares = st.floats(0.001, 0.9)

@@ -39,8 +39,6 @@ from quorate.theory import (
     lzcw21_lemma_3,
 )
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 few = settings(max_examples=25)
 
 TRUTH = 0.5  # a threshold on [0, 1], uniform points

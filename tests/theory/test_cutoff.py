@@ -10,8 +10,6 @@ from scipy import stats
 
 from quorate.theory import btt18_cutoff, cutoff_for_mean_error
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 rates = st.floats(0, 1)
 betas = st.floats(1e-9, 0.5)
 

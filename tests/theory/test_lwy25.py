@@ -23,8 +23,6 @@ from quorate.theory import (
     lwy25_theorem_4_2_shape,
 )
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 few = settings(max_examples=25)
 
 shares = st.floats(1e-4, 0.9)

@@ -46,8 +46,6 @@ from quorate.theory import (
 )
 from quorate.theory.lzcw21 import ALGORITHMS, SETTINGS
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 few = settings(max_examples=25)
 
 taus = st.floats(0.05, 1)

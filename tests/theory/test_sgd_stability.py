@@ -13,8 +13,6 @@ from scipy import optimize, stats
 from quorate.errors import InvalidParameter
 from quorate.theory import btt18a_theorem_2, hrs16_convex, hrs16_convex_parameters, hrs16_non_convex
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 few = settings(max_examples=25)
 
 

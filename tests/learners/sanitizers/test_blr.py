@@ -6,15 +6,13 @@ from math import comb, log
 
 import numpy as np
 import pytest
-from exact import exponential, law_of, p_value, true_epsilon, unlabelled
+from tests.learners.exact import exponential, law_of, p_value, true_epsilon, unlabelled
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Thresholds
 from quorate.learners.sanitizers import BLR, XorQueries, theorem_size
 from quorate.learners.sanitizers.blr import multiset_scores, multisets
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 

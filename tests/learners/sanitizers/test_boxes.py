@@ -13,8 +13,6 @@ from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, noisy_tree
 from quorate.noise import SeededNoise
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 TINY = Rectangles((2, 1), 2)  # 4 × 2 points
 CUT = Boxes(candidates=10)  # two values a column: the first is cut, the second has no more
 EPSILON = 1.0

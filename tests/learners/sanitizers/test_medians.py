@@ -8,9 +8,9 @@ from math import exp
 
 import numpy as np
 import pytest
-from exact import EXACT, exponential, hockey_stick, mixture, true_delta, true_epsilon, unlabelled
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.learners.exact import EXACT, exponential, hockey_stick, mixture, true_delta, true_epsilon, unlabelled
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -22,8 +22,6 @@ from quorate.learners.sanitizers.medians import median_score, noisy_splits
 from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 # --- every branch of the shipped code ----------------------------------------------------------------------------
 

@@ -5,10 +5,10 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from exact import EXACT, exact, exponential, p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.learners.exact import EXACT, exact, exponential, p_value
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
@@ -16,8 +16,6 @@ from quorate.learners.sanitizers import MWEM, XorQueries, mwem
 from quorate.learners.sanitizers.mwem import multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from exact import EXACT, exp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learners.exact import EXACT, exp
 
 from quorate.audit import PureClaim, audit_mechanism
 from quorate.errors import DataRefused, InvalidParameter
@@ -15,8 +15,6 @@ from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, noisy_tree
 from quorate.learners.sanitizers.noisy_tree import as_monotone, quantile_points
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 QUIET = SeededNoise(0)  # where the noise is scripted
 

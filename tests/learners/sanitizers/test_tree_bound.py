@@ -22,8 +22,6 @@ from quorate.learners.sanitizers.tree import (
 )
 from quorate.noise import SeededNoise
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)
 
