@@ -179,9 +179,3 @@ def test_too_many_multisets_are_refused_with_their_number():
         BLR(size=12, limit=1000).sanitize(np.array([[1]]), Thresholds(4), 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match=r"4096 points, got 4294967296"):
         BLR(size=12).error_bound(10, Thresholds(32), 0.1, 1.0)
-
-
-@pytest.mark.parametrize("fields", [{"size": 0}, {"size": True}, {"size": 2.5}, {"size": 3, "limit": 0}])
-def test_fields_out_of_range_are_refused(fields):
-    with pytest.raises(InvalidParameter):
-        BLR(**fields)

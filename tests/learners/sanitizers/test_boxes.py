@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners import GenericLearner
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, noisy_tree
@@ -239,8 +239,6 @@ def test_what_boxes_does_not_take_is_named():
         Boxes().sanitize(np.zeros((3, 1), dtype=int), Thresholds(4), 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match="fewer columns"):
         Boxes().sanitize(np.zeros((3, 13), dtype=int), Rectangles(1, 13), 1.0, SeededNoise(0))
-    with pytest.raises(DataRefused):
-        Boxes().sanitize(np.zeros((0, 2), dtype=int), GRID, 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match="limit"):
         GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import sanitizers
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
 from quorate.learners.sanitizers.protocol import least_scale, public_domain, share
@@ -172,6 +173,18 @@ def test_a_histogram_counts_each_domain_point(points):
     queries = XorQueries.of(Stumps(2), CORNERS)
 
     assert queries.histogram(np.array(points)).tolist() == [points.count(corner) for corner in CORNERS]
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.5, "9"])
+@pytest.mark.parametrize(
+    "of", ["Tree n_synthetic", "MWEM rounds", "MWEM n_synthetic", "BLR size", "BLR limit", "Medians levels"]
+)
+def test_a_field_out_of_range_is_refused_by_its_name(of, wrong):
+    kind, field = of.split()
+    given = {"size": 3} if kind == "BLR" else {}
+    with pytest.raises(InvalidParameter, match=field):
+        getattr(sanitizers, kind)(**given | {field: wrong})
 
 
 @pytest.mark.default_cases(4)

@@ -256,9 +256,3 @@ def test_a_domain_beyond_the_limit_is_refused_with_its_size():
         MWEM().sanitize(np.array([[1]]), Thresholds(16), 1.0, QUIET)
     with pytest.raises(InvalidParameter, match="cells"):
         MWEM().error_bound(10, Thresholds(12), 0.1, 1.0)
-
-
-@pytest.mark.parametrize("fields", [{"rounds": 0}, {"rounds": True}, {"n_synthetic": 0}, {"n_synthetic": 2.5}])
-def test_fields_out_of_range_are_refused(fields):
-    with pytest.raises(InvalidParameter):
-        MWEM(**fields)
