@@ -18,7 +18,6 @@ from quorate.learners.agnostic.bound import (
     disagreement,
     errs_little_on_any_rows,
     learner_error,
-    priced,
     relabelling_error,
 )
 from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan, SubsampledAgnostic
@@ -34,6 +33,7 @@ from quorate.learners.agnostic.price import (
 )
 from quorate.learners.base.exponential import consistent_error, growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import EmpiricalLearner
 from quorate.ledger import Budget, Ledger
@@ -104,7 +104,7 @@ def test_that_test_catches_every_wrong_variant(relabelled, cheat):
 
 
 def planned(learner, price):
-    base = priced(learner.base, price.learner_epsilon, price.learner_delta)
+    base = inner_at(learner.base, epsilon=price.learner_epsilon, delta=price.learner_delta)
     fit = learner._base_fit(base, price.n_sampled)
     return AgnosticPlan(
         event=price.event, told="a test", n_labels=price.n, price=price, excess=1.0, base=base, base_fit=fit

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import exp, expm1, log1p
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from quorate.learners.amplification import (
     without_replacement,
 )
 from quorate.learners.concepts.protocol import Concept, Points
-from quorate.learners.fit_charge import without_ledger
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
@@ -286,7 +286,7 @@ class SubSampling(TransformedLearner):
         for base_epsilon in np.geomspace(self.base.epsilon, min(target.epsilon, self.base.epsilon), 49)[1:].tolist():
             at = float(f"{base_epsilon:.3g}")
             try:
-                base = cast("PrivateLearner", without_ledger(self.base).set_params(epsilon=at))
+                base = inner_at(self.base, epsilon=at)
                 price, wanted = self._base_price(base), self._wanted(base)
             except QuorateError:
                 continue
