@@ -16,6 +16,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from tests.learners import agnostic_laws as laws
 from tests.learners import exact
+from tests.learners.agnostic_study import DOMAIN
+from tests.learners.agnostic_study import noisy_rows as rows
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
@@ -187,14 +189,6 @@ def test_a_delta_is_charged_once_and_told_in_the_ledger_and_the_guarantee():
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
-
-DOMAIN = Thresholds(bits=16)
-
-
-def rows(n=20_000, flipped=0.1, seed=0):
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2**16, (n, 1))
-    return X, ((X[:, 0] < 30_000) ^ (random.random(n) < flipped)).astype(int)
 
 
 def private(**changes):

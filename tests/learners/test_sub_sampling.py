@@ -22,6 +22,7 @@ from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)
+DATA = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1], dtype=np.int8)
 
 
 def learner(**given: object) -> SubSampling:
@@ -70,23 +71,19 @@ def test_a_learner_that_samples_nothing_is_caught() -> None:
 def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
     fitted = learner(labelled=which, base_rows=3, n_labels=m)
     plan = fitted._plan(5, 0, 5.0, 0.0)
-    points = np.array([[0], [1], [3], [3], [2]])
-    labels = np.array([1, 1, 0, 0, 1], dtype=np.int8)
     noise = SeededNoise(9)
-    return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+    return [fitted._learn(*DATA, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("which", ["random", "first"])
 def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
-    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
-    law = law_of(3, 2, which, 1.0)(points, labels)  # type: ignore[operator]
+    law = law_of(3, 2, which, 1.0)(*DATA)  # type: ignore[operator]
     assert EXACT.fsum(law.values()) == pytest.approx(1)
     assert p_value(law, cuts(which, 1_000)) > FALSE_ALARM
 
 
 def test_that_test_catches_a_learner_that_asks_for_all_labels() -> None:
-    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
-    law = law_of(3, 1, "first", 1.0)(points, labels)  # type: ignore[operator]
+    law = law_of(3, 1, "first", 1.0)(*DATA)  # type: ignore[operator]
     assert p_value(law, cuts("first", 2_000, m=3)) < FALSE_ALARM
 
 
