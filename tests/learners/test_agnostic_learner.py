@@ -219,26 +219,6 @@ def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
             learner(epsilon=epsilon).fit(X[:-1], y[:-1])
 
 
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"epsilon": 0}, "epsilon"),
-        ({"alpha": 0}, "alpha"),
-        ({"beta": float("nan")}, "beta"),
-        ({"selection": "best"}, "selection"),
-        ({"limit": 2**21}, "limit"),
-        ({"limit": 1}, "limit"),
-        ({"base": "NoisyThreshold"}, "base"),
-        ({"base": NoisyThreshold(concepts=GRID, epsilon=1.0)}, "concepts"),
-        ({"delta": 1.0}, "delta"),
-        ({"rows": "few"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(changes, match):
-    with pytest.raises(InvalidParameter, match=match):
-        learner(**changes).fit(*noisy_rows(100))
-
-
 def test_a_table_without_labels_is_refused():
     with pytest.raises(DataRefused, match="no label"):
         learner().fit(noisy_rows(100)[0], np.full(100, -1))

@@ -310,25 +310,6 @@ def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
     assert asked.answers_left_ == 3
 
 
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"epsilon": 1e-15}, "epsilon"),
-        ({"n_queries": 0}, "n_queries"),
-        ({"n_queries": 1.0}, "n_queries"),
-        ({"alpha": 1}, "alpha"),
-        ({"beta": 0}, "beta"),
-        ({"selection": "best"}, "selection"),
-        ({"limit": 2**30}, "limit"),
-        ({"rows": "few"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(changes, match):
-    with pytest.raises(InvalidParameter, match=match):
-        private(**changes).fit(*rows(100))
-
-
 def test_wrong_tables_are_refused_and_nothing_is_charged():
     X, y = rows(100)
     ledger = Ledger(budget=Budget(1.0, 1e-5))

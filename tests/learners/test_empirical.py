@@ -123,12 +123,9 @@ def test_rows_without_a_label_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("given", "n", "message"),
     [
-        ({"n_draws": 0}, 9, "n_draws"),
         ({"n_draws": 9}, 4, "labels for 9 draws"),
         ({"epsilon": 0.001}, 4, "labels for 1 draws"),
         ({}, 0, "labels"),
-        ({"base": "exponential"}, 9, "private learner"),
-        ({"epsilon": True}, 9, "epsilon"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, object], n: int, message: str) -> None:

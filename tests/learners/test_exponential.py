@@ -147,12 +147,6 @@ def test_on_thresholds_it_agrees_with_noisy_threshold():
         assert learner.rows_needed() == ExponentialLearner(concepts=Thresholds(bits=10), epsilon=1.0).rows_needed()
 
 
-@pytest.mark.parametrize("wrong", [{"alpha": 0}, {"beta": 1}, {"selection": "best"}, {"limit": 0}, {"alpha": "a"}])
-def test_arguments_out_of_range_are_refused_before_the_data(wrong):
-    with pytest.raises(InvalidParameter):
-        ExponentialLearner(**{"concepts": Intervals(bits=3), "epsilon": 1.0, **wrong}).fit(object(), object())
-
-
 def test_a_table_without_labels_is_refused():
     with pytest.raises(DataRefused, match="no label"):
         ExponentialLearner(concepts=Intervals(bits=3), epsilon=1.0).fit([[1]], [-1])

@@ -265,12 +265,6 @@ def test_a_sanitizer_of_another_price_is_refused(price):
         GenericLearner(concepts=Thresholds(bits=2), sanitizer=Leaky(size=2), epsilon=1.0).fit([[0], [1]], [1, -1])
 
 
-@pytest.mark.parametrize("wrong", [{"alpha": 1}, {"beta": 0}, {"limit": 1}, {"selection": None}, {"epsilon": -1}])
-def test_arguments_out_of_range_are_refused_before_the_data(wrong):
-    with pytest.raises(InvalidParameter):
-        learner_of(4, **wrong).fit(object(), object())
-
-
 # --- nets ------------------------------------------------------------------------------------------------------------
 
 

@@ -535,25 +535,6 @@ def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
     assert learner.score(*rows(1_500, 0)) > 0.6
 
 
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({"base": object()}, "private learner"),
-        ({"base": ExponentialLearner(concepts=Thresholds(bits=7), epsilon=1.0)}, "same concepts"),
-        ({"alpha": 0.0}, "alpha"),
-        ({"beta": 1.0}, "beta"),
-        ({"constants": "papers"}, "constants"),
-        ({"base_rows": 0}, "base_rows"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"delta": -1.0}, "delta"),
-        ({"rows": "all"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(given_: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        boost(**given_).fit(*rows(500, 100))
-
-
 def test_a_label_is_needed() -> None:
     with pytest.raises(InvalidParameter, match="labelled rows"):
         boost().fit(*rows(0, 500))

@@ -162,8 +162,6 @@ def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"labelled": "last"}, "labelled"),
-        ({"n_labels": 0}, "n_labels"),
         ({"n_labels": 5, "base_rows": 4}, "base_rows"),
         ({"base_rows": 10, "n_labels": 3}, "at least"),
         ({"epsilon": 0.001, "n_labels": 3}, "at least 1,718 rows"),
