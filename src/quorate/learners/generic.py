@@ -2,7 +2,7 @@
 
 H is made on an α-net of the sanitized points, which were released: concepts that agree on it differ on at most a share
 α of them. On a line its points stand at even ranks; elsewhere they are drawn. Proof: ``docs/theory/learner-proofs.md``,
-the last section.
+the eighth section.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from quorate.learners.agnostic.price import (
     AgnosticPrice,
     AgnosticSplit,
     best_split,
+    check_limit,
     choice_at,
     least_rows,
     refuse_plan,
@@ -190,8 +191,7 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
 
     def _check_arguments(self) -> None:
         one_of("selection", self.selection, MECHANISMS)
-        if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
-            raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        check_limit(self.limit)
         super()._check_arguments()
 
     def _split(self, n_rows: int, epsilon: float, delta: float) -> AgnosticSplit:

@@ -19,7 +19,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts.domain import PublicDomain, grid, n_listed, public_dichotomies, public_domain
-from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
+from quorate.learners.concepts.finite import FiniteClass
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points, refuse_beyond
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.mechanisms import CandidateChoice, Exponential, PermuteAndFlip
@@ -123,7 +123,7 @@ def whole_class(concepts: ConceptClass, limit: int, domain: PublicDomain | None 
     """Return the list of a finite class, or a concept for each function on its grid or listed domain, up to `limit`."""
     if isinstance(concepts, FiniteClass):
         refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
-        return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(concepts.classifiers)))
+        return concepts.members()
     if domain is None and concepts.domain_size is None:
         raise InvalidParameter(
             f"domain must be given: {type(concepts).__name__} has no finite one; list the points that a row can be"

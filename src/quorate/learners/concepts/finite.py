@@ -178,20 +178,20 @@ class FiniteClass(EnumeratedClass):
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> MemberConcepts:
         """Return one concept for every dichotomy on `points`: the first of the list that has it."""
         refuse_beyond(limit, self.n_dichotomies(points), self)
-        concepts = self._all()
+        concepts = self.members()
         first, _ = _distinct_rows(concepts.labels(np.unique(points, axis=0)))
         return MemberConcepts(tuple(concepts[i] for i in first))
 
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> Member:
         """Return the first classifier of least weighted error."""
-        concepts = self._all()
+        concepts = self.members()
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
     def _scores(self, concepts: MemberConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
         """The scores; the fewest mistakes on W of the classifiers of each dichotomy are found once."""
-        errors = self._all().errors(W, ones, signed)
+        errors = self.members().errors(W, ones, signed)
         distinct, multiplicity = np.unique(T, axis=0, return_counts=True)
-        on_T = self._all().labels(distinct)
+        on_T = self.members().labels(distinct)
         first, dichotomy = _distinct_rows(on_T)
         least = np.full(len(first), len(W), dtype=np.int64)
         np.minimum.at(least, dichotomy, errors)
@@ -206,7 +206,8 @@ class FiniteClass(EnumeratedClass):
             scores[block] = (len(W) * differ + len(T) * least).min(axis=1)
         return scores
 
-    def _all(self) -> MemberConcepts:
+    def members(self) -> MemberConcepts:
+        """Return every classifier of the list."""
         return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(self.classifiers)))
 
 
