@@ -124,6 +124,14 @@ def test_an_argument_out_of_range_is_refused_by_its_name_before_the_data(learner
                 clone(learner).set_params(**{name: value}).fit(object(), object())
 
 
+@pytest.mark.parametrize("limit", [1, 2**21])
+@pytest.mark.parametrize("learner", EVERY[2:5], ids=lambda learner: type(learner).__name__)
+def test_a_choice_among_fewer_than_two_or_too_many_candidates_is_refused(learner, limit):
+    if limit == 1 or not isinstance(learner, GenericLearner):
+        with pytest.raises(InvalidParameter, match="limit"):
+            clone(learner).set_params(limit=limit).fit(object(), object())
+
+
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("delta", [None, 0, 1, float("nan"), "1e-5"])
 def test_a_learner_with_delta_needs_one(delta):
