@@ -197,6 +197,15 @@ def _asks_postgresql(item: pytest.Item) -> bool:
     return "server" in getattr(item, "fixturenames", ()) or "postgresql" in named
 
 
+# Rooms that no room of the product imports: of their tests a default run takes those of a few modules alone.
+LEAVES = {SOURCES.parent / "tests" / room for room in ("learners", "theory", "experiments")}
+OF_EVERY_RUN = {
+    f"test_{name}.py" for name in (
+        "cautions", "check", "contract", "keys", "private_learner", "sklearn_manners", "papers_page", "statements",
+        "measured_tables",
+    )
+}  # fmt: skip
+
 # The mark that says how many cases a run takes, and what all other cases are.
 LESS_OFTEN = {"default_cases": pytest.mark.heavy, "heavy_cases": pytest.mark.faults}
 
@@ -207,7 +216,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     A test that says so may fit several times; in any other one a second fit without a ledger is an error. Of a test
     whose cases check the same, a run takes as many as the mark says, spread evenly; the others run less often.
-    Examples of names that no room shows are heavy, as is what asks a PostgreSQL server.
+    Examples of names that no room shows are heavy, as are most tests of a leaf and what asks a PostgreSQL server.
     """
     cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
@@ -216,7 +225,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in LESS_OFTEN:
             if item.get_closest_marker(mark):
                 cases.setdefault((mark, item.nodeid.partition("[")[0]), []).append(item)
-        if (isinstance(item, DoctestItem) and not _is_public(item.name)) or _asks_postgresql(item):
+        hidden = isinstance(item, DoctestItem) and not _is_public(item.name)
+        of_a_leaf = item.path.name not in OF_EVERY_RUN and not LEAVES.isdisjoint(item.path.parents)
+        if hidden or of_a_leaf or _asks_postgresql(item):
             item.add_marker(pytest.mark.heavy)
     for (mark, _), alike in cases.items():
         (n,) = alike[0].get_closest_marker(mark).args  # type: ignore[union-attr]

@@ -7,8 +7,6 @@ import pytest
 from quorate.experiments import margins, reproduce_margins
 from quorate.experiments.margins import MEASURES
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 TRIALS = {  # of ours, on the published split
     "share of queries with a margin of .4 or more": 0.67,
     "share of queries on which all teachers agree": 0.35,

@@ -11,8 +11,6 @@ import pytest
 
 from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed, table
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 KEYS = {
     "data", "method", "epsilon", "delta", "n_queries", "repeats", "accuracy_mean", "accuracy_se",
     "balanced_accuracy_mean", "paper_accuracy",

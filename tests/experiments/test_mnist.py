@@ -29,8 +29,6 @@ from quorate.experiments.sources import Split
 from quorate.experiments.torch_models import convolutional, torch_is_there
 from quorate.types import FloatArray
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 
 def stroke(lean: float, shift: float = 0.0) -> FloatArray:
     image = np.zeros((28, 28))

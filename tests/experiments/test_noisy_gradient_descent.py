@@ -15,8 +15,6 @@ from quorate.experiments import noisy_gradient_descent as module
 from quorate.experiments.noisy_gradient_descent import CLIP, noisy_gradient_descent, sum_of_clipped, unit_rows
 from quorate.experiments.sources import mushroom, split
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 
 class Recorded:
     """A generator that adds no noise and keeps the standard deviation that it was asked for."""

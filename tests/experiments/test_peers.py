@@ -13,8 +13,6 @@ import pytest
 from benchmarks import peer_models, peers, peers_page, regression
 from benchmarks.peer_tables import bounds
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 ROOT = Path(__file__).parents[2]
 OURS = peers.Contestant("direct", "quorate", None, ({},), public=True)
 SHARP = peers.Contestant("sharp", "sharp", None, ({"blurred": 0.9}, {"blurred": 0.0, "standardised": True}))

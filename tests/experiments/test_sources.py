@@ -23,8 +23,6 @@ from quorate.experiments.sources import (
     weighed_words,
 )
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 LARGER = Path(__import__("os").environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 

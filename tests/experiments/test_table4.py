@@ -31,8 +31,6 @@ from quorate.experiments.table4 import (
 )
 from quorate.labelling.active import OracularCAL, Random
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 
 @pytest.fixture(scope="module")
 def ensemble() -> LinearEnsemble:

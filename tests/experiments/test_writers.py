@@ -13,8 +13,6 @@ from quorate.experiments import writers as module
 from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.writers import BEST, DEFAULT, FIXED, METHODS
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import permutations, product
 from typing import Any
 
-import exact
+from tests.learners import exact
 
 Concepts = tuple[tuple[int, ...], ...]
 Row = tuple[int, int]

@@ -21,10 +21,11 @@ CUT = 30_000
 LEARNERS = {"all rows": AgnosticLearner, "subsample": SubsampledAgnostic}
 
 
-def rows(n, gamma, seed):
+def noisy_rows(n=20_000, flipped=0.1, seed=0):
+    """Rows of a threshold, of whose labels such a share is wrong."""
     random = np.random.default_rng(seed)
     X = random.integers(0, DOMAIN.domain_size, (n, 1))
-    return X, ((X[:, 0] < CUT) ^ (random.random(n) < 0.5 - gamma)).astype(np.int8)
+    return X, ((X[:, 0] < CUT) ^ (random.random(n) < flipped)).astype(np.int8)
 
 
 def transformation(name, epsilon, alpha=0.1, beta=0.1):
@@ -36,7 +37,7 @@ def measured_excess(name, *, n, epsilon, gamma, seeds):
     """The error beyond the best threshold's, of one fit a seed: (n_seeds,); at most 2γ."""
     learner = transformation(name, epsilon)
     plan = learner._plan(n, 0, epsilon, 0.0)
-    found = [learner._learn(*rows(n, gamma, seed), SeededNoise(seed), plan).cut for seed in seeds]
+    found = [learner._learn(*noisy_rows(n, 0.5 - gamma, seed), SeededNoise(seed), plan).cut for seed in seeds]
     return 2 * gamma * np.abs(np.array(found) - CUT) / DOMAIN.domain_size
 
 

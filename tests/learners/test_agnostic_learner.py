@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import agnostic_laws as laws
-import exact
 import numpy as np
 import pytest
+from tests.learners import agnostic_laws as laws
+from tests.learners import exact
+from tests.learners.agnostic_study import DOMAIN, noisy_rows
 
 from quorate.accounting import ApproxDP
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
 from quorate.learners.agnostic.bound import (
     agnostic_error,
     disagreement,
     errs_little_on_any_rows,
     learner_error,
-    priced,
     relabelling_error,
 )
 from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan, SubsampledAgnostic
@@ -34,12 +34,11 @@ from quorate.learners.agnostic.price import (
 )
 from quorate.learners.base.exponential import consistent_error, growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import EmpiricalLearner
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 DRAWS = 4_000
@@ -106,7 +105,7 @@ def test_that_test_catches_every_wrong_variant(relabelled, cheat):
 
 
 def planned(learner, price):
-    base = priced(learner.base, price.learner_epsilon, price.learner_delta)
+    base = inner_at(learner.base, epsilon=price.learner_epsilon, delta=price.learner_delta)
     fit = learner._base_fit(base, price.n_sampled)
     return AgnosticPlan(
         event=price.event, told="a test", n_labels=price.n, price=price, excess=1.0, base=base, base_fit=fit
@@ -153,8 +152,6 @@ def test_one_dichotomy_needs_no_choice():
 
 # --- a whole fit -----------------------------------------------------------------------------------------------------
 
-DOMAIN = Thresholds(bits=16)
-
 
 def learner(**changes):
     given = {
@@ -165,12 +162,6 @@ def learner(**changes):
         **changes,
     }
     return AgnosticLearner(**given)
-
-
-def noisy_rows(n, flipped=0.2, seed=0):
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2**16, (n, 1))
-    return X, ((X[:, 0] < 30_000) ^ (random.random(n) < flipped)).astype(int)
 
 
 def excess_of(fitted, flipped):
@@ -191,11 +182,6 @@ def test_a_fit_charges_what_its_plan_costs_and_says_so():
     assert fitted.n_labels_used_ == 20_000
     assert fitted.transcript_covered_
     assert "sampled in secret" in fitted.guarantee_.mechanism
-
-
-def test_nothing_is_drawn_where_the_budget_is_too_small():
-    with pytest.raises(BudgetExhausted):
-        learner(ledger=Ledger(budget=Budget(0.5, 1e-5))).fit(*noisy_rows(2_000))
 
 
 def test_as_many_rows_as_it_needs_meet_the_bound():
@@ -233,39 +219,9 @@ def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
             learner(epsilon=epsilon).fit(X[:-1], y[:-1])
 
 
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"epsilon": 0}, "epsilon"),
-        ({"alpha": 0}, "alpha"),
-        ({"beta": float("nan")}, "beta"),
-        ({"selection": "best"}, "selection"),
-        ({"limit": 2**21}, "limit"),
-        ({"limit": 1}, "limit"),
-        ({"base": "NoisyThreshold"}, "base"),
-        ({"base": NoisyThreshold(concepts=GRID, epsilon=1.0)}, "concepts"),
-        ({"delta": 1.0}, "delta"),
-        ({"rows": "few"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(changes, match):
-    with pytest.raises(InvalidParameter, match=match):
-        learner(**changes).fit(*noisy_rows(100))
-
-
-def test_wrong_tables_are_refused():
-    X, y = noisy_rows(100)
-
-    with pytest.raises(DataRefused, match="0, 1 and -1"):
-        learner().fit(X, y + 1)
-    with pytest.raises(DataRefused):
-        learner().fit(X + 2**16, y)
-    with pytest.raises(DataRefused, match="differ in length"):
-        learner().fit(X, y[1:])
+def test_a_table_without_labels_is_refused():
     with pytest.raises(DataRefused, match="no label"):
-        learner().fit(X, np.full(100, -1))
-    with pytest.raises(InvalidParameter, match="groups"):
-        learner().fit(X, y, groups=np.arange(100))
+        learner().fit(noisy_rows(100)[0], np.full(100, -1))
 
 
 def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_only_told_by_a_fit():
@@ -297,37 +253,13 @@ def test_any_learner_may_be_the_base_and_what_is_not_proven_is_said():
         assert base.epsilon == 1.0  # the base learner that was given is left as it was
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Approximate(ExponentialLearner):
     """A base learner with a δ that it plans to spend."""
 
-    pure = False
+    pure: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        *,
-        concepts,
-        epsilon,
-        delta,
-        alpha=0.1,
-        beta=0.1,
-        selection="permute-and-flip",
-        limit=1000,
-        rows="any",
-        ledger=None,
-        unsafe_noise_seed=None,
-    ):
-        super().__init__(
-            concepts=concepts,
-            epsilon=epsilon,
-            alpha=alpha,
-            beta=beta,
-            selection=selection,
-            limit=limit,
-            rows=rows,
-            ledger=ledger,
-            unsafe_noise_seed=unsafe_noise_seed,
-        )
-        self.delta = delta
+    delta: float
 
     def _plan(self, n_labelled, n_unlabelled, epsilon, delta):
         return replace(super()._plan(n_labelled, n_unlabelled, epsilon, delta), event=ApproxDP(epsilon, delta))
@@ -349,7 +281,7 @@ def test_a_base_learner_with_delta_gets_delta_over_the_share_that_is_sampled():
 
 
 def test_a_million_rows_are_fitted():
-    fitted = learner(epsilon=0.1).fit(*noisy_rows(1_000_000))
+    fitted = learner(epsilon=0.1).fit(*noisy_rows(1_000_000, 0.2))
 
     assert excess_of(fitted, 0.2) < 0.05
 

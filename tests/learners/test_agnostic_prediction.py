@@ -11,11 +11,13 @@ from fractions import Fraction
 from itertools import product
 from math import comb
 
-import agnostic_laws as laws
-import exact
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from tests.learners import agnostic_laws as laws
+from tests.learners import exact
+from tests.learners.agnostic_study import DOMAIN
+from tests.learners.agnostic_study import noisy_rows as rows
 
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
@@ -29,8 +31,6 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
 from quorate.release.charge import STAGE
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
@@ -190,14 +190,6 @@ def test_a_delta_is_charged_once_and_told_in_the_ledger_and_the_guarantee():
 
 # --- asking ----------------------------------------------------------------------------------------------------------
 
-DOMAIN = Thresholds(bits=16)
-
-
-def rows(n=20_000, flipped=0.1, seed=0):
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2**16, (n, 1))
-    return X, ((X[:, 0] < 30_000) ^ (random.random(n) < flipped)).astype(int)
-
 
 def private(**changes):
     return AgnosticPrediction(**{"concepts": DOMAIN, "epsilon": 1.0, "n_queries": 3, "unsafe_noise_seed": 0, **changes})
@@ -316,25 +308,6 @@ def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
     with pytest.raises(DataRefused):
         asked.ask([[2**16]])
     assert asked.answers_left_ == 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"epsilon": 1e-15}, "epsilon"),
-        ({"n_queries": 0}, "n_queries"),
-        ({"n_queries": 1.0}, "n_queries"),
-        ({"alpha": 1}, "alpha"),
-        ({"beta": 0}, "beta"),
-        ({"selection": "best"}, "selection"),
-        ({"limit": 2**30}, "limit"),
-        ({"rows": "few"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(changes, match):
-    with pytest.raises(InvalidParameter, match=match):
-        private(**changes).fit(*rows(100))
 
 
 def test_wrong_tables_are_refused_and_nothing_is_charged():

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import agnostic_laws as laws
-import exact
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.learners import agnostic_laws as laws
+from tests.learners import exact
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
 from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 shares = st.tuples(st.integers(2, 10**7), st.floats(0, 1)).map(
     lambda t: (t[0], min(max(int(t[0] * t[1]), 1), t[0] - 1))

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from math import comb, exp, log, log1p
+from typing import Any
 
 import pytest
-from exact_relabelling import (
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.learners.exact_relabelling import (
     Inputs,
     Record,
     Rows,
@@ -19,8 +22,6 @@ from exact_relabelling import (
     worst_delta,
     worst_epsilon,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
@@ -40,8 +41,6 @@ from quorate.learners.amplification import (
 from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
 from quorate.learners.sub_sampling import bns15_claim_5_7, bns15_subsampling, subsampling
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 NEAR = 1e-7  # of a linear program's value
 
 
@@ -54,35 +53,42 @@ def apart(n: int, kinds: int) -> tuple[Rows, Rows]:
 # --- sampling ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("n", "size", "epsilon"), [(3, 1, 1.0), (4, 2, 0.3), (4, 3, 2.0), (5, 3, 1.0), (6, 2, 1.0)])
-def test_subsets_cost_what_the_rule_says_and_it_is_tight(n: int, size: int, epsilon: float) -> None:
-    claimed = without_replacement(Price(epsilon), n_rows=n, n_kept=size).epsilon
-    found = max(price(lambda rows: added(subsets(rows, size)), [apart(n, kinds)], epsilon) for kinds in (1, 2, n))
-    assert claimed - NEAR <= found <= claimed + NEAR
+def kept(base: Price, n: int, size: int) -> Price:
+    return without_replacement(base, n_rows=n, n_kept=size)
 
 
-@pytest.mark.parametrize(("n", "size"), [(4, 2), (5, 2)])
-def test_subsets_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, size: int) -> None:
-    claimed = without_replacement(Price(1.0, 0.02), n_rows=n, n_kept=size)
-    p, q = (added(subsets(rows, size)) for rows in apart(n, 1))
-    found = worst_delta(p, q, 1.0, 0.02, claimed.epsilon)
-    assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
+def drawn(base: Price, n: int, size: int) -> Price:
+    return with_replacement(base, n_rows=n, n_draws=size)
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "epsilon"), [(2, 2, 1.0), (3, 2, 0.5), (3, 3, 1.0), (2, 5, 1.0), (6, 4, 2.0), (1, 3, 0.7)]
+    ("sample", "rule", "n", "size", "epsilon"),
+    [
+        *((subsets, kept, *at) for at in ((3, 1, 1.0), (4, 2, 0.3), (4, 3, 2.0), (5, 3, 1.0), (6, 2, 1.0))),
+        *((draws, drawn, *at) for at in ((2, 2, 1.0), (3, 2, 0.5), (3, 3, 1.0), (2, 5, 1.0), (6, 4, 2.0), (1, 3, 0.7))),
+    ],
 )
-def test_draws_with_replacement_cost_what_the_rule_says_and_it_is_tight(n: int, m: int, epsilon: float) -> None:
-    claimed = with_replacement(Price(epsilon), n_rows=n, n_draws=m).epsilon
-    found = max(price(lambda rows: added(draws(rows, m)), [apart(n, kinds)], epsilon) for kinds in (1, 2))
+def test_a_sample_costs_what_its_rule_says_and_it_is_tight(
+    sample: Any, rule: Any, n: int, size: int, epsilon: float
+) -> None:
+    claimed = rule(Price(epsilon), n, size).epsilon
+    found = max(price(lambda rows: added(sample(rows, size)), [apart(n, kinds)], epsilon) for kinds in (1, 2, n))
     assert claimed - NEAR <= found <= claimed + NEAR
 
 
-@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 2), (2, 4)])
-def test_draws_with_replacement_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, m: int) -> None:
-    claimed = with_replacement(Price(1.0, 0.01), n_rows=n, n_draws=m)
-    p, q = (added(draws(rows, m)) for rows in apart(n, 1))
-    found = worst_delta(p, q, 1.0, 0.01, claimed.epsilon)
+@pytest.mark.parametrize(
+    ("sample", "rule", "delta", "n", "size"),
+    [
+        *((subsets, kept, 0.02, *at) for at in ((4, 2), (5, 2))),
+        *((draws, drawn, 0.01, *at) for at in ((2, 2), (3, 3), (4, 2), (2, 4))),
+    ],
+)
+def test_a_sample_costs_no_more_delta_than_its_rule_says_and_it_is_tight(
+    sample: Any, rule: Any, delta: float, n: int, size: int
+) -> None:
+    claimed = rule(Price(1.0, delta), n, size)
+    p, q = (added(sample(rows, size)) for rows in apart(n, 1))
+    found = worst_delta(p, q, 1.0, delta, claimed.epsilon)
     assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
 
 

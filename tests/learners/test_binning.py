@@ -20,8 +20,6 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import Binning, ExponentialLearner, telling_columns
 from quorate.learners.concepts import Interval, PointFunction, Rectangle, Rectangles, Stump, Threshold
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 CUTS = {"age": (30, 40, 50), "job": ("nurse", "cook")}
 ROWS = {"age": [29.9, 30.0, None, 55.0, float("nan")], "job": ["cook", "clerk", None, "nurse", "Cook"]}
 

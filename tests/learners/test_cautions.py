@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.learners.test_private_learner import AROUND
 
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners import (
     AgnosticLearner,
     AgnosticPrediction,
-    EmpiricalLearner,
     ExponentialLearner,
     GenericLearner,
     LabelBoost,
     NoisyThreshold,
-    SubsampledAgnostic,
     SubSampling,
 )
 from quorate.learners.base.exponential import agnostic_choice_rows
@@ -39,7 +38,7 @@ def applying(learner, n_labelled, n_unlabelled=0):
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
-@pytest.mark.parametrize("around", [LabelBoost, AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
+@pytest.mark.parametrize("around", [kind for kind in AROUND if kind is not SubSampling])
 def test_a_construction_that_asks_for_no_fewer_labels_than_its_base_says_so(around, epsilon):
     said = applying(around(base=BASE, epsilon=epsilon), 100_000)
     assert "NoisyThreshold alone asks for" in said[BASE_ALONE]
@@ -107,7 +106,7 @@ def test_as_many_labels_as_requested_are_no_news():
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
 @pytest.mark.parametrize("base_epsilon", [1.0, 400.0, 1_000.0])
-@pytest.mark.parametrize("around", [LabelBoost, SubSampling, EmpiricalLearner, AgnosticLearner, SubsampledAgnostic])
+@pytest.mark.parametrize("around", AROUND)
 def test_any_epsilon_is_answered_or_refused_by_the_name_that_was_given(around, base_epsilon, epsilon):
     learner = around(base=NoisyThreshold(concepts=GRID, epsilon=base_epsilon), epsilon=epsilon)
     try:

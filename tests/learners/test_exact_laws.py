@@ -6,7 +6,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from exact import (
+from tests.learners.exact import (
     EXACT,
     Part,
     arrays,
@@ -27,8 +27,6 @@ from exact import (
 
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 SCORES = [-3, 0, -1, -1]
 FALSE_ALARM = 1e-6

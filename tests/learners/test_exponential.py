@@ -4,9 +4,9 @@ from math import log
 
 import numpy as np
 import pytest
-from exact import exponential, labelled, law_of, p_value, permute_and_flip, true_epsilon
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.learners.exact import exponential, labelled, law_of, p_value, permute_and_flip, true_epsilon
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -15,8 +15,6 @@ from quorate.learners.base.exponential import agnostic_choice_rows, choice_rows,
 from quorate.learners.concepts import FiniteClass, Interval, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 EPSILON = 1.0
@@ -147,12 +145,6 @@ def test_on_thresholds_it_agrees_with_noisy_threshold():
         assert abs(learner.concept_.cut - 700) < 60
         assert learner.plan_.event == PureDP(1.0)
         assert learner.rows_needed() == ExponentialLearner(concepts=Thresholds(bits=10), epsilon=1.0).rows_needed()
-
-
-@pytest.mark.parametrize("wrong", [{"alpha": 0}, {"beta": 1}, {"selection": "best"}, {"limit": 0}, {"alpha": "a"}])
-def test_arguments_out_of_range_are_refused_before_the_data(wrong):
-    with pytest.raises(InvalidParameter):
-        ExponentialLearner(**{"concepts": Intervals(bits=3), "epsilon": 1.0, **wrong}).fit(object(), object())
 
 
 def test_a_table_without_labels_is_refused():

@@ -5,9 +5,18 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
-from exact import exponential, labelled, law_of, mixture, p_value, permute_and_flip, true_epsilon, unlabelled
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.learners.exact import (
+    exponential,
+    labelled,
+    law_of,
+    mixture,
+    p_value,
+    permute_and_flip,
+    true_epsilon,
+    unlabelled,
+)
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -18,8 +27,6 @@ from quorate.learners.generic import Net
 from quorate.learners.sanitizers import BLR, MWEM, Tree
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 EPSILON = 1.0
@@ -256,12 +263,6 @@ def test_a_sanitizer_of_another_price_is_refused(price):
     Leaky.price = price
     with pytest.raises(InvalidParameter, match="sanitizer"):
         GenericLearner(concepts=Thresholds(bits=2), sanitizer=Leaky(size=2), epsilon=1.0).fit([[0], [1]], [1, -1])
-
-
-@pytest.mark.parametrize("wrong", [{"alpha": 1}, {"beta": 0}, {"limit": 1}, {"selection": None}, {"epsilon": -1}])
-def test_arguments_out_of_range_are_refused_before_the_data(wrong):
-    with pytest.raises(InvalidParameter):
-        learner_of(4, **wrong).fit(object(), object())
 
 
 # --- nets ------------------------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from math import ceil, e, exp, floor, log
 
 import numpy as np
 import pytest
-from exact import EXACT, p_value
-from exact import exponential as exponential_law
-from exact_relabelling import Inputs, Rows, boosted, price, thresholds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learners.exact import EXACT, p_value
+from tests.learners.exact import exponential as exponential_law
+from tests.learners.exact_relabelling import Inputs, Rows, boosted, price, thresholds
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -50,26 +50,23 @@ from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 FALSE_ALARM = 1e-6
 RUNS = 1_200  # of a learner that is compared with its law
 NEAR = 1e-7
 PARTING = ((0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1))  # see test_amplification
 
 
-def one_iteration(
-    labelled: int, kept: int, taken: int, kept_taken: int, *, left: int, drawn: int, epsilon_0: float = 1.0
+def iterations(
+    *sizes: tuple[int, int, int, int, float], left: int, drawn: int, before: tuple[int, int] | None = None
 ) -> BoostSchedule:
+    """`sizes`: labelled rows, kept of them, rows taken, kept of them and ε₀; `before`: rows that are sampled first."""
+    rounds = tuple(Round(**dict(zip(Round.__slots__, each, strict=True))) for each in sizes)
+    first = rounds[0].labelled, sum(each.taken for each in rounds)
+    labelled, unlabelled = before or first
     return BoostSchedule(
-        labelled=labelled,
-        unlabelled=taken,
-        first_labelled=labelled,
-        first_unlabelled=taken,
-        rounds=(Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0),),
-        kept=left,
-        drawn=drawn,
-    )
+        labelled=labelled, unlabelled=unlabelled, first_labelled=first[0], first_unlabelled=first[1],
+        rounds=rounds, kept=left, drawn=drawn,
+    )  # fmt: skip
 
 
 def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: int = 1, base: float = 1.0) -> BoostTask:
@@ -281,21 +278,25 @@ def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
 
 @pytest.mark.parametrize("concepts", [PARTING, thresholds(3)], ids=["parting", "thresholds"])
 def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tuple[tuple[int, ...], ...]) -> None:
-    schedule = one_iteration(2, 1, 1, 1, left=2, drawn=2)
+    schedule = iterations((2, 1, 1, 1, 1.0), left=2, drawn=2)
     claimed = price_of(schedule, Price(1.0)).epsilon
     found = price(lambda data: boosted(data, schedule, concepts), all_pairs(2, 1, 3), 1.0)
     assert 0 < found <= claimed + NEAR
 
 
+FULL = iterations((5, 5, 1, 1, 1.0), left=6, drawn=10)
+
+
 @pytest.mark.parametrize(
     ("schedule", "epsilon", "share"),
     [
-        (one_iteration(3, 2, 3, 2, left=4, drawn=3), 1.0, 0.4),
-        (one_iteration(4, 3, 2, 1, left=4, drawn=4), 1.0, 0.5),
-        (one_iteration(4, 2, 2, 1, left=3, drawn=3, epsilon_0=2.0), 2.0, 0.6),
-        (one_iteration(5, 4, 1, 1, left=3, drawn=3), 2.0, 0.5),
-        (one_iteration(5, 5, 1, 1, left=6, drawn=6), 2.0, 0.85),
-        (one_iteration(5, 5, 1, 1, left=6, drawn=10), 1.0, 0.9),
+        (iterations((3, 2, 3, 2, 1.0), left=4, drawn=3), 1.0, 0.4),
+        (iterations((4, 3, 2, 1, 1.0), left=4, drawn=4), 1.0, 0.5),
+        (iterations((4, 2, 2, 1, 2.0), left=3, drawn=3), 2.0, 0.6),
+        (iterations((5, 4, 1, 1, 1.0), left=3, drawn=3), 2.0, 0.5),
+        (iterations((5, 5, 1, 1, 1.0), left=6, drawn=6), 2.0, 0.85),
+        (FULL, 1.0, 0.9),
+        (iterations((2, 2, 1, 1, 1.0), left=3, drawn=4, before=(4, 2)), 1.0, 0.3),
     ],
 )
 def test_the_claim_is_not_idle(schedule: BoostSchedule, epsilon: float, share: float) -> None:
@@ -305,18 +306,7 @@ def test_the_claim_is_not_idle(schedule: BoostSchedule, epsilon: float, share: f
 
 
 def test_two_iterations_cost_at_most_what_is_claimed() -> None:
-    schedule = BoostSchedule(
-        labelled=3,
-        unlabelled=3,
-        first_labelled=3,
-        first_unlabelled=3,
-        rounds=(
-            Round(labelled=3, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),
-            Round(labelled=3, kept_labelled=2, taken=2, kept_taken=1, epsilon_0=0.5),
-        ),
-        kept=2,
-        drawn=3,
-    )
+    schedule = iterations((3, 2, 1, 1, 1.0), (3, 2, 2, 1, 0.5), left=2, drawn=3)
     claimed = price_of(schedule, Price(1.5)).epsilon
     pairs = parting_pairs(schedule)
     S, D = ((2, 1),) * 3, ((2, -1),) * 3
@@ -325,38 +315,21 @@ def test_two_iterations_cost_at_most_what_is_claimed() -> None:
     assert 0.3 * claimed < found <= claimed + NEAR
 
 
-def test_a_sample_before_everything_is_priced() -> None:
-    schedule = BoostSchedule(
-        labelled=4, unlabelled=2, first_labelled=2, first_unlabelled=1,
-        rounds=(Round(labelled=2, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),), kept=3, drawn=4,
-    )  # fmt: skip
-    claimed = price_of(schedule, Price(1.0)).epsilon
-    found = price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), 1.0)
-    assert 0.3 * claimed < found <= claimed + NEAR
-
-
 def test_a_run_with_a_sensitivity_of_one_half_is_caught() -> None:
-    schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
-    claimed = price_of(schedule, Price(1.0)).epsilon
-    found = price(lambda data: boosted(data, schedule, PARTING, sensitivity=0.5), parting_pairs(schedule), 1.0)
-    assert found > claimed + 0.04
+    found = price(lambda data: boosted(data, FULL, PARTING, sensitivity=0.5), parting_pairs(FULL), 1.0)
+    assert found > price_of(FULL, Price(1.0)).epsilon + 0.04
 
 
 def test_a_run_priced_without_its_relabelling_is_caught() -> None:
-    schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
     without = with_replacement(Price(1.0), n_rows=6, n_draws=10).epsilon + 1.0  # and ε₀, as composition would have it
-    assert price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), 1.0) > without + 0.1
+    assert price(lambda data: boosted(data, FULL, PARTING), parting_pairs(FULL), 1.0) > without + 0.1
 
 
 # --- the code against the law --------------------------------------------------------------------------------------
 
 
-class CountedLearner(ExponentialLearner):
-    """Any learner of this kind will do; this one uses the exponential mechanism, whose law is short."""
-
-
-def base_learner(epsilon: float = 1.0, bits: int = 2) -> CountedLearner:
-    return CountedLearner(concepts=Thresholds(bits=bits), epsilon=epsilon, selection="exponential")
+def base_learner(epsilon: float = 1.0, bits: int = 2) -> ExponentialLearner:
+    return ExponentialLearner(concepts=Thresholds(bits=bits), epsilon=epsilon, selection="exponential")
 
 
 def law_of_cuts(inputs: Inputs, epsilon: float, n_cuts: int) -> dict[int, object]:
@@ -383,14 +356,7 @@ def drawn_cuts(
     return [learner._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
-SMALL = BoostSchedule(
-    labelled=4, unlabelled=4, first_labelled=3, first_unlabelled=3,
-    rounds=(
-        Round(labelled=3, kept_labelled=2, taken=2, kept_taken=1, epsilon_0=2.0),
-        Round(labelled=3, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),
-    ),
-    kept=2, drawn=3,
-)  # fmt: skip
+SMALL = iterations((3, 2, 2, 1, 2.0), (3, 2, 1, 1, 1.0), left=2, drawn=3, before=(4, 4))
 S_SMALL: Rows = ((0, 1), (1, 1), (3, 0), (3, 0))
 D_SMALL: Rows = ((2, -1), (0, -1), (3, -1), (1, -1))
 
@@ -440,11 +406,13 @@ def rows(n_labelled: int, n_unlabelled: int, bits: int = 8, cut: int = 100) -> t
     return X, y
 
 
+GRID = Thresholds(bits=8)
+
+
 def boost(**given_: object) -> LabelBoost:
-    concepts = Thresholds(bits=8)
     arguments = {
-        "concepts": concepts,
-        "base": ExponentialLearner(concepts=concepts, epsilon=1.0),
+        "concepts": GRID,
+        "base": ExponentialLearner(concepts=GRID, epsilon=1.0),
         "epsilon": 1.0,
         "base_rows": 600,
         "unsafe_noise_seed": 3,
@@ -505,14 +473,7 @@ def test_both_sets_of_constants_are_refused_or_taken_by_the_same_planner() -> No
 
 
 def test_an_approximate_base_learner_makes_an_approximate_one() -> None:
-    concepts = Thresholds(bits=8)
-    inner = LabelBoost(
-        concepts=concepts,
-        base=ExponentialLearner(concepts=concepts, epsilon=1.0),
-        epsilon=1.0,
-        delta=1e-7,
-        base_rows=20,
-    )
+    inner = boost(delta=1e-7, base_rows=20)
     with pytest.raises(InvalidParameter, match="delta must be > 0"):
         boost(base=inner).fit(*rows(500, 100))
     learner = boost(base=inner, delta=1e-5)
@@ -522,38 +483,17 @@ def test_an_approximate_base_learner_makes_an_approximate_one() -> None:
 
 
 def test_another_base_learner_is_taken_too() -> None:
-    concepts = Thresholds(bits=8)
-    learner = boost(base=NoisyThreshold(concepts=concepts, epsilon=1.0)).fit(*rows(900, 4_000))
+    learner = boost(base=NoisyThreshold(concepts=GRID, epsilon=1.0)).fit(*rows(900, 4_000))
     assert learner.score(*rows(1_500, 0)) > 0.8
 
 
 def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
-    concepts = Thresholds(bits=8)
-    base = GenericLearner(concepts=concepts, sanitizer=Tree(), epsilon=1.0)
+    base = GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=1.0)
     learner = boost(base=base, base_rows=900).fit(*rows(900, 12_000))
     fit = learner.plan_.base_fit
     assert min(fit.n_labelled, fit.n_unlabelled) >= 400
     assert fit.n_rows == learner.plan_.schedule.drawn == 900
     assert learner.score(*rows(1_500, 0)) > 0.6
-
-
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        ({"base": object()}, "private learner"),
-        ({"base": ExponentialLearner(concepts=Thresholds(bits=7), epsilon=1.0)}, "same concepts"),
-        ({"alpha": 0.0}, "alpha"),
-        ({"beta": 1.0}, "beta"),
-        ({"constants": "papers"}, "constants"),
-        ({"base_rows": 0}, "base_rows"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"delta": -1.0}, "delta"),
-        ({"rows": "all"}, "rows"),
-    ],
-)
-def test_wrong_arguments_are_refused(given_: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidParameter, match=message):
-        boost(**given_).fit(*rows(500, 100))
 
 
 def test_a_label_is_needed() -> None:

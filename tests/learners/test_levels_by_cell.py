@@ -22,8 +22,6 @@ from quorate.learn.rule import _rows
 from quorate.learners import Binning
 from quorate.learners.binning import value_of
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 CUTS: dict[str, Any] = {"age": (30, 40), "smoker": ("true",), "flag": (1,), "code": ("1", "A")}
 CELLS = {
     "age": ["29", "30", "41.5", "30.0", "40"],

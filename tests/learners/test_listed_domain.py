@@ -15,8 +15,6 @@ from quorate.learners.private_learner import BOUND_OF_LISTED_POINTS
 from quorate.learners.sanitizers import MWEM
 from quorate.ledger import Budget, Ledger
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 LINE = Thresholds(bits=16)
 LISTED = [(0,), (1,), (2,)]
 SAID = "the bound on the error is about rows that are among the 3 listed points of domain"

@@ -5,9 +5,9 @@ from math import log
 
 import numpy as np
 import pytest
-from exact import exponential, labelled, law_of, p_value, true_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.learners.exact import exponential, labelled, law_of, p_value, true_epsilon
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
@@ -17,8 +17,6 @@ from quorate.learners.base.grid_choice import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
 from quorate.noise import OSNoise, SeededNoise
 from quorate.noise.table import exp_negative
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 BITS = 2

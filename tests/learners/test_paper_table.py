@@ -10,8 +10,6 @@ import pytest
 
 from quorate import learners
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 ROOM = Path(learners.__file__).parent
 ROW = re.compile(
     r"^(?P<paper>[A-Z]+\d\d), (?P<kind>\w+) (?P<number>[\w.]+)\b.*?  +(?P<file>[\w/]+\.py): (?P<name>\w+)$", re.M

@@ -18,7 +18,10 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Ledge
 from quorate.learners import (
     UNLABELLED,
     AgnosticLearner,
+    AgnosticPrediction,
     EmpiricalLearner,
+    ExponentialLearner,
+    GenericLearner,
     LabelBoost,
     NoisyThreshold,
     Plan,
@@ -29,12 +32,14 @@ from quorate.learners import (
 )
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.learners.fit_charge import from_stored, to_stored, without_ledger
+from quorate.learners.sanitizers import Tree
 from quorate.ledger import Budget, Ledger
 
 X = np.arange(40).reshape(-1, 1)
 Y = np.where(X[:, 0] % 3 == 0, UNLABELLED, (X[:, 0] < 20).astype(int))
 
-GRID = Thresholds(bits=8)
+GRID, FINE = Thresholds(bits=8), Thresholds(bits=61)
+AROUND = [AgnosticLearner, EmpiricalLearner, LabelBoost, SubSampling, SubsampledAgnostic]
 
 
 class AnyCut(PrivateLearner):
@@ -91,6 +96,40 @@ def ledger(epsilon=1.0, delta=0.0):
 def test_an_epsilon_that_is_none_is_refused_before_the_data(epsilon):
     with pytest.raises(InvalidParameter, match="epsilon"):
         AnyCut(epsilon=epsilon).fit(object(), object())
+
+
+NAN = float("nan")
+WRONG = {
+    "epsilon": (0, -1, NAN, True, 1e-15), "alpha": (0, 1, "a"), "beta": (0, 1, NAN), "rows": ("few",),
+    "selection": ("best", None), "limit": (0, 1.5), "delta": (-1.0, 1.0), "constants": ("papers",),
+    "base": ("NoisyThreshold", NoisyThreshold(concepts=FINE, epsilon=1.0)), "base_rows": (0,), "n_labels": (0,),
+    "labelled": ("last",), "n_draws": (0,), "n_queries": (0, 1.0), "cutoff": (0,),
+}  # fmt: skip
+BASE = {"base": NoisyThreshold(concepts=GRID, epsilon=1.0)}
+EVERY = [
+    NoisyThreshold(concepts=GRID, epsilon=1.0),
+    ExponentialLearner(concepts=GRID, epsilon=1.0),
+    GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=1.0),
+    AgnosticPrediction(concepts=GRID, epsilon=1.0),
+    *(kind(concepts=GRID, **BASE, epsilon=1.0) for kind in AROUND),
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("learner", EVERY, ids=lambda learner: type(learner).__name__)
+def test_an_argument_out_of_range_is_refused_by_its_name_before_the_data(learner):
+    for name in WRONG.keys() & learner.get_params(deep=False):
+        for value in WRONG[name]:
+            with pytest.raises(InvalidParameter, match=name):
+                clone(learner).set_params(**{name: value}).fit(object(), object())
+
+
+@pytest.mark.parametrize("limit", [1, 2**21])
+@pytest.mark.parametrize("learner", EVERY[2:5], ids=lambda learner: type(learner).__name__)
+def test_a_choice_among_fewer_than_two_or_too_many_candidates_is_refused(learner, limit):
+    if limit == 1 or not isinstance(learner, GenericLearner):
+        with pytest.raises(InvalidParameter, match="limit"):
+            clone(learner).set_params(limit=limit).fit(object(), object())
 
 
 @pytest.mark.default_cases(4)
@@ -364,20 +403,20 @@ def test_a_strangers_concept_is_told_by_its_type_alone():
 
 
 def test_points_that_no_double_tells_apart_are_different_data():
-    given_ledger, fine = ledger(epsilon=5.0), Thresholds(bits=61)
+    given_ledger = ledger(epsilon=5.0)
     points = np.arange(40).reshape(-1, 1) + 2**60
-    AnyCut(concepts=fine, ledger=given_ledger).fit(points, Y)
+    AnyCut(concepts=FINE, ledger=given_ledger).fit(points, Y)
     points[7] += 100
     assert float(points[7, 0]) == float(points[7, 0] - 100)
     with pytest.raises(LedgerMismatch):
-        AnyCut(concepts=fine, ledger=given_ledger).fit(points, Y)
+        AnyCut(concepts=FINE, ledger=given_ledger).fit(points, Y)
 
 
 # --- learners inside others ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("kind", [AgnosticLearner, EmpiricalLearner, LabelBoost, SubSampling, SubsampledAgnostic])
+@pytest.mark.parametrize("kind", AROUND)
 def test_what_a_learner_inside_does_not_use_makes_no_other_fit(kind, tmp_path):
     given_ledger, cuts = ledger(epsilon=20.0), np.arange(400).reshape(-1, 1) % 256
     labels = (cuts[:, 0] < 100).astype(int)
@@ -385,13 +424,7 @@ def test_what_a_learner_inside_does_not_use_makes_no_other_fit(kind, tmp_path):
     def fitted(**unused):
         base = EmpiricalLearner(concepts=GRID, base=NoisyThreshold(concepts=GRID, epsilon=0.5, **unused), epsilon=1.0)
         base.set_params(**unused)
-        more = (
-            {"base_rows": 50}
-            if kind is LabelBoost
-            else {"n_labels": 20, "base_rows": 20}
-            if kind is SubSampling
-            else {}
-        )
+        more = {LabelBoost: {"base_rows": 50}, SubSampling: {"n_labels": 20, "base_rows": 20}}.get(kind, {})
         return kind(concepts=GRID, base=base, epsilon=2.0, ledger=given_ledger, **more)
 
     first = fitted().fit(cuts, labels)

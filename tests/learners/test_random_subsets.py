@@ -23,8 +23,6 @@ from quorate.learners.amplification import (
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import IntArray
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 FALSE_ALARM = 1e-6
 
 

@@ -21,8 +21,6 @@ from quorate.learners.concepts import FiniteClass
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import SeededNoise
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 
 class At:
     """1 at one number, 0 elsewhere: two of them are one dichotomy wherever neither number occurs."""

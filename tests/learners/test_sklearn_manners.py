@@ -11,26 +11,21 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
+from tests.learners.test_private_learner import AROUND
 
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.learners import (
     UNLABELLED,
-    AgnosticLearner,
     AgnosticPrediction,
-    EmpiricalLearner,
     ExponentialLearner,
     GenericLearner,
-    LabelBoost,
     NoisyThreshold,
-    SubsampledAgnostic,
     SubSampling,
 )
 from quorate.learners.concepts import FiniteClass, Thresholds
 from quorate.learners.sample import coded_labels
 from quorate.learners.sanitizers import Tree
 from quorate.ledger import Budget, Ledger
-
-AROUND = [LabelBoost, SubSampling, EmpiricalLearner, AgnosticLearner, SubsampledAgnostic]
 
 
 def trees() -> FiniteClass:

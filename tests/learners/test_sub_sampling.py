@@ -8,8 +8,8 @@ from math import exp
 
 import numpy as np
 import pytest
-from exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_subsets
-from exact import exponential as exponential_law
+from tests.learners.exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_subsets
+from tests.learners.exact import exponential as exponential_law
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
@@ -20,10 +20,9 @@ from quorate.learners.sub_sampling import bns15_claim_5_7, subsampling
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 FALSE_ALARM = 1e-6
 DOMAIN = Thresholds(bits=2)
+DATA = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1], dtype=np.int8)
 
 
 def learner(**given: object) -> SubSampling:
@@ -72,23 +71,19 @@ def test_a_learner_that_samples_nothing_is_caught() -> None:
 def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
     fitted = learner(labelled=which, base_rows=3, n_labels=m)
     plan = fitted._plan(5, 0, 5.0, 0.0)
-    points = np.array([[0], [1], [3], [3], [2]])
-    labels = np.array([1, 1, 0, 0, 1], dtype=np.int8)
     noise = SeededNoise(9)
-    return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+    return [fitted._learn(*DATA, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("which", ["random", "first"])
 def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
-    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
-    law = law_of(3, 2, which, 1.0)(points, labels)  # type: ignore[operator]
+    law = law_of(3, 2, which, 1.0)(*DATA)  # type: ignore[operator]
     assert EXACT.fsum(law.values()) == pytest.approx(1)
     assert p_value(law, cuts(which, 1_000)) > FALSE_ALARM
 
 
 def test_that_test_catches_a_learner_that_asks_for_all_labels() -> None:
-    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
-    law = law_of(3, 1, "first", 1.0)(points, labels)  # type: ignore[operator]
+    law = law_of(3, 1, "first", 1.0)(*DATA)  # type: ignore[operator]
     assert p_value(law, cuts("first", 2_000, m=3)) < FALSE_ALARM
 
 
@@ -167,8 +162,6 @@ def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"labelled": "last"}, "labelled"),
-        ({"n_labels": 0}, "n_labels"),
         ({"n_labels": 5, "base_rows": 4}, "base_rows"),
         ({"base_rows": 10, "n_labels": 3}, "at least"),
         ({"epsilon": 0.001, "n_labels": 3}, "at least 1,718 rows"),

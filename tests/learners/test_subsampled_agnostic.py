@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import agnostic_laws as laws
-import agnostic_study as study
-import exact
 import numpy as np
 import pytest
+from tests.learners import agnostic_laws as laws
+from tests.learners import agnostic_study as study
+from tests.learners import exact
 
 from quorate.errors import DataRefused
 from quorate.learners import ExponentialLearner, NoisyThreshold
 from quorate.learners.agnostic.learner import SubsampledAgnostic, SubsampledPlan, SubsampledSplit, subsampled_error
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)

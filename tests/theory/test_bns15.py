@@ -11,33 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from quorate import theory
 from quorate.errors import InvalidParameter
 from quorate.learners.label_boost.schedule import iteration_accuracy, largest_relabelled, rows_of_theorem_b_5
 from quorate.learners.sanitizers import theorem_size
-from quorate.theory import (
-    bns15_algorithm_3_taken,
-    bns15_claim_4_2,
-    bns15_claim_4_2_counted,
-    bns15_claim_4_2_points,
-    bns15_claim_4_9_iteration,
-    bns15_claim_4_9_labelled,
-    bns15_theorem_3_3_labelled_shape,
-    bns15_theorem_3_3_rows_shape,
-    bns15_theorem_4_13_shape,
-    bns15_theorem_4_14_shape,
-    bns15_theorem_4_16_shape,
-    bns15_theorem_5_6,
-    bns15_theorem_5_8_shape,
-    bns15_theorem_b_2,
-    bns15_theorem_b_3,
-    bns15_theorem_b_3_for_small_errors,
-    bns15_theorem_b_4,
-    bns15_theorem_b_5,
-    bns15_theorem_b_6,
-    sauer,
-)
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 few = settings(max_examples=25)
 
@@ -53,15 +30,15 @@ def dichotomies_of_intervals(n: int) -> int:
 
 @pytest.mark.parametrize("n", range(1, 9))
 def test_sauer_is_attained_by_intervals_and_below_its_rounder_form(n: int) -> None:
-    assert dichotomies_of_intervals(n) == sauer(n, 2)
+    assert dichotomies_of_intervals(n) == theory.sauer(n, 2)
     if n >= 2:
-        assert sauer(n, 2) <= bns15_theorem_b_2(n, 2)
+        assert theory.sauer(n, 2) <= theory.bns15_theorem_b_2(n, 2)
 
 
 def test_the_printed_form_is_false_below_the_dimension_and_asks_for_more_points() -> None:
-    assert (math.e * 1 / 10) ** 10 < 1e-5 < sauer(1, 10) == 2
+    assert (math.e * 1 / 10) ** 10 < 1e-5 < theory.sauer(1, 10) == 2
     with pytest.raises(InvalidParameter, match=r"^n_points must be a whole number >= 10"):
-        bns15_theorem_b_2(9, 10)
+        theory.bns15_theorem_b_2(9, 10)
 
 
 # --- Theorem B.3 ---
@@ -81,14 +58,14 @@ def test_the_lower_bound_as_printed_is_false_for_a_large_alpha(heavy: int) -> No
     mass[:heavy] = 0.1
     failures = sum(error_of_the_rememberer(mass, 34, rng) > 0.99 for _ in range(300))
     assert stats.binom.cdf(failures, 300, 0.41) < 1e-6, "it fails significantly less often than β"
-    assert bns15_theorem_b_3(2_000, 0.99) > 100 > 34
+    assert theory.bns15_theorem_b_3(2_000, 0.99) > 100 > 34
 
 
 @pytest.mark.parametrize(("d", "alpha"), [(2, 0.1), (17, 0.1), (200, 0.02)])
 def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d: int, alpha: float) -> None:
     """The distribution of the proof, on which to remember is the best there is."""
     rng = np.random.default_rng(d)
-    rows = math.ceil(bns15_theorem_b_3_for_small_errors(d, alpha)) - 1
+    rows = math.ceil(theory.bns15_theorem_b_3_for_small_errors(d, alpha)) - 1
     mass = np.array([1 - 8 * alpha, *[8 * alpha / (d - 1)] * (d - 1)])
 
     def fails(rows: int) -> int:
@@ -101,7 +78,7 @@ def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d:
     assert stats.binom.cdf(fails(rows), 1_000, 1 / 7) > 1e-6
     assert stats.binom.cdf(fails(8 * rows + 40), 1_000, 1 / 7) < 1e-6, "with many labels it does learn"
     with pytest.raises(InvalidParameter, match=r"^alpha must be "):
-        bns15_theorem_b_3_for_small_errors(d, 0.2)
+        theory.bns15_theorem_b_3_for_small_errors(d, 0.2)
 
 
 # --- Theorems B.4 to B.6 on thresholds ---
@@ -111,12 +88,12 @@ def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d:
 @given(shares, shares)
 def test_consistent_thresholds_are_good_with_so_many_rows(alpha: float, beta: float) -> None:
     """All consistent ones, truth inside: an empty stretch of α on one side of it has probability (1 − α)^m."""
-    m = math.ceil(bns15_theorem_b_4(1, alpha, beta))
+    m = math.ceil(theory.bns15_theorem_b_4(1, alpha, beta))
     assert 2 * (1 - alpha) ** m <= beta
 
 
 def test_b_4_at_a_hand_computed_point() -> None:
-    assert bns15_theorem_b_4(3, 16 / math.e**4, 2 / math.e**5) == pytest.approx(math.e**4 / 2 * (12 + 5))
+    assert theory.bns15_theorem_b_4(3, 16 / math.e**4, 2 / math.e**5) == pytest.approx(math.e**4 / 2 * (12 + 5))
 
 
 def differing_pair(points: np.ndarray, alpha: float) -> bool:
@@ -129,7 +106,7 @@ def differing_pair(points: np.ndarray, alpha: float) -> bool:
 def test_seen_disagreements_of_thresholds_tell_of_all_with_so_many_rows() -> None:
     alpha, beta = 0.1, 0.2
     rng = np.random.default_rng(4)
-    m = math.ceil(bns15_theorem_b_5(1, alpha, beta))
+    m = math.ceil(theory.bns15_theorem_b_5(1, alpha, beta))
     assert sum(differing_pair(rng.random(m), alpha) for _ in range(30)) == 0
     few = sum(differing_pair(rng.random(30), alpha) for _ in range(60))
     assert stats.binom.sf(few - 1, 60, beta) < 1e-6, "with thirty it is seen to fail"
@@ -139,7 +116,7 @@ def test_seen_disagreements_of_thresholds_tell_of_all_with_so_many_rows() -> Non
 @given(st.integers(1, 50), st.floats(1e-4, 0.99), st.floats(1e-9, 0.99))
 def test_b_5_follows_from_relative_deviations(vc: int, alpha: float, beta: float) -> None:
     """4 Π(2m)² e^(−0.81αm/4) ≤ β: Vapnik's bound for the differences of two concepts."""
-    m = bns15_theorem_b_5(vc, alpha, beta)
+    m = theory.bns15_theorem_b_5(vc, alpha, beta)
     log_growth = 2 * vc * math.log(2 * math.e * m / vc)
     assert math.log(4) + log_growth - 0.81 * alpha * m / 4 <= math.log(beta)
 
@@ -148,13 +125,13 @@ def test_b_5_follows_from_relative_deviations(vc: int, alpha: float, beta: float
 @given(shares, shares)
 def test_every_empirical_error_of_a_threshold_is_near_with_so_many_rows(alpha: float, beta: float) -> None:
     """For thresholds it is the Kolmogorov–Smirnov distance, whose tail is 2 e^(−2mα²) at most (Massart)."""
-    m = math.ceil(bns15_theorem_b_6(1, alpha, beta))
+    m = math.ceil(theory.bns15_theorem_b_6(1, alpha, beta))
     if alpha * beta < 0.9:
         assert 2 * math.exp(-2 * m * alpha**2) <= beta
 
 
 def test_b_6_as_printed_is_false_for_one_concept() -> None:
-    assert bns15_theorem_b_6(0, 0.1, 0.1) == 0, "no rows at all"
+    assert theory.bns15_theorem_b_6(0, 0.1, 0.1) == 0, "no rows at all"
     assert min(abs(0.5 - share) for share in (0.0, 1.0)) > 0.1, "while one row shows 0 or 1 of an error of 1/2"
 
 
@@ -173,9 +150,10 @@ def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc: int, alpha:
 
 def test_theorem_3_3_at_a_hand_computed_point_and_only_unlabelled_rows_grow_with_the_domain() -> None:
     alpha, beta = 1 / math.e, 1 / math.e**2
-    assert bns15_theorem_3_3_labelled_shape(3, alpha, beta, 0.5) == pytest.approx(6 * math.e**3 + 4 * math.e)
-    assert bns15_theorem_3_3_rows_shape(8, 3, alpha, beta, 0.5) == pytest.approx(48 * math.e**3 + 4 * math.e)
-    assert bns15_theorem_3_3_rows_shape(1, 3, alpha, beta, 0.5) == bns15_theorem_3_3_labelled_shape(3, alpha, beta, 0.5)
+    labelled = theory.bns15_theorem_3_3_labelled_shape(3, alpha, beta, 0.5)
+    assert labelled == pytest.approx(6 * math.e**3 + 4 * math.e)
+    assert theory.bns15_theorem_3_3_rows_shape(8, 3, alpha, beta, 0.5) == pytest.approx(48 * math.e**3 + 4 * math.e)
+    assert theory.bns15_theorem_3_3_rows_shape(1, 3, alpha, beta, 0.5) == labelled
 
 
 # --- LabelBoost: Claims 4.2 and 4.9 ---
@@ -190,16 +168,16 @@ def chance_of_a_bad_choice(labellings: np.ndarray, truth: np.ndarray, labelled: 
 
 def test_claim_4_2_as_printed_is_false_where_there_are_fewer_points_than_dimensions() -> None:
     everything = np.array(list(product((0, 1), repeat=3)))  # one labelled row, two to be relabelled
-    assert bns15_claim_4_2(100, 0.5, 0.1, 1) >= 2
+    assert theory.bns15_claim_4_2(100, 0.5, 0.1, 1) >= 2
     bad = chance_of_a_bad_choice(everything, np.zeros(3), 1, 0.5)
     assert bad == pytest.approx(1 / (1 + math.sqrt(math.e)))
     assert bad > 3 * 0.1
-    assert bns15_claim_4_2_counted(100, 0.5, 0.1, 1) == -1
+    assert theory.bns15_claim_4_2_counted(100, 0.5, 0.1, 1) == -1
 
 
 @pytest.mark.parametrize(("alpha", "beta", "labelled"), [(0.1, 0.1, 120), (0.3, 0.05, 40), (0.2, 0.2, 60)])
 def test_the_counted_claim_holds_for_thresholds_whatever_their_truth(alpha: float, beta: float, labelled: int) -> None:
-    relabelled = min(bns15_claim_4_2_counted(1, alpha, beta, labelled), 600)
+    relabelled = min(theory.bns15_claim_4_2_counted(1, alpha, beta, labelled), 600)
     n = labelled + relabelled
     place = np.random.default_rng(labelled).permutation(n)  # where on the line each of the points is
     labellings = (place < np.arange(n + 1)[:, None]).astype(int)
@@ -216,13 +194,13 @@ def test_that_check_catches_a_class_that_is_too_large_for_its_labels() -> None:
 def test_the_counted_claim_is_the_largest_that_its_inequality_allows(
     vc: int, alpha: float, beta: float, labelled: int
 ) -> None:
-    found = bns15_claim_4_2_counted(vc, alpha, beta, labelled)
+    found = theory.bns15_claim_4_2_counted(vc, alpha, beta, labelled)
     room = math.log(beta) + alpha * labelled / 2
     if found >= 0:
-        assert math.log(sauer(labelled + found, vc)) <= room
+        assert math.log(theory.sauer(labelled + found, vc)) <= room
     if found < 1 << 59:
-        assert math.log(sauer(labelled + found + 1, vc)) > room * (1 - 1e-12)
-    printed = bns15_claim_4_2(vc, alpha, beta, labelled)
+        assert math.log(theory.sauer(labelled + found + 1, vc)) > room * (1 - 1e-12)
+    printed = theory.bns15_claim_4_2(vc, alpha, beta, labelled)
     if 0 <= printed < 1 << 59 and labelled + math.floor(printed) > vc:
         assert found >= math.floor(printed), "where Sauer's lemma applies the printed claim follows from the count"
 
@@ -235,7 +213,7 @@ def test_relabelled_points_are_counted_as_before(
     exponent = epsilon_0 * alpha * kept / (2 * vc)
     before = beta / math.e * vc * math.exp(exponent) if exponent < 700 else float("inf")
     assert largest_relabelled(vc, alpha, beta, kept, epsilon_0) == before
-    assert bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0) == before
+    assert theory.bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0) == before
 
 
 @few
@@ -243,25 +221,25 @@ def test_relabelled_points_are_counted_as_before(
 def test_claim_4_9_begins_where_it_says_and_every_iteration_leads_to_the_next(
     vc: int, alpha: float, beta: float
 ) -> None:
-    first = bns15_claim_4_9_labelled(vc, alpha, beta)
-    assert bns15_claim_4_9_iteration(vc, alpha, beta, 1) == pytest.approx(first)
+    first = theory.bns15_claim_4_9_labelled(vc, alpha, beta)
+    assert theory.bns15_claim_4_9_iteration(vc, alpha, beta, 1) == pytest.approx(first)
     for i in (1, 2, 5):
         alpha_i, beta_i = iteration_accuracy(alpha, beta, i)
         assert (alpha_i, beta_i) == (alpha / (10 * 2**i), beta / (4 * 2**i)), "as stored plans have it"
-        exponent = alpha_i * bns15_claim_4_9_iteration(vc, alpha, beta, i) / (200 * vc)
+        exponent = alpha_i * theory.bns15_claim_4_9_iteration(vc, alpha, beta, i) / (200 * vc)
         after = math.log(beta_i * vc / 100) + exponent  # a hundredth of S and T together
-        assert after >= math.log(bns15_claim_4_9_iteration(vc, alpha, beta, i + 1))
-        kept = bns15_claim_4_9_iteration(vc, alpha, beta, i) / 100
-        assert kept >= bns15_theorem_b_5(vc, 10 * alpha_i, beta_i), "as Claim 4.11 uses Theorem B.5"
+        assert after >= math.log(theory.bns15_claim_4_9_iteration(vc, alpha, beta, i + 1))
+        kept = theory.bns15_claim_4_9_iteration(vc, alpha, beta, i) / 100
+        assert kept >= theory.bns15_theorem_b_5(vc, 10 * alpha_i, beta_i), "as Claim 4.11 uses Theorem B.5"
 
 
 def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_30000n() -> None:
     """log(1/β_i) = 0 is not allowed, so at β_i = 1/2: ½ e^10 − 2000 by hand."""
-    assert bns15_algorithm_3_taken(1, 0.5, 0.5, 4_000, 10) == pytest.approx(math.exp(10) / 2 - 4_000)
-    assert bns15_algorithm_3_taken(1, 0.5, 0.5, 40_000, 10) == 300_000
-    assert bns15_algorithm_3_taken(1, 0.5, 0.5, 10**9, 10) == 300_000, "and beyond a float"
-    taken = bns15_algorithm_3_taken(2, 0.3, 0.2, 9_000, 10**6)
-    assert taken / 100 <= bns15_claim_4_2(2, 0.3, 0.2, 90), "Claim 4.2 covers what is left of it"
+    assert theory.bns15_algorithm_3_taken(1, 0.5, 0.5, 4_000, 10) == pytest.approx(math.exp(10) / 2 - 4_000)
+    assert theory.bns15_algorithm_3_taken(1, 0.5, 0.5, 40_000, 10) == 300_000
+    assert theory.bns15_algorithm_3_taken(1, 0.5, 0.5, 10**9, 10) == 300_000, "and beyond a float"
+    taken = theory.bns15_algorithm_3_taken(2, 0.3, 0.2, 9_000, 10**6)
+    assert taken / 100 <= theory.bns15_claim_4_2(2, 0.3, 0.2, 90), "Claim 4.2 covers what is left of it"
 
 
 # --- Theorems 4.13, 4.14, 4.16, 5.6 and 5.8 ---
@@ -270,12 +248,12 @@ def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_3000
 @few
 @given(st.integers(1, 40), shares, shares, st.floats(0.01, 1))
 def test_labels_of_the_boosted_learners(vc: int, alpha: float, beta: float, epsilon: float) -> None:
-    boosted = bns15_theorem_4_13_shape(vc, alpha, beta)
+    boosted = theory.bns15_theorem_4_13_shape(vc, alpha, beta)
     assert boosted * math.exp(0) == pytest.approx(vc * -math.log(alpha * beta) / alpha)
-    assert bns15_theorem_4_14_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / epsilon)
-    assert bns15_theorem_4_16_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / (alpha * epsilon))
-    assert bns15_theorem_5_8_shape(vc, alpha, beta) == boosted, "an active learner's labels do not know ε"
-    constant = bns15_claim_4_9_labelled(vc, alpha, beta) / boosted
+    assert theory.bns15_theorem_4_14_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / epsilon)
+    assert theory.bns15_theorem_4_16_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / (alpha * epsilon))
+    assert theory.bns15_theorem_5_8_shape(vc, alpha, beta) == boosted, "an active learner's labels do not know ε"
+    constant = theory.bns15_claim_4_9_labelled(vc, alpha, beta) / boosted
     assert constant >= 96_000, "the constant that O(·) stands for; larger where the logarithm is small"
 
 
@@ -285,15 +263,16 @@ def test_labels_of_a_transcript_private_learner_solve_the_last_line_of_its_proof
     alpha: float, beta: float, epsilon: float, delta: float
 ) -> None:
     n = max(10**6, math.ceil(100 / alpha**2 * -math.log(alpha * beta)))
-    m = bns15_theorem_5_6(alpha, beta, epsilon, delta, n)
+    rule = theory.bns15_theorem_5_6
+    m = rule(alpha, beta, epsilon, delta, n)
     by_hand = math.exp(-2 * epsilon) * (1 - 25 / 9 * beta) / (9 * alpha * n) - delta * (1 + math.exp(-epsilon))
     assert m / n == pytest.approx(max(0.0, by_hand), abs=1e-15)
-    assert bns15_theorem_5_6(alpha, beta, epsilon, 0.0, 1) == bns15_theorem_5_6(alpha, beta, epsilon, 0.0, n)
+    assert rule(alpha, beta, epsilon, 0.0, 1) == rule(alpha, beta, epsilon, 0.0, n)
 
 
 def test_a_learner_that_asks_about_rows_at_random_meets_the_lower_bound_within_its_constant() -> None:
     """Questions that no row decides are private at every ε."""
     for alpha in (0.1, 0.01, 0.001):
         enough = math.ceil(math.log(2 / 0.05) / alpha)  # rows at random: none within α of a side of the cut, but for β
-        asked = bns15_theorem_5_6(alpha, 0.05, 1e-6, 0.0, 10**9)
+        asked = theory.bns15_theorem_5_6(alpha, 0.05, 1e-6, 0.0, 10**9)
         assert asked < enough < 40 * asked

@@ -10,36 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from quorate import theory
 from quorate.errors import InvalidParameter
-from quorate.theory import (
-    btt18_advanced_composition_shape,
-    btt18_algorithm_2_noise,
-    btt18_algorithm_2_teachers,
-    btt18_claim_4_1,
-    btt18_claim_4_1_by_markov,
-    btt18_claim_4_1_queries,
-    btt18_cutoff,
-    btt18_lemma_3_3,
-    btt18_lemma_3_3_counted,
-    btt18_public_rows_shape,
-    btt18_queries_gained_shape,
-    btt18_remark_2_shape,
-    btt18_remark_3_shape,
-    btt18_theorem_2_5,
-    btt18_theorem_3_2_rate,
-    btt18_theorem_3_4_shape,
-    btt18_theorem_3_5_shape,
-    btt18_theorem_4_2_shape,
-    btt18_theorem_4_3_shape,
-    btt18a_agreeing_parts,
-    btt18a_corollary_3_9,
-    btt18a_theorem_3_11,
-    btt18a_theorem_3_11_at_any_epsilon,
-    cutoff_for_mean_error,
-    lzcw21_lemma_3,
-)
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 few = settings(max_examples=25)
 
@@ -64,16 +36,16 @@ def mistaken(teachers: np.ndarray, queries: np.ndarray) -> np.ndarray:
 @given(st.floats(0.01, 10), st.floats(1e-12, 0.1), st.floats(1e-9, 0.5))
 def test_so_stable_a_value_is_declined_with_half_of_beta(epsilon: float, delta: float, beta: float) -> None:
     threshold = math.log(1 / delta) / epsilon
-    declined = stats.laplace.cdf(threshold - btt18_theorem_2_5(epsilon, delta, beta), scale=1 / epsilon)
+    declined = stats.laplace.cdf(threshold - theory.btt18_theorem_2_5(epsilon, delta, beta), scale=1 / epsilon)
     assert declined == pytest.approx(beta / 2, rel=1e-6)
 
 
 def test_algorithm_2_at_a_hand_computed_point() -> None:
     """log(2/δ) = 8 and T = 4: λ = sqrt(32 · 4 · 8)/2 = 16; 4mT/δ = e^12 makes k = 34 sqrt(2) · 16 · 12."""
     delta = 2 / math.exp(8)
-    assert btt18_algorithm_2_noise(2.0, delta, 4, 5)[0] == pytest.approx(16)
-    assert btt18_algorithm_2_noise(2.0, delta, 4, 5)[1] == pytest.approx(32 * (8 + math.log(5)))
-    k = btt18_algorithm_2_teachers(2.0, delta, 4, 5, 0.9)
+    assert theory.btt18_algorithm_2_noise(2.0, delta, 4, 5)[0] == pytest.approx(16)
+    assert theory.btt18_algorithm_2_noise(2.0, delta, 4, 5)[1] == pytest.approx(32 * (8 + math.log(5)))
+    k = theory.btt18_algorithm_2_teachers(2.0, delta, 4, 5, 0.9)
     assert k == pytest.approx(34 * math.sqrt(2) * 16 * math.log(80 / delta))
 
 
@@ -83,11 +55,11 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(
     epsilon: float, delta: float, cutoff: int, m: int, beta: float
 ) -> None:
     """Also at half the printed distance, which is the one of sensitivity 1: ceil(gap/2) − 1 ≥ k/6 − 1."""
-    scale, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, m)
-    k = btt18_algorithm_2_teachers(epsilon, delta, cutoff, m, beta)
+    scale, threshold = theory.btt18_algorithm_2_noise(epsilon, delta, cutoff, m)
+    k = theory.btt18_algorithm_2_teachers(epsilon, delta, cutoff, m, beta)
     noise = 3 * scale * math.log((m + cutoff + 1) / (2 * beta))  # all below it together, but for β
     assert k / 6 - 1 > threshold + noise
-    assert k == pytest.approx(2 * lzcw21_lemma_3(epsilon, delta, cutoff, m, beta))
+    assert k == pytest.approx(2 * theory.lzcw21_lemma_3(epsilon, delta, cutoff, m, beta))
 
 
 # --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ---
@@ -102,11 +74,11 @@ def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) ->
     mistakes = int(wrong.sum(axis=0).max())
     for xi in (0.1, 1 / 3, 0.5):
         hard = int((wrong.mean(axis=1) > xi).sum())
-        assert hard <= btt18_lemma_3_3_counted(m, k, mistakes, xi) <= btt18_lemma_3_3(mistakes, xi)
+        assert hard <= theory.btt18_lemma_3_3_counted(m, k, mistakes, xi) <= theory.btt18_lemma_3_3(mistakes, xi)
     # more than a third errs from the 11th smallest threshold on to the truth: that is the error of the private labels
     error = TRUTH - np.sort(teachers)[k // 3]
     mean = float(np.mean(TRUTH - teachers))
-    assert 0 < error <= btt18_claim_4_1_by_markov(0.0, mean) <= btt18_claim_4_1(0.0, mean)
+    assert 0 < error <= theory.btt18_claim_4_1_by_markov(0.0, mean) <= theory.btt18_claim_4_1(0.0, mean)
 
 
 def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
@@ -116,17 +88,17 @@ def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
     for _ in range(300):
         teachers, queries = threshold_teachers(rng, 30, 10), rng.random(m)
         rate = (mistaken(teachers, queries).mean(axis=1) > 1 / 3).mean()
-        cut = cutoff_for_mean_error(float(np.mean(TRUTH - teachers)), m, beta)
-        over += rate > btt18_theorem_3_2_rate(cut, m)
+        cut = theory.cutoff_for_mean_error(float(np.mean(TRUTH - teachers)), m, beta)
+        over += rate > theory.btt18_theorem_3_2_rate(cut, m)
     assert stats.binom.sf(over - 1, 300, beta) > 1e-6
-    assert btt18_theorem_3_2_rate(2 * m, m) == 1
+    assert theory.btt18_theorem_3_2_rate(2 * m, m) == 1
 
 
 def test_a_count_one_smaller_is_passed_by_some_ensemble() -> None:
     """The corrected count is attained: mistakes dealt out in turn."""
     k, m, mistakes, xi = 7, 50, 4, 0.25
     each = int(xi * k) + 1
-    found = btt18_lemma_3_3_counted(m, k, mistakes, xi)
+    found = theory.btt18_lemma_3_3_counted(m, k, mistakes, xi)
     wrong = np.zeros((m, k), dtype=bool)
     for place in range(found * each):
         wrong[place // each, place % k] = True
@@ -135,13 +107,13 @@ def test_a_count_one_smaller_is_passed_by_some_ensemble() -> None:
 
 
 def test_lemma_3_3_as_printed_is_false_without_mistakes() -> None:
-    assert not btt18_lemma_3_3(0, 1 / 3) > 0, "no query is fewer than none"
-    assert btt18_lemma_3_3_counted(10, 5, 0, 1 / 3) == 0
+    assert not theory.btt18_lemma_3_3(0, 1 / 3) > 0, "no query is fewer than none"
+    assert theory.btt18_lemma_3_3_counted(10, 5, 0, 1 / 3) == 0
 
 
 def test_the_step_in_the_proof_of_claim_4_1_fails_at_the_least_m() -> None:
     alpha = beta = 0.01
-    m = math.ceil(btt18_claim_4_1_queries(alpha, beta))
+    m = math.ceil(theory.btt18_claim_4_1_queries(alpha, beta))
     assert math.sqrt(math.log(m / beta) / (2 * m * alpha)) > 40 * alpha  # the root of the proof, at γ = 0
     assert math.sqrt(alpha * math.log(m / beta) / (2 * m)) < alpha  # the root of Theorem 3.2
     gamma = 0.3
@@ -157,7 +129,7 @@ RATIO = 5 / 50_000  # V/(εn)
 @pytest.mark.parametrize("m", [20_000, 10**6])
 def test_theorem_3_4_solves_cutoff_teachers_and_accuracy_together(m: int) -> None:
     """T = mα, α = kV/n, k = √T/ε."""
-    found = btt18_theorem_3_4_shape(n_queries=m, **SIZES)
+    found = theory.btt18_theorem_3_4_shape(n_queries=m, **SIZES)
     teachers = math.sqrt(found.cutoff) / 0.5
     assert found.cutoff == pytest.approx(m * teachers * 5 / 100_000)
     assert found.rate == pytest.approx(found.cutoff / m) == found.rate_by_cutoff
@@ -166,26 +138,26 @@ def test_theorem_3_4_solves_cutoff_teachers_and_accuracy_together(m: int) -> Non
 @pytest.mark.parametrize(("m", "gamma"), [(20_000, 0.0), (10**6, 0.0)])
 def test_theorem_3_5_solves_them_in_the_agnostic_case(m: int, gamma: float) -> None:
     """T = m(γ + α), α = sqrt(kV/n), k = √T/ε; at γ = 0 exactly."""
-    found = btt18_theorem_3_5_shape(n_queries=m, gamma=gamma, **SIZES)
+    found = theory.btt18_theorem_3_5_shape(n_queries=m, gamma=gamma, **SIZES)
     assert found.cutoff == pytest.approx(m * math.sqrt(math.sqrt(found.cutoff) / 0.5 * 5 / 100_000))
-    assert btt18_theorem_3_5_shape(n_queries=m, gamma=0.2, **SIZES).rate == pytest.approx(found.rate + 0.2)
+    assert theory.btt18_theorem_3_5_shape(n_queries=m, gamma=0.2, **SIZES).rate == pytest.approx(found.rate + 0.2)
 
 
 def test_both_branches_meet_at_m_queries_and_free_queries_are_as_without_privacy() -> None:
     free = round(1 / RATIO)
-    assert btt18_theorem_3_4_shape(n_queries=free, **SIZES).rate == pytest.approx(RATIO)
-    assert btt18_theorem_3_4_shape(n_queries=free + 1, **SIZES).rate == pytest.approx(RATIO, rel=1e-3)
+    assert theory.btt18_theorem_3_4_shape(n_queries=free, **SIZES).rate == pytest.approx(RATIO)
+    assert theory.btt18_theorem_3_4_shape(n_queries=free + 1, **SIZES).rate == pytest.approx(RATIO, rel=1e-3)
     free = round(math.sqrt(1 / RATIO))
-    assert btt18_theorem_3_5_shape(n_queries=free, gamma=0, **SIZES).rate == pytest.approx(math.sqrt(RATIO))
-    assert btt18_theorem_3_5_shape(n_queries=free + 1, gamma=0, **SIZES).rate == pytest.approx(
+    assert theory.btt18_theorem_3_5_shape(n_queries=free, gamma=0, **SIZES).rate == pytest.approx(math.sqrt(RATIO))
+    assert theory.btt18_theorem_3_5_shape(n_queries=free + 1, gamma=0, **SIZES).rate == pytest.approx(
         math.sqrt(RATIO), rel=0.01
     )
-    assert btt18_theorem_3_5_shape(n_queries=50, gamma=0.1, **SIZES).free_queries == 10
+    assert theory.btt18_theorem_3_5_shape(n_queries=50, gamma=0.1, **SIZES).free_queries == 10
 
 
 def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives() -> None:
     """Errors that come with probability 1/M a query: among √β M queries one is too many, more often than β."""
-    found = btt18_theorem_3_4_shape(n_queries=1_000, **SIZES)
+    found = theory.btt18_theorem_3_4_shape(n_queries=1_000, **SIZES)
     assert found.free_queries == pytest.approx(10_000)
     assert found.rate_by_cutoff == pytest.approx(1e-3)
     assert found.rate == pytest.approx(1e-4)
@@ -195,48 +167,48 @@ def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives() -> None
 @few
 @given(st.integers(1, 10**9))
 def test_the_theorem_is_better_than_advanced_composition_up_to_the_square(m: int) -> None:
-    ours = btt18_theorem_3_4_shape(n_queries=m, **SIZES).rate
-    theirs = btt18_advanced_composition_shape(n_queries=m, **SIZES)
+    ours = theory.btt18_theorem_3_4_shape(n_queries=m, **SIZES).rate
+    theirs = theory.btt18_advanced_composition_shape(n_queries=m, **SIZES)
     assert (ours <= theirs * (1 + 1e-9)) == (m <= round(RATIO**-2))
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
 def test_at_one_rate_it_answers_one_over_alpha_times_as_many(alpha: float) -> None:
     ours, theirs = alpha / RATIO**2, alpha**2 / RATIO**2
-    assert btt18_theorem_3_4_shape(n_queries=round(ours), **SIZES).rate == pytest.approx(alpha)
-    assert btt18_advanced_composition_shape(n_queries=round(theirs), **SIZES) == pytest.approx(alpha)
-    assert ours / theirs == pytest.approx(btt18_queries_gained_shape(alpha))
+    assert theory.btt18_theorem_3_4_shape(n_queries=round(ours), **SIZES).rate == pytest.approx(alpha)
+    assert theory.btt18_advanced_composition_shape(n_queries=round(theirs), **SIZES) == pytest.approx(alpha)
+    assert ours / theirs == pytest.approx(theory.btt18_queries_gained_shape(alpha))
 
 
 @pytest.mark.parametrize(("vc", "alpha", "epsilon"), [(5, 0.1, 0.5), (2, 0.01, 2.0)])
 def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alpha: float, epsilon: float) -> None:
     """n/k = V/α (V/α² in the agnostic case), k = √T/ε, T at m = V/α² public points; by hand for the remarks."""
     m = vc / alpha**2
-    n = btt18_theorem_4_2_shape(vc, alpha, epsilon)
+    n = theory.btt18_theorem_4_2_shape(vc, alpha, epsilon)
     cutoff = (m * vc / (epsilon * n)) ** 2
     assert n * epsilon / math.sqrt(cutoff) == pytest.approx(vc / alpha)
-    n = btt18_theorem_4_3_shape(vc, alpha, epsilon)
+    n = theory.btt18_theorem_4_3_shape(vc, alpha, epsilon)
     cutoff = m ** (4 / 3) * (vc / (epsilon * n)) ** (2 / 3)
     assert n * epsilon / math.sqrt(cutoff) == pytest.approx(vc / alpha**2)
-    n = btt18_remark_2_shape(vc, alpha, epsilon)
+    n = theory.btt18_remark_2_shape(vc, alpha, epsilon)
     cutoff = (vc / alpha * vc / (epsilon * n)) ** 2  # V/α public points
     assert n * epsilon / math.sqrt(cutoff) == pytest.approx(vc / alpha)
-    assert btt18_remark_3_shape(vc, alpha, epsilon) * epsilon == pytest.approx(vc * (vc / alpha))  # V m rows a teacher
-    assert btt18_public_rows_shape(vc, alpha, alpha) == pytest.approx(m + math.log(1 / alpha) / alpha**2)
+    assert theory.btt18_remark_3_shape(vc, alpha, epsilon) * epsilon == pytest.approx(vc * vc / alpha)
+    assert theory.btt18_public_rows_shape(vc, alpha, alpha) == pytest.approx(m + math.log(1 / alpha) / alpha**2)
 
 
 @pytest.mark.parametrize(
     ("call", "named"),
     [
-        (lambda: btt18_claim_4_1_queries(0.1, 0.2), "beta"),
-        (lambda: btt18_public_rows_shape(1, 0.1, 0.2), "beta"),
-        (lambda: btt18_theorem_3_4_shape(10, 10, 10, 0.5), "vc_dimension"),
-        (lambda: btt18a_agreeing_parts(10, 0.1, 2 / 3), "share"),
-        (lambda: btt18_lemma_3_3(1, 0.51), "xi"),
-        (lambda: btt18_cutoff(1.1, 10, 0.1), "error"),
-        (lambda: cutoff_for_mean_error(0.1, 0, 0.1), "n_queries"),
-        (lambda: cutoff_for_mean_error(0.1, 10, 1), "beta"),
-        (lambda: cutoff_for_mean_error(0.1, 10, 0.1, disagreeing=0.6), "disagreeing"),
+        (lambda: theory.btt18_claim_4_1_queries(0.1, 0.2), "beta"),
+        (lambda: theory.btt18_public_rows_shape(1, 0.1, 0.2), "beta"),
+        (lambda: theory.btt18_theorem_3_4_shape(10, 10, 10, 0.5), "vc_dimension"),
+        (lambda: theory.btt18a_agreeing_parts(10, 0.1, 2 / 3), "share"),
+        (lambda: theory.btt18_lemma_3_3(1, 0.51), "xi"),
+        (lambda: theory.btt18_cutoff(1.1, 10, 0.1), "error"),
+        (lambda: theory.cutoff_for_mean_error(0.1, 0, 0.1), "n_queries"),
+        (lambda: theory.cutoff_for_mean_error(0.1, 10, 1), "beta"),
+        (lambda: theory.cutoff_for_mean_error(0.1, 10, 0.1, disagreeing=0.6), "disagreeing"),
     ],
 )
 def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:
@@ -249,7 +221,7 @@ def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:
 
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.5), (100, 0.05), (10_000, 1e-6)])
 def test_two_thirds_of_so_many_parts_agree_by_exact_tails(m: int, beta: float) -> None:
-    k = math.ceil(btt18a_agreeing_parts(m, beta))
+    k = math.ceil(theory.btt18a_agreeing_parts(m, beta))
     assert m * stats.binom.cdf(math.ceil(2 * k / 3) - 1, k, 0.75) <= beta / 2
     few = k // 20
     assert m * stats.binom.cdf(math.ceil(2 * few / 3) - 1, few, 0.75) > beta / 2, "a twentieth is too few"
@@ -257,11 +229,11 @@ def test_two_thirds_of_so_many_parts_agree_by_exact_tails(m: int, beta: float) -
 
 def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_large_epsilon() -> None:
     arguments = (1e-5, 10, 1_000, 0.05)
-    assert btt18a_theorem_3_11(1.0, *arguments) == lzcw21_lemma_3(1.0, *arguments)
-    assert btt18a_theorem_3_11_at_any_epsilon(1.0, *arguments) == btt18a_theorem_3_11(1.0, *arguments)
-    k = math.ceil(btt18a_theorem_3_11(5_000.0, *arguments))
+    assert theory.btt18a_theorem_3_11(1.0, *arguments) == theory.lzcw21_lemma_3(1.0, *arguments)
+    assert theory.btt18a_theorem_3_11_at_any_epsilon(1.0, *arguments) == theory.btt18a_theorem_3_11(1.0, *arguments)
+    k = math.ceil(theory.btt18a_theorem_3_11(5_000.0, *arguments))
     assert 1_000 * stats.binom.cdf(math.ceil(2 * k / 3) - 1, k, 0.75) > 1
-    assert btt18a_theorem_3_11_at_any_epsilon(5_000.0, *arguments) == pytest.approx(72 * math.log(2_000 / 0.05))
+    assert theory.btt18a_theorem_3_11_at_any_epsilon(5_000.0, *arguments) == pytest.approx(72 * math.log(2_000 / 0.05))
 
 
 @few
@@ -271,5 +243,5 @@ def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(
 ) -> None:
     """As the proof of the theorem has it: two thirds of k agree, so the lead is a third, and that is far enough."""
     arguments = epsilon, delta, cutoff, m, beta
-    assert btt18a_corollary_3_9(*arguments) <= btt18a_theorem_3_11(*arguments) / 3
-    assert btt18a_corollary_3_9(*arguments) > btt18a_theorem_3_11(*arguments) / 12
+    assert theory.btt18a_corollary_3_9(*arguments) <= theory.btt18a_theorem_3_11(*arguments) / 3
+    assert theory.btt18a_corollary_3_9(*arguments) > theory.btt18a_theorem_3_11(*arguments) / 12

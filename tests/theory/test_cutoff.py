@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from quorate.theory import btt18_cutoff, cutoff_for_mean_error
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
+from quorate import theory
 
 rates = st.floats(0, 1)
 betas = st.floats(1e-9, 0.5)
@@ -18,13 +16,13 @@ betas = st.floats(1e-9, 0.5)
 
 def test_the_printed_value_at_a_hand_computed_point():
     """(γ+α)m = 25, m/β = e^8: 3 (25 + sqrt(25 · 8 / 2)) = 3 (25 + 10)."""
-    assert btt18_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(105)
+    assert theory.btt18_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(105)
 
 
 @pytest.mark.parametrize(("error", "m"), [(0.01, 1_000), (0.1, 1_000), (0.3, 10_000)])
 def test_at_the_printed_constant_a_teacher_passes_b_far_more_often_than_the_proof_needs(error, m):
     beta = 0.05
-    b = btt18_cutoff(error, m, beta) / 3
+    b = theory.btt18_cutoff(error, m, beta) / 3
     passing = stats.binom.sf(math.floor(b), m, error)
 
     assert passing > 50 * beta / m  # what a union over m or more teachers would need
@@ -37,7 +35,7 @@ def test_at_a_small_beta_the_printed_cutoff_is_passed_more_often_than_beta():
     How many such queries there are is binomial, and T has to bound it.
     """
     error, m, beta = 0.005, 200, 1e-9
-    printed, ours = math.ceil(btt18_cutoff(error, m, beta)), cutoff_for_mean_error(error, m, beta)
+    printed, ours = math.ceil(theory.btt18_cutoff(error, m, beta)), theory.cutoff_for_mean_error(error, m, beta)
 
     assert stats.binom.sf(printed - 1, m, 3 * error) > 1e3 * beta
     assert stats.binom.sf(ours - 1, m, 3 * error) <= beta
@@ -46,7 +44,7 @@ def test_at_a_small_beta_the_printed_cutoff_is_passed_more_often_than_beta():
 @given(error=st.floats(0, 0.3), m=st.integers(1, 5_000), beta=betas)
 def test_the_worst_teachers_pass_it_with_at_most_beta(error, m, beta):
     """Mean e means that a share 1/3 (and a hair) errs together on as many queries as 3e allows; T is passed rarely."""
-    cut = cutoff_for_mean_error(error, m, beta)
+    cut = theory.cutoff_for_mean_error(error, m, beta)
     if cut < m:
         assert stats.binom.sf(cut - 1, m, min(3 * error, 1.0)) <= beta * (1 + 1e-9)
 
@@ -57,7 +55,7 @@ def test_simulated_ensembles_stay_below_it(error):
     rng = np.random.default_rng(5)
     m, beta, trials, k = 200, 0.1, 400, 30
     own = np.linspace(0.5, 1.5, k) * error
-    cut = cutoff_for_mean_error(error, m, beta)
+    cut = theory.cutoff_for_mean_error(error, m, beta)
     failures = 0
     for _ in range(trials):
         hard = rng.random(m) < 2 * error  # on hard queries teachers err with half their rate over 2e, else elsewhere
@@ -78,14 +76,14 @@ def test_that_simulation_catches_a_cut_at_the_mean_itself():
 
 @given(error=rates, m=st.integers(1, 10**6), beta=betas)
 def test_it_is_a_number_of_queries_that_grows_with_the_error_and_with_certainty(error, m, beta):
-    cut = cutoff_for_mean_error(error, m, beta)
+    cut = theory.cutoff_for_mean_error(error, m, beta)
 
     assert 1 <= cut <= m
-    assert cut <= cutoff_for_mean_error(min(1.0, error + 0.1), m, beta)
-    assert cut <= cutoff_for_mean_error(error, m, beta / 2)
+    assert cut <= theory.cutoff_for_mean_error(min(1.0, error + 0.1), m, beta)
+    assert cut <= theory.cutoff_for_mean_error(error, m, beta / 2)
     assert cut >= min(m, math.floor(3 * error * m))
 
 
 def test_no_error_at_all_still_leaves_one_answer():
-    assert cutoff_for_mean_error(0, 1_000, 0.05) == pytest.approx(1, abs=10)
-    assert cutoff_for_mean_error(1, 1_000, 0.05) == 1_000
+    assert theory.cutoff_for_mean_error(0, 1_000, 0.05) == pytest.approx(1, abs=10)
+    assert theory.cutoff_for_mean_error(1, 1_000, 0.05) == 1_000

@@ -10,20 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from quorate import theory
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import PrivatePrediction
-from quorate.theory import (
-    lwy25_claim_3_2_others_shape,
-    lwy25_claim_3_2_relabelled_shape,
-    lwy25_lemma_2_5_shape,
-    lwy25_lemma_2_6_shape,
-    lwy25_lemma_3_3,
-    lwy25_lemma_4_1_hypotheses,
-    lwy25_theorem_3_6_shape,
-    lwy25_theorem_4_2_shape,
-)
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 few = settings(max_examples=25)
 
@@ -33,12 +22,12 @@ shares = st.floats(1e-4, 0.9)
 @few
 @given(st.floats(1, 1_000), shares, shares, st.floats(1, 100))
 def test_lemma_3_3_holds_from_its_n_on(d: float, alpha: float, beta: float, further: float) -> None:
-    n = lwy25_lemma_3_3(d, alpha, beta) * further
+    n = theory.lwy25_lemma_3_3(d, alpha, beta) * further
     assert n * alpha * (1 + 1e-12) >= d * math.log(math.e * n / d) + math.log(1 / beta)
 
 
 def test_that_property_fails_for_a_third_of_it() -> None:
-    n = lwy25_lemma_3_3(5, 0.01, 0.1) / 3
+    n = theory.lwy25_lemma_3_3(5, 0.01, 0.1) / 3
     assert n * 0.01 < 5 * math.log(math.e * n / 5) + math.log(10)
 
 
@@ -63,8 +52,8 @@ def failures(n: int, fails, trials: int = 200) -> int:
 def test_the_shapes_are_right_for_thresholds_up_to_a_constant() -> None:
     """Four times the shape is enough, a tenth is not: both lemmas, α = 0.05 and β = 0.1."""
     alpha, beta = 0.05, 0.1
-    near = lwy25_lemma_2_5_shape(1, alpha, beta)
-    all_ = lwy25_lemma_2_6_shape(1, alpha, beta)
+    near = theory.lwy25_lemma_2_5_shape(1, alpha, beta)
+    all_ = theory.lwy25_lemma_2_6_shape(1, alpha, beta)
     for shape, fails in (
         (near, lambda n, rng: misses(n, alpha, rng)),
         (all_, lambda n, rng: deviation(rng.random(n)) > alpha),
@@ -75,14 +64,14 @@ def test_the_shapes_are_right_for_thresholds_up_to_a_constant() -> None:
 
 def test_the_shapes_at_hand_computed_points() -> None:
     alpha, beta = math.exp(-2), math.exp(-3)
-    assert lwy25_lemma_2_5_shape(4, alpha, beta) == pytest.approx(11 * math.e**2)
-    assert lwy25_lemma_2_6_shape(4, alpha, beta) == pytest.approx(7 * math.e**4)
-    assert lwy25_claim_3_2_relabelled_shape(4, alpha, beta) == pytest.approx(11 * math.e**2)
-    assert lwy25_claim_3_2_others_shape(4, alpha, beta, 0.5, 30) == pytest.approx(7 * math.e**4)
-    assert lwy25_claim_3_2_others_shape(4, alpha, beta, 0.01, 30) == 500
-    assert lwy25_theorem_3_6_shape(10, 4, alpha, beta, 0.5) == pytest.approx(10 + 22 * math.e**2 + 7 * math.e**4)
+    assert theory.lwy25_lemma_2_5_shape(4, alpha, beta) == pytest.approx(11 * math.e**2)
+    assert theory.lwy25_lemma_2_6_shape(4, alpha, beta) == pytest.approx(7 * math.e**4)
+    assert theory.lwy25_claim_3_2_relabelled_shape(4, alpha, beta) == pytest.approx(11 * math.e**2)
+    assert theory.lwy25_claim_3_2_others_shape(4, alpha, beta, 0.5, 30) == pytest.approx(7 * math.e**4)
+    assert theory.lwy25_claim_3_2_others_shape(4, alpha, beta, 0.01, 30) == 500
+    assert theory.lwy25_theorem_3_6_shape(10, 4, alpha, beta, 0.5) == pytest.approx(10 + 22 * math.e**2 + 7 * math.e**4)
     votes = (4 * 4 + 2 * (math.log(2) + 3)) / 0.5 * math.e**2
-    assert lwy25_theorem_4_2_shape(4, alpha, beta, 0.5) == pytest.approx(votes + 7 * math.e**4)
+    assert theory.lwy25_theorem_4_2_shape(4, alpha, beta, 0.5) == pytest.approx(votes + 7 * math.e**4)
 
 
 @few
@@ -91,20 +80,20 @@ def test_what_privacy_adds_does_not_grow_as_one_over_epsilon_with_the_square_of_
     n_base: int, vc: int, alpha: float, beta: float, epsilon: float
 ) -> None:
     """Theorem 3.6: of the terms only the one in 1/α has an ε."""
-    here, there = (lwy25_theorem_3_6_shape(n_base, vc, alpha, beta, each) for each in (epsilon, 2 * epsilon))
-    assert here - there == pytest.approx(lwy25_lemma_2_5_shape(vc, alpha, beta) / (2 * epsilon), rel=1e-6)
-    assert here >= n_base + lwy25_lemma_2_6_shape(vc, alpha, beta)
+    here, there = (theory.lwy25_theorem_3_6_shape(n_base, vc, alpha, beta, each) for each in (epsilon, 2 * epsilon))
+    assert here - there == pytest.approx(theory.lwy25_lemma_2_5_shape(vc, alpha, beta) / (2 * epsilon), rel=1e-6)
+    assert here >= n_base + theory.lwy25_lemma_2_6_shape(vc, alpha, beta)
 
 
 def test_where_a_logarithm_would_be_negative_the_shape_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"^alpha must be a number > 0 and <= 0\.367879"):
-        lwy25_theorem_4_2_shape(1, 0.4, 0.1, 1.0)
+        theory.lwy25_theorem_4_2_shape(1, 0.4, 0.1, 1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [0.3, 0.05])
 def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float, epsilon: float) -> None:
-    r = lwy25_lemma_4_1_hypotheses(alpha, epsilon)
+    r = theory.lwy25_lemma_4_1_hypotheses(alpha, epsilon)
 
     def error(r: int) -> float:
         wrong = np.arange(r + 1)
@@ -121,4 +110,4 @@ def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float
 def test_the_mechanism_takes_its_number_from_here(alpha: float, epsilon: float) -> None:
     mechanism = PrivatePrediction(epsilon)
     assert mechanism.n_hypotheses(alpha) == math.ceil(6 * math.log(4 / alpha) / mechanism.epsilon)
-    assert mechanism.n_hypotheses(alpha) == lwy25_lemma_4_1_hypotheses(alpha, mechanism.epsilon)
+    assert mechanism.n_hypotheses(alpha) == theory.lwy25_lemma_4_1_hypotheses(alpha, mechanism.epsilon)

@@ -11,42 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from quorate import theory
 from quorate.accounting import calibrate_sigma
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import StableSparseVector
-from quorate.theory import (
-    disagreement_coefficient,
-    lzcw21_algorithm_2_noise,
-    lzcw21_answers_shape,
-    lzcw21_example_1,
-    lzcw21_example_2,
-    lzcw21_gaussian_teachers,
-    lzcw21_lemma_3,
-    lzcw21_lemma_3_at_any_epsilon,
-    lzcw21_lemma_46,
-    lzcw21_proposition_18_cutoff,
-    lzcw21_proposition_18_teachers,
-    lzcw21_proposition_18_teachers_by_distance,
-    lzcw21_remark_12_minimiser,
-    lzcw21_remark_12_queries,
-    lzcw21_table_1_shape,
-    lzcw21_teachers_shape,
-    lzcw21_theorem_5_agnostic_shape,
-    lzcw21_theorem_5_cutoff,
-    lzcw21_theorem_5_cutoff_by_concentration,
-    lzcw21_theorem_5_realizable_shape,
-    lzcw21_theorem_10_cutoff_shape,
-    lzcw21_theorem_10_shape,
-    lzcw21_theorem_19_shape,
-    lzcw21_theorem_20,
-    lzcw21_theorem_20_by_growth,
-    lzcw21_theorem_22_alpha_shape,
-    lzcw21_theorem_22_shape,
-    lzcw21_theorem_28_shape,
-)
 from quorate.theory.lzcw21 import ALGORITHMS, SETTINGS
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 few = settings(max_examples=25)
 
@@ -71,23 +40,22 @@ def algorithm_2(margins: np.ndarray, scale: float, threshold: float, cutoff: int
 
 @pytest.mark.parametrize(("epsilon", "cutoff", "m"), [(1.0, 10, 1_447), (0.3, 50, 10_000)])
 def test_the_mechanism_of_that_calibration_takes_its_noise_from_here(epsilon: float, cutoff: int, m: int) -> None:
-    for name, printed in (("lzcw21", lzcw21_algorithm_2_noise),):
-        noise = StableSparseVector(epsilon, 1e-5, cutoff, m, name).stage_noise
-        assert (noise.threshold_scale, noise.threshold) == printed(epsilon, 1e-5, cutoff, m)
+    noise = StableSparseVector(epsilon, 1e-5, cutoff, m, "lzcw21").stage_noise
+    assert (noise.threshold_scale, noise.threshold) == theory.lzcw21_algorithm_2_noise(epsilon, 1e-5, cutoff, m)
     room = math.log(2e5)
     assert noise.threshold_scale == (math.sqrt(2 * cutoff * (epsilon + room)) + math.sqrt(2 * cutoff * room)) / epsilon
 
 
 def test_algorithm_2_composes_to_its_epsilon() -> None:
     """T stages of 2/λ are 2T/λ²-zCDP, and ρ + 2 sqrt(ρ log(2/δ)) = ε."""
-    scale, _ = lzcw21_algorithm_2_noise(0.7, 1e-5, 12, 500)
+    scale, _ = theory.lzcw21_algorithm_2_noise(0.7, 1e-5, 12, 500)
     rho = 2 * 12 / scale**2
     assert rho + 2 * math.sqrt(rho * math.log(2e5)) == pytest.approx(0.7)
 
 
 def run_of_lemma_3(teachers: float, unstable: int, epsilon: float, rng: np.random.Generator) -> bool:
     """Whether all 60 queries are answered, those of margin 0 first, T = 5."""
-    scale, threshold = lzcw21_algorithm_2_noise(epsilon, 0.01, 5, 60)
+    scale, threshold = theory.lzcw21_algorithm_2_noise(epsilon, 0.01, 5, 60)
     margins = np.full(60, math.ceil(teachers / 3), dtype=float)
     margins[:unstable] = 0
     return algorithm_2(margins, scale, threshold, 5, rng) == 60
@@ -95,8 +63,8 @@ def run_of_lemma_3(teachers: float, unstable: int, epsilon: float, rng: np.rando
 
 def test_lemma_3_needs_fewer_than_t_unstable_queries_and_a_small_epsilon() -> None:
     rng = np.random.default_rng(1)
-    printed = {epsilon: lzcw21_lemma_3(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
-    ours = {epsilon: lzcw21_lemma_3_at_any_epsilon(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
+    printed = {epsilon: theory.lzcw21_lemma_3(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
+    ours = {epsilon: theory.lzcw21_lemma_3_at_any_epsilon(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
     for epsilon in ours:
         failed = sum(not run_of_lemma_3(ours[epsilon], 4, epsilon, rng) for _ in range(300))
         assert stats.binom.sf(failed - 1, 300, 0.1) > 1e-6
@@ -112,8 +80,8 @@ def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(
     share: float, delta: float, cutoff: int, m: int, beta: float
 ) -> None:
     epsilon = share * math.log(2 / delta)
-    ours = lzcw21_lemma_3_at_any_epsilon(epsilon, delta, cutoff, m, beta)
-    assert ours <= lzcw21_lemma_3(epsilon, delta, cutoff, m, beta) + 1
+    ours = theory.lzcw21_lemma_3_at_any_epsilon(epsilon, delta, cutoff, m, beta)
+    assert ours <= theory.lzcw21_lemma_3(epsilon, delta, cutoff, m, beta) + 1
 
 
 # --- Lemma 46 ---
@@ -125,7 +93,7 @@ def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the
 ) -> None:
     """T queries at the bottom, which are declined first, and 60 that the lemma speaks of; 4,000 runs."""
     rng, cutoff, m, beta = np.random.default_rng(3), 5, 65, 0.1
-    phi = lzcw21_lemma_46(epsilon, 0.01, cutoff, m, beta)
+    phi = theory.lzcw21_lemma_46(epsilon, 0.01, cutoff, m, beta)
     scale = (
         math.sqrt(32 * cutoff * math.log(100) / epsilon)
         if under_the_root
@@ -144,10 +112,10 @@ def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether(
     """Wrong on everything with probability 1/4: then more than a third of 10 teachers is wrong on all m queries."""
     m, beta = 10_000, 0.05
     assert stats.binom.sf(3, 10, 0.25) > 4 * beta
-    assert lzcw21_theorem_5_cutoff(0.25, m, beta) < m
-    assert lzcw21_theorem_5_cutoff_by_concentration(0.25, m, 10, beta) == m
+    assert theory.lzcw21_theorem_5_cutoff(0.25, m, beta) < m
+    assert theory.lzcw21_theorem_5_cutoff_by_concentration(0.25, m, 10, beta) == m
     rng = np.random.default_rng(2)
-    few = lzcw21_theorem_5_cutoff_by_concentration(0.05, m, 500, beta)
+    few = theory.lzcw21_theorem_5_cutoff_by_concentration(0.05, m, 500, beta)
     assert few < m
     passed = sum(m * (rng.binomial(500, 0.05) > 500 / 3) >= few for _ in range(500))
     assert stats.binom.sf(passed - 1, 500, beta) > 1e-6
@@ -155,10 +123,11 @@ def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether(
 
 def test_theorem_5_at_hand_computed_points() -> None:
     """log(m/β) = 8: T = 3(25 + sqrt(500 · 8/2)); nε = 1000, d = 4, m = 64, log(1/δ) = 2."""
-    assert lzcw21_theorem_5_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(3 * (25 + math.sqrt(2_000)))
-    assert lzcw21_theorem_5_realizable_shape(2_000, 64, 4, 0.5, math.exp(-2)) == pytest.approx(0.25 + 2_048 / 1e6)
-    assert lzcw21_theorem_5_agnostic_shape(2_000, 64, 4, 0.5, 0.01) == pytest.approx(0.38 + 4 * 0.004 ** (2 / 3))
-    assert lzcw21_teachers_shape(9, 10, 0.5, math.exp(-4), 0.5) == pytest.approx((math.log(90) + 4) * 6 / 0.5)
+    assert theory.lzcw21_theorem_5_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(3 * (25 + math.sqrt(2_000)))
+    realizable = theory.lzcw21_theorem_5_realizable_shape(2_000, 64, 4, 0.5, math.exp(-2))
+    assert realizable == pytest.approx(0.25 + 2_048 / 1e6)
+    assert theory.lzcw21_theorem_5_agnostic_shape(2_000, 64, 4, 0.5, 0.01) == pytest.approx(0.38 + 4 * 0.004 ** (2 / 3))
+    assert theory.lzcw21_teachers_shape(9, 10, 0.5, math.exp(-4), 0.5) == pytest.approx((math.log(90) + 4) * 6 / 0.5)
 
 
 # --- Proposition 18 ---
@@ -173,7 +142,7 @@ def scale_at_which_both_terms_are_equal() -> float:
 
 def runs_broken_off(teachers: float, scale: float, runs: int) -> int:
     rng = np.random.default_rng(3)
-    cutoff = math.floor(lzcw21_proposition_18_cutoff(0, M, GAMMA)) + 1
+    cutoff = math.floor(theory.lzcw21_proposition_18_cutoff(0, M, GAMMA)) + 1
     threshold = 3 * scale * math.log(2 * (M + cutoff) / DELTA)
     k = math.floor(teachers) + 1
     margins = np.abs(2 * rng.binomial(k, 0.5 + XI, size=(runs, M)) - k).astype(float)
@@ -183,11 +152,11 @@ def runs_broken_off(teachers: float, scale: float, runs: int) -> int:
 def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds() -> None:
     """Every expected margin is ξ, and the teachers are independent; ε = 0.16 gives this λ."""
     scale = scale_at_which_both_terms_are_equal()
-    assert lzcw21_algorithm_2_noise(0.157, DELTA, 3, M)[0] == pytest.approx(scale, rel=0.02)
-    printed = lzcw21_proposition_18_teachers(scale, XI, DELTA, M, GAMMA)
+    assert theory.lzcw21_algorithm_2_noise(0.157, DELTA, 3, M)[0] == pytest.approx(scale, rel=0.02)
+    printed = theory.lzcw21_proposition_18_teachers(scale, XI, DELTA, M, GAMMA)
     broken = runs_broken_off(printed, scale, 400)
     assert stats.binom.sf(broken - 1, 400, GAMMA) < 1e-12
-    ours = lzcw21_proposition_18_teachers_by_distance(scale, XI, DELTA, M, GAMMA)
+    ours = theory.lzcw21_proposition_18_teachers_by_distance(scale, XI, DELTA, M, GAMMA)
     assert stats.binom.sf(runs_broken_off(ours, scale, 400) - 1, 400, GAMMA) > 1e-6
 
 
@@ -195,14 +164,14 @@ def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds() -> 
 @given(st.floats(0, 0.5), st.integers(1, 10_000), st.floats(1e-6, 0.5))
 def test_the_cutoff_of_proposition_18_covers_the_points_of_small_margin(nu: float, m: int, gamma: float) -> None:
     """Bernstein: more than so many of m points with probability γ/3 at most, by the exact tail."""
-    assert stats.binom.sf(math.floor(lzcw21_proposition_18_cutoff(nu, m, gamma)), m, nu) <= gamma / 3
+    assert stats.binom.sf(math.floor(theory.lzcw21_proposition_18_cutoff(nu, m, gamma)), m, nu) <= gamma / 3
 
 
 @few
 @given(st.floats(0.1, 1_000), st.floats(1e-3, 0.5), st.integers(1, 10**6))
 def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale: float, xi: float, m: int) -> None:
-    printed = lzcw21_proposition_18_teachers(scale, xi, 1e-6, m, 0.05)
-    ours = lzcw21_proposition_18_teachers_by_distance(scale, xi, 1e-6, m, 0.05)
+    printed = theory.lzcw21_proposition_18_teachers(scale, xi, 1e-6, m, 0.05)
+    ours = theory.lzcw21_proposition_18_teachers_by_distance(scale, xi, 1e-6, m, 0.05)
     assert printed <= ours <= (2 * printed + 2 / xi) * (1 + 1e-12)
 
 
@@ -214,9 +183,9 @@ def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale: 
 def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau: float, n: int, d: int) -> None:
     """T = m (dK/n)^(τ/(2−τ)), K = √T/ε; and T/m is the second term of the bound."""
     m, epsilon = 1_000, 0.5
-    cutoff = lzcw21_theorem_10_cutoff_shape(n, m, d, epsilon, tau)
+    cutoff = theory.lzcw21_theorem_10_cutoff_shape(n, m, d, epsilon, tau)
     assert cutoff == pytest.approx(m * (d * math.sqrt(cutoff) / epsilon / n) ** (tau / (2 - tau)))
-    assert lzcw21_theorem_10_shape(n, m, d, epsilon, tau) == pytest.approx(d / m + cutoff / m)
+    assert theory.lzcw21_theorem_10_shape(n, m, d, epsilon, tau) == pytest.approx(d / m + cutoff / m)
 
 
 @few
@@ -226,17 +195,17 @@ def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau: float,
         m = math.exp(log_m)
         return d / m + (m * (d / (n * 0.5)) ** 2) ** (tau / (4 - 3 * tau))
 
-    balanced = lzcw21_remark_12_queries(n, d, 0.5, tau)
+    balanced = theory.lzcw21_remark_12_queries(n, d, 0.5, tau)
     assert bound(math.log(balanced)) == pytest.approx(2 * d / balanced)
-    least = math.log(lzcw21_remark_12_minimiser(n, d, 0.5, tau))
+    least = math.log(theory.lzcw21_remark_12_minimiser(n, d, 0.5, tau))
     found = optimize.minimize_scalar(bound, bounds=(least - 5, least + 5), method="bounded")
     assert bound(least) <= found.fun * (1 + 1e-9)
     assert bound(least) <= bound(math.log(balanced)) <= 2 * bound(least)
 
 
 def test_remark_12_at_tau_1_is_as_printed_and_exact() -> None:
-    assert lzcw21_remark_12_queries(100_000, 4, 1.0, 1.0) == pytest.approx(100_000 / math.sqrt(4))
-    assert lzcw21_remark_12_minimiser(100_000, 4, 1.0, 1.0) == pytest.approx(50_000)
+    assert theory.lzcw21_remark_12_queries(100_000, 4, 1.0, 1.0) == pytest.approx(100_000 / math.sqrt(4))
+    assert theory.lzcw21_remark_12_minimiser(100_000, 4, 1.0, 1.0) == pytest.approx(50_000)
 
 
 # --- Theorems 19 and 20 ---
@@ -274,7 +243,7 @@ def test_a_student_of_thresholds_stays_within_the_repaired_bound() -> None:
     """One voter, d = 1: T labels are wrong where they harm most, and the student minimises its empirical error."""
     rng = np.random.default_rng(6)
     m, cutoff = 4_000, 60
-    bound = lzcw21_theorem_20_by_growth(cutoff, m, 1, 1, 0.05)
+    bound = theory.lzcw21_theorem_20_by_growth(cutoff, m, 1, 1, 0.05)
     for _ in range(50):
         points = np.sort(rng.random(m))
         labels = points >= 0.5
@@ -287,9 +256,9 @@ def test_a_student_of_thresholds_stays_within_the_repaired_bound() -> None:
 
 
 def test_theorems_19_and_20_at_hand_computed_points() -> None:
-    assert lzcw21_theorem_19_shape(0.1, 20, 400, 4) == pytest.approx(0.1 + 0.1 + 0.1)
-    assert lzcw21_theorem_20(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(0.2 + 5 * 30 / 400)
-    assert lzcw21_theorem_20_by_growth(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(
+    assert theory.lzcw21_theorem_19_shape(0.1, 20, 400, 4) == pytest.approx(0.1 + 0.1 + 0.1)
+    assert theory.lzcw21_theorem_20(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(0.2 + 5 * 30 / 400)
+    assert theory.lzcw21_theorem_20_by_growth(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(
         0.2 + 5 * (21 * (1 + math.log(800 / 3)) + 9) / 400
     )
 
@@ -301,7 +270,7 @@ def test_theorems_19_and_20_at_hand_computed_points() -> None:
 def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n: int, answers: int, epsilon: float) -> None:
     delta = 1 / n
     sigma = calibrate_sigma(epsilon, delta, answers, 1.0, calibration="paper")
-    k = lzcw21_gaussian_teachers(n, answers, epsilon, delta)
+    k = theory.lzcw21_gaussian_teachers(n, answers, epsilon, delta)
     assert k == pytest.approx(6 * sigma * math.sqrt(2 * math.log(2 * n)), rel=1e-6)
     assert 2 * stats.norm.sf(k / 6 / sigma) <= 1 / n, "a lead of a third of the votes is outvoted this rarely"
     assert 2 * stats.norm.sf(k / 20 / sigma) > 1 / n
@@ -309,61 +278,47 @@ def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n: int, answers: i
 
 def test_labels_and_least_alpha_at_hand_computed_points() -> None:
     alpha, gamma = math.exp(-3), 6 / math.exp(4)
-    assert lzcw21_answers_shape(math.e, alpha, 5, gamma) == pytest.approx(math.e * 4 * (5 + 4))
-    least = lzcw21_theorem_22_alpha_shape(1_000, 10**9, 4, 1_000, 0.5, 8 / math.exp(3), 8.0)
+    assert theory.lzcw21_answers_shape(math.e, alpha, 5, gamma) == pytest.approx(math.e * 4 * (5 + 4))
+    least = theory.lzcw21_theorem_22_alpha_shape(1_000, 10**9, 4, 1_000, 0.5, 8 / math.exp(3), 8.0)
     assert least == pytest.approx(8 ** (4 / 3) * (3 / 1_000) ** (1 / 3)), "dK log(n/d) = 0, log(2K/γ) = 3"
-    large = lzcw21_theorem_22_alpha_shape(10**9, 100, 4, 50, 1.0, 0.1)
+    large = theory.lzcw21_theorem_22_alpha_shape(10**9, 100, 4, 50, 1.0, 0.1)
     assert large == pytest.approx((50 * math.log((10**9 + 100) / 50) + math.log(20)) / 100)
     with pytest.raises(InvalidParameter, match=r"^n_rows must be a whole number >= 50"):
-        lzcw21_theorem_22_alpha_shape(40, 100, 4, 50, 1.0, 0.1)
+        theory.lzcw21_theorem_22_alpha_shape(40, 100, 4, 50, 1.0, 0.1)
 
 
 def test_fewer_labels_where_the_disagreement_coefficient_is_small() -> None:
-    asked = [lzcw21_answers_shape(theta, 0.01, 3, 0.05) for theta in (1.0, 2.0, 10.0, 100.0)]
+    asked = [theory.lzcw21_answers_shape(theta, 0.01, 3, 0.05) for theta in (1.0, 2.0, 10.0, 100.0)]
     assert asked == sorted(asked)
     with pytest.raises(InvalidParameter, match=r"^epsilon must be a number > 0 and <= 2"):
-        lzcw21_theorem_22_shape(1_000, 100, 2, 3.0, math.exp(-2), 1.0, 1.0)
+        theory.lzcw21_theorem_22_shape(1_000, 100, 2, 3.0, math.exp(-2), 1.0, 1.0)
 
 
 # --- Table 1: every rate is what its theorem gives for the best number of labelled points ---
-
-
-def least_over_m(bound, m_of_least: float) -> float:
-    return min(bound(max(1, round(m_of_least * 2 ** (k / 4)))) for k in range(-24, 25))
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.7, 1.0])
 def test_every_rate_of_table_1_is_the_best_of_its_theorem_up_to_a_constant(tau: float) -> None:
     n, d, epsilon = 10**9, 6, 0.5
     sizes = {"n_rows": n, "n_public": 10**12, "vc_dimension": d, "epsilon": epsilon, "tau": tau}
-    room = n * epsilon
-
-    def rate(algorithm, setting) -> float:
-        return lzcw21_table_1_shape(algorithm, setting, **sizes).private
-
-    p = tau / (2 - tau)
+    room, p = n * epsilon, tau / (2 - tau)
     balanced = (d ** (1 - p) * room**p) ** (2 / (2 + p))
-    found = {
-        rate("gaussian", "tnc"): least_over_m(lambda m: lzcw21_theorem_28_shape(n, m, d, epsilon, tau), balanced),
-        rate("svt-lzcw21", "tnc"): least_over_m(
-            lambda m: lzcw21_theorem_10_shape(n, m, d, epsilon, tau), lzcw21_remark_12_queries(n, d, epsilon, tau)
-        ),
-        rate("gaussian", "realizable"): least_over_m(
-            lambda m: lzcw21_theorem_28_shape(n, m, d, epsilon, 1.0), d ** (1 / 3) * room ** (2 / 3)
-        ),
-        rate("svt-lzcw21", "realizable"): least_over_m(
-            lambda m: lzcw21_theorem_10_shape(n, m, d, epsilon, 1.0), room / math.sqrt(d)
-        ),
-        rate("svt-btt18", "realizable"): least_over_m(
-            lambda m: lzcw21_theorem_5_realizable_shape(n, m, d, epsilon, math.exp(-1)), room ** (4 / 3) / d
-        ),
-        rate("svt-btt18", "agnostic"): least_over_m(
-            lambda m: lzcw21_theorem_5_agnostic_shape(n, m, d, epsilon, 0.0), room ** (4 / 5) / d ** (1 / 5)
-        ),
-    }
-    assert all(said <= best * 1.01 <= 2.1 * said for said, best in found.items())
-    active = lzcw21_theorem_22_shape(n, 10**12, d, epsilon, math.exp(-1), tau, 3.0)
-    assert lzcw21_table_1_shape("active", "tnc", theta=3.0, **sizes).excess == pytest.approx(active)
+    remark_12 = theory.lzcw21_remark_12_queries(n, d, epsilon, tau)
+    passive, sparse = theory.lzcw21_theorem_28_shape, theory.lzcw21_theorem_10_shape
+    old, agnostic = theory.lzcw21_theorem_5_realizable_shape, theory.lzcw21_theorem_5_agnostic_shape
+    for algorithm, setting, theorem, last, m_of_least in (
+        ("gaussian", "tnc", passive, tau, balanced),
+        ("svt-lzcw21", "tnc", sparse, tau, remark_12),
+        ("gaussian", "realizable", passive, 1.0, d ** (1 / 3) * room ** (2 / 3)),
+        ("svt-lzcw21", "realizable", sparse, 1.0, room / math.sqrt(d)),
+        ("svt-btt18", "realizable", old, math.exp(-1), room ** (4 / 3) / d),
+        ("svt-btt18", "agnostic", agnostic, 0.0, room ** (4 / 5) / d ** (1 / 5)),
+    ):
+        best = min(theorem(n, max(1, round(m_of_least * 2 ** (k / 4))), d, epsilon, last) for k in range(-24, 25))
+        rate = theory.lzcw21_table_1_shape(algorithm, setting, **sizes).private
+        assert rate <= best * 1.01 <= 2.1 * rate
+    active = theory.lzcw21_theorem_22_shape(n, 10**12, d, epsilon, math.exp(-1), tau, 3.0)
+    assert theory.lzcw21_table_1_shape("active", "tnc", theta=3.0, **sizes).excess == pytest.approx(active)
 
 
 def test_table_1_at_hand_computed_points_and_its_empty_places() -> None:
@@ -378,19 +333,19 @@ def test_table_1_at_hand_computed_points_and_its_empty_places() -> None:
     }  # fmt: skip
     for setting, algorithm in product(SETTINGS, ALGORITHMS):
         if (setting, algorithm) in said:
-            entry = lzcw21_table_1_shape(algorithm, setting, tau=0.5, theta=4.0, **sizes)
+            entry = theory.lzcw21_table_1_shape(algorithm, setting, tau=0.5, theta=4.0, **sizes)
             assert (entry.private, entry.public, entry.best_error_factor) == pytest.approx(said[setting, algorithm])
             assert entry.error(0.01) == pytest.approx(0.01 * entry.best_error_factor + entry.excess)
         else:
             with pytest.raises(InvalidParameter, match="Table 1 has no rate"):
-                lzcw21_table_1_shape(algorithm, setting, **sizes)
+                theory.lzcw21_table_1_shape(algorithm, setting, **sizes)
 
 
 @few
 @given(taus)
 def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_table(tau: float) -> None:
     sizes = {"n_rows": 10**6, "n_public": 10**9, "vc_dimension": 4, "epsilon": 0.5, "tau": tau}
-    fast, slow = (lzcw21_table_1_shape(name, "tnc", **sizes).private for name in ("svt-lzcw21", "gaussian"))
+    fast, slow = (theory.lzcw21_table_1_shape(name, "tnc", **sizes).private for name in ("svt-lzcw21", "gaussian"))
     assert fast <= slow
 
 
@@ -403,26 +358,26 @@ def test_example_1_by_counting_all_ensembles(k: int) -> None:
     errors = [
         np.mean(2 * hypotheses[list(chosen)].sum(axis=0) < k) for chosen in product(range(3), repeat=k)
     ]  # a tie says 1, which is right
-    assert lzcw21_example_1(k) == pytest.approx(float(np.mean(errors)))
+    assert theory.lzcw21_example_1(k) == pytest.approx(float(np.mean(errors)))
 
 
 def test_example_1_goes_to_three_quarters_exponentially_while_each_voter_errs_on_half() -> None:
-    assert lzcw21_example_1(1) == 0.5
+    assert theory.lzcw21_example_1(1) == 0.5
     for k in (11, 101, 401):
-        assert 0.75 * (1 - math.exp(-k / 18)) <= lzcw21_example_1(k) < 0.75
-    assert lzcw21_example_1(101) > 0.74 > 0.5 + 0.2, "voting fails"
+        assert 0.75 * (1 - math.exp(-k / 18)) <= theory.lzcw21_example_1(k) < 0.75
+    assert theory.lzcw21_example_1(101) > 0.74 > 0.5 + 0.2, "voting fails"
 
 
 @few
 @given(st.integers(1, 400), st.floats(0.01, 0.49))
 def test_example_2_bounds_the_exact_tail(k: int, xi: float) -> None:
     wrong = stats.binom.sf(math.ceil(k / 2) - 1, k, 0.5 - xi)  # at least half of them
-    assert wrong <= lzcw21_example_2(k, xi) * (1 + 1e-9)
+    assert wrong <= theory.lzcw21_example_2(k, xi) * (1 + 1e-9)
 
 
 def test_example_2_wins_where_one_voter_errs_on_two_fifths() -> None:
-    assert lzcw21_example_2(250, 0.1) < 0.01 < 0.4
-    assert stats.binom.sf(124, 250, 0.4) > lzcw21_example_2(1_000, 0.1), "and needs that many voters"
+    assert theory.lzcw21_example_2(250, 0.1) < 0.01 < 0.4
+    assert stats.binom.sf(124, 250, 0.4) > theory.lzcw21_example_2(1_000, 0.1), "and needs that many voters"
 
 
 # --- θ(α) ---
@@ -444,7 +399,7 @@ def test_the_disagreement_coefficient_is_its_definition(seed: int) -> None:
     table = rng.integers(0, 2, (12, 9))
     mass = rng.dirichlet(np.ones(9))
     alpha = float(rng.uniform(0.01, 0.3))
-    found = disagreement_coefficient(table, best=3, alpha=alpha, weights=mass)
+    found = theory.disagreement_coefficient(table, best=3, alpha=alpha, weights=mass)
     assert by_definition(table, 3, alpha, mass) == pytest.approx(found, rel=0.02)
     assert found >= by_definition(table, 3, alpha, mass) - 1e-9
 
@@ -453,13 +408,13 @@ def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis() -> None
     """Two for a threshold inside, one at the border, 1/α for single points (Hanneke 2014, Section 7.1)."""
     n = 200
     thresholds = np.triu(np.ones((n + 1, n), dtype=int))
-    assert disagreement_coefficient(thresholds, best=n // 2, alpha=0.05) == pytest.approx(2)
-    assert disagreement_coefficient(thresholds, best=0, alpha=0.05) == pytest.approx(1)
+    assert theory.disagreement_coefficient(thresholds, best=n // 2, alpha=0.05) == pytest.approx(2)
+    assert theory.disagreement_coefficient(thresholds, best=0, alpha=0.05) == pytest.approx(1)
     single = np.vstack([np.zeros(n, dtype=int), np.eye(n, dtype=int)])
     for alpha in (0.01, 0.1, 0.5):
-        assert disagreement_coefficient(single, best=0, alpha=alpha) == pytest.approx(1 / alpha)
-    assert disagreement_coefficient(thresholds[:1], best=0, alpha=0.1) == 1
-    assert disagreement_coefficient(single, best=0, alpha=0.0) == pytest.approx(n)
+        assert theory.disagreement_coefficient(single, best=0, alpha=alpha) == pytest.approx(1 / alpha)
+    assert theory.disagreement_coefficient(thresholds[:1], best=0, alpha=0.1) == 1
+    assert theory.disagreement_coefficient(single, best=0, alpha=0.0) == pytest.approx(n)
 
 
 @pytest.mark.parametrize(
@@ -478,4 +433,4 @@ def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis() -> None
 )
 def test_what_is_no_table_of_hypotheses_is_refused(arguments, named: str) -> None:
     with pytest.raises(InvalidParameter, match=rf"^{named} must be "):
-        disagreement_coefficient(*arguments)
+        theory.disagreement_coefficient(*arguments)

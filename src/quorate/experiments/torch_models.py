@@ -31,16 +31,19 @@ def torch_is_there() -> bool:
     return all(find_spec(name) is not None for name in ("torch", "skorch"))
 
 
+def _ask_for_torch() -> None:
+    if not torch_is_there():
+        raise PreconditionFailed(NO_TORCH)
+
+
 def convolutional(seed: int, *, n_classes: int = 10) -> Any:
     """Return an unfitted scikit-learn classifier of images of 28 by 28 grey values, ``(n_images, 784)`` float32.
 
     Two layers of convolution and pooling, one of 128 units with dropout; Adam, twenty epochs. It needs torch and
     skorch.
     """
-    if not torch_is_there():
-        raise PreconditionFailed(NO_TORCH)
+    _ask_for_torch()
     import torch
-    from skorch import NeuralNetClassifier
     from torch import nn
 
     torch.manual_seed(seed)
@@ -58,17 +61,7 @@ def convolutional(seed: int, *, n_classes: int = 10) -> Any:
         nn.Dropout(0.4),
         nn.Linear(128, n_classes),
     )
-    return NeuralNetClassifier(
-        layers,
-        criterion=nn.CrossEntropyLoss,
-        optimizer=torch.optim.Adam,
-        lr=RATE,
-        max_epochs=EPOCHS,
-        batch_size=BATCH,
-        iterator_train__shuffle=True,
-        train_split=None,
-        verbose=0,
-    )
+    return _classifier(layers, torch.optim.Adam, lr=RATE, max_epochs=EPOCHS, batch_size=BATCH)
 
 
 N_TEACHERS, DELTA = 250, 1e-5
@@ -111,24 +104,18 @@ def coordinates(parts: Split) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def net(width: int) -> Any:
     """Return an unfitted net of one hidden layer, as a scikit-learn classifier of ``(n, width)`` numbers."""
-    if not torch_is_there():
-        raise PreconditionFailed(NO_TORCH)
+    _ask_for_torch()
     import torch
-    from skorch import NeuralNetClassifier
 
     from quorate.experiments.small_net import SmallNet
 
-    return NeuralNetClassifier(
-        SmallNet,
-        module__width=width,
-        module__hidden=HIDDEN,
-        criterion=torch.nn.CrossEntropyLoss,
-        optimizer=torch.optim.AdamW,
-        optimizer__weight_decay=DECAY,
-        lr=NET_RATE,
-        max_epochs=NET_EPOCHS,
-        batch_size=60,
-        iterator_train__shuffle=True,
-        train_split=None,
-        verbose=0,
-    )
+    sizes = {"module__width": width, "module__hidden": HIDDEN, "optimizer__weight_decay": DECAY}
+    return _classifier(SmallNet, torch.optim.AdamW, lr=NET_RATE, max_epochs=NET_EPOCHS, batch_size=60, **sizes)
+
+
+def _classifier(module: Any, optimizer: Any, **more: Any) -> Any:
+    from skorch import NeuralNetClassifier
+    from torch.nn import CrossEntropyLoss
+
+    quiet = {"iterator_train__shuffle": True, "train_split": None, "verbose": 0}
+    return NeuralNetClassifier(module, criterion=CrossEntropyLoss, optimizer=optimizer, **quiet, **more)

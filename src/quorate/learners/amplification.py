@@ -91,18 +91,23 @@ def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
     return low
 
 
-def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
-    r"""Return :math:`(\log(1 + r(e^\varepsilon - 1)),\ r\delta)`, r = `n_kept`/`n_rows`: every subset alike.
-
-    The sample must come in random order if the algorithm looks at it (:func:`random_arrangement`). Tight for all ε, δ,
-    r: Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 9. BNS15's Claim 4.3 is weaker.
-    """
+def kept_share(n_rows: int, n_kept: int) -> float:
+    """Return the share of the rows that a sample keeps."""
     n_rows, n_kept = count("n_rows", n_rows, at_least=1), count("n_kept", n_kept)
     if n_kept > n_rows:
         raise InvalidParameter(f"n_kept must be at most n_rows={n_rows}, got {n_kept}")
-    if n_kept == n_rows:
+    return n_kept / n_rows
+
+
+def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
+    r"""Return :math:`(\log(1 + r(e^\varepsilon - 1)),\ r\delta)`, r = `n_kept`/`n_rows`: every subset alike.
+
+    The sample must come in random order if the algorithm looks at it (:func:`random_arrangement`). Tight: Balle, Barthe
+    and Gaboardi (2018), arXiv:1807.01647, Theorem 9.
+    """
+    rate = kept_share(n_rows, n_kept)
+    if rate == 1:
         return price
-    rate = n_kept / n_rows
     return rounded_up_price(log1p(rate * expm1(price.epsilon)), rate * price.delta)
 
 
@@ -115,10 +120,10 @@ def bns15_claim_4_3(price: Price, *, epsilon: float, n_rows: int) -> tuple[int, 
     epsilon = real("epsilon", epsilon, above=0, at_most=1)
     share = (3 + exp(price.epsilon)) / epsilon
     delta = min(1.0, 4 * price.delta / share * (1 + SLACK))
-    return _ceil(count("n_rows", n_rows, at_least=1) * share), Price(epsilon, delta)
+    return rounded_up_count(count("n_rows", n_rows, at_least=1) * share), Price(epsilon, delta)
 
 
-def _ceil(number: float) -> int:
+def rounded_up_count(number: float) -> int:
     """Round up a count of rows that was computed in floats: never one too few."""
     whole = int(number)
     return whole + (number * (1 + SLACK) > whole)
@@ -129,10 +134,7 @@ _WORDS = 2**64
 
 
 def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
-    """Draw one uniform integer in ``[0, bound)`` for each of the int64 bounds from 1 to 2^62, exactly.
-
-    A word of the noise each, and one more for each that is rejected.
-    """
+    """Draw one uniform integer in ``[0, bound)`` for each of the int64 bounds from 1 to 2^62, exactly."""
     if not (isinstance(bounds, np.ndarray) and bounds.dtype == np.int64 and bounds.ndim == 1):
         raise InvalidParameter("bounds must be a one-dimensional int64 array")
     if not ((bounds >= 1) & (bounds <= _LARGEST_BOUND)).all():
@@ -150,11 +152,7 @@ def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
 
 
 def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
-    """Draw `size` of `n` indices without replacement, in random order, every arrangement alike (Fisher-Yates).
-
-    Where one row of the sample is exchanged for another, the latter takes its place, so that rules about samples hold
-    for learners that look at the order too (BNS15, Remark 4.4).
-    """
+    """Draw `size` of `n` indices without replacement, every arrangement alike (Fisher-Yates; BNS15, Remark 4.4)."""
     n = count("n", n)
     size = count("size", size)
     if size > n:
@@ -181,15 +179,8 @@ _MOST_DRAWS_A_ROW = 100  # of the sum over binomial weights
 def with_replacement(price: Price, *, n_rows: int, n_draws: int) -> Price:
     r"""Return the price of running an algorithm on m = `n_draws` rows, each drawn from all n with replacement.
 
-    :math:`(\varepsilon', \delta')` with :math:`\varepsilon' = m \log(1 + (e^\varepsilon - 1)/n)` and
-    :math:`\delta' = \delta\, (e^{\varepsilon'} - 1)/(e^\varepsilon - 1)`.
-
-    Proof. Let :math:`A_t` take its first t draws from one table and the others from its neighbour. Given all draws but
-    the t-th, that one is a sample of 1 of n rows, so :math:`A_{t-1}` and :math:`A_t` are within :math:`(\varepsilon_1,
-    \delta/n)`, :math:`\varepsilon_1 = \log(1 + (e^\varepsilon - 1)/n)`. The two tables are m such steps apart, and
-    :math:`\delta' = \frac{\delta}{n} \sum_{t<m} e^{t\varepsilon_1}`. For δ = 0 it is tight: an event whose probability
-    is proportional to :math:`e^{\varepsilon k}`, k the draws with one certain value. For ε <= 1 it is below LWY25's
-    Lemma 2.13 and BNS15's Claim 4.5: (1.72, 2.67δ) at m = n and ε = 1, where Claim 4.5 has (5.50, 2467δ).
+    :math:`\varepsilon' = m \log(1 + (e^\varepsilon - 1)/n)` and :math:`\delta' = \delta\, (e^{\varepsilon'} -
+    1)/(e^\varepsilon - 1)`; proof: ``docs/theory/learner-proofs.md``, the last section.
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if n_draws == 0:
@@ -206,16 +197,7 @@ def with_replacement(price: Price, *, n_rows: int, n_draws: int) -> Price:
 def with_replacement_by_profile(price: Price, *, n_rows: int, n_draws: int, at: float) -> Price:
     r"""Return the price of drawing with replacement that counts how often the changed row is drawn; 0 <= m <= 100n.
 
-    With :math:`q = 1 - (1 - 1/n)^m`, for any :math:`s > 0` (`at`),
-
-    .. math::
-        \varepsilon' = \log(1 + q(e^s - 1)), \qquad
-        \delta' = \sum_{k=1}^m \binom{m}{k} \left(\frac1n\right)^k \left(1 - \frac1n\right)^{m-k} \delta_k(s),
-
-    where :math:`\delta_k` is the privacy profile for groups of k rows: at most :math:`d_k = \delta (e^{k\varepsilon} -
-    1)/(e^\varepsilon - 1)` from :math:`s = k\varepsilon` on, and below that :math:`d_k + (1 - d_k)(e^{k\varepsilon} -
-    e^s)/(e^{k\varepsilon} + 1)`. Of use for a δ that is not small: its δ' does not go to 0 with δ. Balle, Barthe and
-    Gaboardi (2018), arXiv:1807.01647, Theorem 10.
+    For any s > 0 (`at`): ``docs/theory/learner-proofs.md``, the last section. Of use for a δ that is not small.
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     at = real("at", at, above=0, at_most=LARGEST_EPSILON)
@@ -259,10 +241,7 @@ def bns15_claim_4_5(price: Price) -> Price:
 
 
 def lwy25_lemma_2_13(price: Price, *, n_rows: int, n_draws: int) -> Price:
-    r"""Return LWY25's Lemma 2.13: :math:`(6\varepsilon m/n,\ e^{6\varepsilon m/n} \frac{4m}{n} \delta)`.
-
-    For ε <= 1, n >= 2 and :math:`6\varepsilon m/n \le 1`; anything else is refused.
-    """
+    r"""Return LWY25's Lemma 2.13: :math:`(6\varepsilon m/n,\ e^{6\varepsilon m/n} \frac{4m}{n} \delta)`."""
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if not _lemma_2_13_applies(price, n_rows, n_draws):
         raise InvalidParameter(

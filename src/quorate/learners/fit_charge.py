@@ -175,6 +175,13 @@ def without_ledger(learner: Learner) -> Learner:
     return inner
 
 
+def inner_at(learner: Learner, **wanted: Any) -> Learner:
+    """Return a learner as it is run inside another one, with those of the wanted arguments that it has."""
+    known = learner.get_params(deep=False)
+    inner: Learner = without_ledger(learner).set_params(**{name: wanted[name] for name in wanted if name in known})
+    return inner
+
+
 def is_learner(value: Any) -> bool:
     """Whether a parameter is a private learner itself."""
     return isinstance(value, BaseEstimator) and hasattr(value, "_learn")

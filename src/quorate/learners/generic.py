@@ -2,7 +2,7 @@
 
 H is made on an α-net of the sanitized points, which were released: concepts that agree on it differ on at most a share
 α of them. On a line its points stand at even ranks; elsewhere they are drawn. Proof: ``docs/theory/learner-proofs.md``,
-the last section.
+the eighth section.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from quorate.learners.sanitizers.blr import BLR
 from quorate.learners.sanitizers.boxes import Boxes
 from quorate.learners.sanitizers.medians import Medians
 from quorate.learners.sanitizers.mwem import MWEM
-from quorate.learners.sanitizers.protocol import Sanitizer
+from quorate.learners.sanitizers.protocol import AgreeingSanitizer, Sanitizer
 from quorate.noise import NoiseSource
 from quorate.release.charge import floor_budget, floor_epsilon
 from quorate.stored_names import stored_as
@@ -195,7 +195,7 @@ class GenericLearner(PrivateLearner):
             )
         # Refuses what this sanitizer cannot take, before anything is charged.
         sanitizer.error_bound(n_unlabelled, self._concept_class, self.beta, epsilon)
-        if isinstance(sanitizer, (Boxes, Medians)):
+        if isinstance(sanitizer, AgreeingSanitizer):
             most = sanitizer.most_dichotomies(self._concept_class)
             if most > self.limit:
                 fewer = (
@@ -244,7 +244,7 @@ class GenericLearner(PrivateLearner):
         sanitizer = self._sanitizer_at(delta)
         growth, (net, missed) = self._growth(sanitizer), self._net(sanitizer)
         # Concepts that agree on all that these two released differ on few rows; elsewhere every difference is kept.
-        rows = sanitizer.rows_to_agree if isinstance(sanitizer, (Boxes, Medians)) else sanitizer.rows_needed
+        rows = sanitizer.rows_to_agree if isinstance(sanitizer, AgreeingSanitizer) else sanitizer.rows_needed
         return RowsNeeded(
             labelled=choice_rows(
                 log(growth(net.size)), alpha=self.alpha, beta=self.beta * _CHOICE_BETA, epsilon=epsilon, share=_BEST
@@ -264,7 +264,7 @@ class GenericLearner(PrivateLearner):
     def _growth(self, sanitizer: Sanitizer) -> Callable[[int], int]:
         """Return a bound on the dichotomies on so many of the released points, from public facts alone."""
         growth = growth_of(self._concept_class)
-        if isinstance(sanitizer, (Boxes, Medians)):  # few values a column
+        if isinstance(sanitizer, AgreeingSanitizer):  # few values a column
             most = sanitizer.most_dichotomies(self._concept_class)
         elif isinstance(sanitizer, (MWEM, BLR)) and sanitizer.domain is not None:  # the real ones on a listed domain
             points = self._concept_class.check(np.array(sanitizer.domain))
@@ -275,9 +275,7 @@ class GenericLearner(PrivateLearner):
 
     def _net(self, sanitizer: Sanitizer) -> tuple[Net, float]:
         """Return how H's points are chosen, and what share of the synthetic points it misses: none if it keeps all."""
-        if isinstance(
-            sanitizer, (Boxes, Medians)
-        ):  # all of it is needed, and its dichotomies were held against the limit
+        if isinstance(sanitizer, AgreeingSanitizer):  # all of it; its dichotomies were held against the limit
             return Net(size=self._concept_class.domain_size or 1, on_a_line=False), 0.0
         net = Net.for_class(self._concept_class, self.alpha * _NET, self.beta * _NET_BETA)
         sizes = (

@@ -1,10 +1,7 @@
 """A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4).
 
-Of t rows a random n are handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows
-that are exchanged change one entry of the learner's input, and the rule of
-:func:`~quorate.learners.amplification.without_replacement` holds as it is. Where they are the m
-smallest indices, as printed, exchanging one row for another may make a third gain or lose its label: two entries.
-Proof: ``docs/theory/learner-proofs.md``, the fifth section.
+Of t rows a random n are handed to an (ε, δ)-DP learner, m of them with their labels: a random m, or the m smallest
+indices, as printed. Price and proof: ``docs/theory/learner-proofs.md``, the fifth section.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import exp, expm1, log1p
-from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -23,14 +20,16 @@ from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.findings import Finding, Severity, caution
 from quorate.learners.amplification import (
     Price,
+    kept_share,
     largest_count,
     random_arrangement,
+    rounded_up_count,
     rounded_up_price,
     smallest_count,
     without_replacement,
 )
 from quorate.learners.concepts.protocol import Concept, Points
-from quorate.learners.fit_charge import without_ledger
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
@@ -51,7 +50,8 @@ def subsampling(price: Price, *, n_rows: int, n_kept: int, labelled: Asked = "ra
     one_of("labelled", labelled, ("random", "first"))
     if labelled == "random":
         return without_replacement(price, n_rows=n_rows, n_kept=n_kept)
-    rate = _rate(price, n_rows, n_kept)
+    real("price.epsilon", price.epsilon, at_most=250)
+    rate = kept_share(n_rows, n_kept)
     once, twice = expm1(price.epsilon), expm1(2 * price.epsilon)
     epsilon = log1p(rate * (twice - once) / (1 + rate * once))
     theta = (1 - rate) * -expm1(-price.epsilon) / (1 + rate * once)
@@ -60,7 +60,8 @@ def subsampling(price: Price, *, n_rows: int, n_kept: int, labelled: Asked = "ra
 
 def bns15_subsampling(price: Price, *, n_rows: int, n_kept: int) -> Price:
     r"""Return BNS15's Algorithm 4: :math:`(\log(1 + r(e^{2\varepsilon} - 1)),\ r(1 + e^\varepsilon)\delta)`."""
-    rate = _rate(price, n_rows, n_kept)
+    real("price.epsilon", price.epsilon, at_most=250)
+    rate = kept_share(n_rows, n_kept)
     delta = rate * (1 + exp(price.epsilon)) * price.delta
     return rounded_up_price(log1p(rate * expm1(2 * price.epsilon)), delta)
 
@@ -76,18 +77,8 @@ def bns15_claim_5_7(price: Price, *, epsilon: float, n_kept: int) -> tuple[int, 
     real("price.epsilon", price.epsilon, at_most=250)
     n_kept = count("n_kept", n_kept, at_least=1)
     share = 3 + exp(2 * price.epsilon)
-    needed = n_kept * share / epsilon
     delta = (7 + exp(price.epsilon)) / share * epsilon * price.delta
-    rows = int(needed) + (needed * (1 + 2.0**-46) > int(needed))
-    return rows, Price(epsilon, rounded_up_price(0.0, delta).delta)
-
-
-def _rate(price: Price, n_rows: int, n_kept: int) -> float:
-    n_rows, n_kept = count("n_rows", n_rows, at_least=1), count("n_kept", n_kept)
-    if n_kept > n_rows:
-        raise InvalidParameter(f"n_kept must be at most n_rows={n_rows}, got {n_kept}")
-    real("price.epsilon", price.epsilon, at_most=250)
-    return n_kept / n_rows
+    return rounded_up_count(n_kept * share / epsilon), Price(epsilon, rounded_up_price(0.0, delta).delta)
 
 
 #: What programs decide by: fewer labels are asked for than were requested.
@@ -286,7 +277,7 @@ class SubSampling(TransformedLearner):
         for base_epsilon in np.geomspace(self.base.epsilon, min(target.epsilon, self.base.epsilon), 49)[1:].tolist():
             at = float(f"{base_epsilon:.3g}")
             try:
-                base = cast("PrivateLearner", without_ledger(self.base).set_params(epsilon=at))
+                base = inner_at(self.base, epsilon=at)
                 price, wanted = self._base_price(base), self._wanted(base)
             except QuorateError:
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Self, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from quorate.learners.amplification import (
     smallest_count,
 )
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.fit_charge import without_ledger
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
@@ -98,20 +98,12 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
     def _check_points(self, points: Points) -> None:
         self.base._check_points(points)
 
-    def _base_at(self: Self, alpha: float, beta: float) -> PrivateLearner:
-        """Return the base learner with the α and β that the transformation needs of it, where it has any."""
-        known = self.base.get_params(deep=False)
-        wanted = {name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known}
-        return cast("PrivateLearner", without_ledger(self.base).set_params(**wanted))
-
     def _alone(self, epsilon: float, delta: float) -> RowsNeeded | None:
         """Return what the base learner's theorem asks for at the price and the error of the whole; None if nothing."""
         known = self.base.get_params(deep=False)
         at = {name: getattr(self, name, known.get(name)) for name in ("alpha", "beta")}
-        wanted = {"epsilon": epsilon, "delta": delta, **at}
-        alone = without_ledger(self.base).set_params(**{name: wanted[name] for name in wanted if name in known})
         try:
-            return self._rows_alone(cast("PrivateLearner", alone))
+            return self._rows_alone(inner_at(self.base, epsilon=epsilon, delta=delta, **at))
         except QuorateError:  # no number of rows is known, or it is not to be had without δ
             return None
 

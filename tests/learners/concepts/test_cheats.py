@@ -4,14 +4,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from concept_checks import check_dichotomies, check_erm, check_mistakes, check_scores, check_set_function
-from tiny_worlds import interval_world, rectangle_world, stump_world, threshold_world
+from tests.learners.concepts.concept_checks import (
+    check_dichotomies,
+    check_erm,
+    check_mistakes,
+    check_scores,
+    check_set_function,
+)
+from tests.learners.concepts.tiny_worlds import interval_world, rectangle_world, stump_world, threshold_world
 
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
 @dataclass(frozen=True)

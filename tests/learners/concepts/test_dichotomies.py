@@ -4,10 +4,10 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from concept_checks import check_dichotomies, check_set_function
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_worlds import few, places_in, worlds
+from tests.learners.concepts.concept_checks import check_dichotomies, check_set_function
+from tests.learners.concepts.tiny_worlds import few, places_in, worlds
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import (
@@ -25,8 +25,6 @@ from quorate.learners.concepts import (
     Thresholds,
     sauer,
 )
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
 @worlds

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from concept_checks import check_erm, check_mistakes, errors_of_all
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_worlds import few, places_in, worlds
+from tests.learners.concepts.concept_checks import check_erm, check_mistakes, errors_of_all
+from tests.learners.concepts.tiny_worlds import few, places_in, worlds
 
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import (
@@ -19,8 +19,6 @@ from quorate.learners.concepts import (
     Thresholds,
 )
 from quorate.learners.concepts.boxes import BoxConcepts, weights_inside
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 bit = st.integers(0, 1)
 weight = st.integers(0, 5) | st.integers(2**50, 2**54)

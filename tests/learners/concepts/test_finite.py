@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from tiny_worlds import Lookup
+from tests.learners.concepts.tiny_worlds import Lookup
 
 from quorate.errors import InvalidParameter
 from quorate.learners import ExponentialLearner
 from quorate.learners.concepts import FiniteClass, Member
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 HARD = 777.0
 

@@ -10,8 +10,6 @@ from quorate.learners import ExponentialLearner, GenericLearner
 from quorate.learners.concepts import Rectangles, Stumps, Thresholds
 from quorate.learners.sanitizers import MWEM, XorQueries
 
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
-
 FOUR = tuple(product(range(4), repeat=6))
 SMALL = tuple(product(range(3), repeat=2))
 

@@ -4,10 +4,10 @@ from math import comb
 
 import numpy as np
 import pytest
-from concept_checks import check_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_worlds import few, places_in, rectangle_world, worlds
+from tests.learners.concepts.concept_checks import check_scores
+from tests.learners.concepts.tiny_worlds import few, places_in, rectangle_world, worlds
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import (
@@ -21,8 +21,6 @@ from quorate.learners.concepts import (
 )
 from quorate.learners.concepts.boxes import refuse_table
 from quorate.learners.concepts.weighing import unit_scores
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
 @pytest.mark.heavy_cases(11)

@@ -5,13 +5,11 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from tiny_worlds import WORLDS, Lookup
+from tests.learners.concepts.tiny_worlds import WORLDS, Lookup
 
 from quorate.learners import concepts as room
 from quorate.learners.concepts import FiniteClass, Member
 from quorate.release.model_digest import described
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
 def written(value):

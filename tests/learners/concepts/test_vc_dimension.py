@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from tiny_worlds import (
+from tests.learners.concepts.tiny_worlds import (
     finite_world,
     interval_world,
     point_world,
@@ -22,8 +22,6 @@ from quorate.learners.concepts import (
     sauer,
     symmetric_difference_vc,
 )
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 
 def shattered(world):

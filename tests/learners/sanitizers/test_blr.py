@@ -6,15 +6,13 @@ from math import comb, log
 
 import numpy as np
 import pytest
-from exact import exponential, law_of, p_value, true_epsilon, unlabelled
+from tests.learners.exact import exponential, law_of, p_value, true_epsilon, unlabelled
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Thresholds
 from quorate.learners.sanitizers import BLR, XorQueries, theorem_size
 from quorate.learners.sanitizers.blr import multiset_scores, multisets
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 
@@ -181,9 +179,3 @@ def test_too_many_multisets_are_refused_with_their_number():
         BLR(size=12, limit=1000).sanitize(np.array([[1]]), Thresholds(4), 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match=r"4096 points, got 4294967296"):
         BLR(size=12).error_bound(10, Thresholds(32), 0.1, 1.0)
-
-
-@pytest.mark.parametrize("fields", [{"size": 0}, {"size": True}, {"size": 2.5}, {"size": 3, "limit": 0}])
-def test_fields_out_of_range_are_refused(fields):
-    with pytest.raises(InvalidParameter):
-        BLR(**fields)

@@ -7,13 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners import GenericLearner
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, noisy_tree
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 TINY = Rectangles((2, 1), 2)  # 4 × 2 points
 CUT = Boxes(candidates=10)  # two values a column: the first is cut, the second has no more
@@ -241,8 +239,6 @@ def test_what_boxes_does_not_take_is_named():
         Boxes().sanitize(np.zeros((3, 1), dtype=int), Thresholds(4), 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match="fewer columns"):
         Boxes().sanitize(np.zeros((3, 13), dtype=int), Rectangles(1, 13), 1.0, SeededNoise(0))
-    with pytest.raises(DataRefused):
-        Boxes().sanitize(np.zeros((0, 2), dtype=int), GRID, 1.0, SeededNoise(0))
     with pytest.raises(InvalidParameter, match="limit"):
         GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
 

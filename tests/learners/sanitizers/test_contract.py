@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
+from tests.learners.sanitizers.test_tree_bound import hard_rows, kuiper, xor_error
 
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import sanitizers
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
 from quorate.learners.sanitizers.protocol import least_scale, public_domain, share
@@ -175,6 +178,18 @@ def test_a_histogram_counts_each_domain_point(points):
 
 
 @pytest.mark.default_cases(4)
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.5, "9"])
+@pytest.mark.parametrize(
+    "of", ["Tree n_synthetic", "MWEM rounds", "MWEM n_synthetic", "BLR size", "BLR limit", "Medians levels"]
+)
+def test_a_field_out_of_range_is_refused_by_its_name(of, wrong):
+    kind, field = of.split()
+    given = {"size": 3} if kind == "BLR" else {}
+    with pytest.raises(InvalidParameter, match=field):
+        getattr(sanitizers, kind)(**given | {field: wrong})
+
+
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM(), Boxes(), Medians()])
 def test_a_sanitizer_is_a_frozen_value(sanitizer):
     assert sanitizer == type(sanitizer)(**{name: getattr(sanitizer, name) for name in sanitizer.__slots__})
@@ -206,3 +221,41 @@ def test_rows_outside_are_refused_by_the_check_already(sanitizer, concept_class)
         with pytest.raises(DataRefused, match="lie in the domain") as refusal:
             sanitizer.check(outside, concept_class)
         assert "75" not in str(refusal.value)
+
+
+BOUNDED = {  # a sanitizer, a class, rows, and a budget whose larger noise is told from that of 1; None: not tried
+    "tree-thresholds-32": (Tree(), Thresholds(32), 20_000, 1 / 12),
+    "tree-thresholds-8": (Tree(), Thresholds(8), 600, 1 / 12),
+    "tree-intervals": (Tree(), Intervals(4), 200, 1 / 12),
+    "tree-points": (Tree(), PointFunctions(4), 200, None),
+    "mwem-thresholds": (MWEM(rounds=12), Thresholds(3), 40_000, 1 / 2000),
+    "mwem-intervals": (MWEM(rounds=12), Intervals(2), 40_000, 1 / 2000),
+    "mwem-rectangles": (MWEM(rounds=12), Rectangles(1, n_features=2), 40_000, 1 / 2000),
+}
+RUNS, BETA, FALSE_ALARM = 30, 0.1, 1e-6
+
+
+@pytest.mark.parametrize("twin", [False, True])
+@pytest.mark.parametrize("case", BOUNDED)
+def test_the_error_is_beyond_its_bound_no_more_often_than_promised(case, twin):
+    """And with the noise of a twin, for another budget, it is."""
+    sanitizer, concept_class, n, caught = BOUNDED[case]
+    if twin and caught is None:
+        return
+    bound = sanitizer.error_bound(n, concept_class, BETA, 1.0)
+    rng = np.random.default_rng(6)
+    errors = []
+    for run in range(RUNS):
+        if isinstance(sanitizer, Tree):
+            rows = hard_rows(concept_class.bits, n, seed=run % 3)[:, np.newaxis]
+        else:
+            domain = XorQueries.of(concept_class).domain
+            rows = domain[rng.choice(len(domain), size=n, p=rng.dirichlet(np.full(len(domain), 0.3)))]
+        found = sanitizer.sanitize(rows, concept_class, caught if twin else 1.0, SeededNoise(1000 + run))
+        ends = isinstance(concept_class, Thresholds)
+        errors.append(kuiper(rows[:, 0], found[:, 0]) if ends else xor_error(concept_class, rows, found))
+    chance = binom.sf(sum(error > bound for error in errors) - 1, RUNS, BETA)
+
+    assert bound < 1
+    assert chance < FALSE_ALARM if twin else chance > FALSE_ALARM
+    assert twin or max(errors) > 0.12 * bound  # the bound is a bound, and not a hundred times what occurs

@@ -5,19 +5,17 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from exact import EXACT, exact, exponential, p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from tests.learners.exact import EXACT, exact, exponential, p_value
+from tests.learners.sanitizers.test_tree_bound import xor_error
 
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts import Intervals, Rectangles, Thresholds
+from quorate.learners.concepts import Thresholds
 from quorate.learners.sanitizers import MWEM, XorQueries, mwem
 from quorate.learners.sanitizers.mwem import multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.noise import SeededNoise
-
-pytestmark = pytest.mark.heavy  # a leaf of the house: no room of the product imports it
 
 FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)
@@ -188,59 +186,15 @@ def test_rounding_moves_no_query_by_more_than_it_says(weights, size):
     assert max(gap[gap > 0].sum(), -gap[gap < 0].sum()) <= len(weights) / (4 * size) + 1e-9
 
 
-def xor_error(queries, rows, synthetic):
-    first, second = (queries.counts(queries.histogram(each)) / len(each) for each in (rows, synthetic))
-    return float(np.abs(first - second).max())
-
-
-COVERAGE = [
-    pytest.param(Thresholds(3), 40_000, id="thresholds-3"),
-    pytest.param(Intervals(2), 40_000, id="intervals-2"),
-    pytest.param(Rectangles(1, n_features=2), 40_000, id="rectangles"),
-]
-
-
-def n_beyond(concept_class, n, *, beta, runs, noise_epsilon=1.0):
-    queries = XorQueries.of(concept_class)
-    bound = MWEM(rounds=12).error_bound(n, concept_class, beta, 1.0)
-    assert bound < 1
-    rng = np.random.default_rng(6)
-    beyond, largest = 0, 0.0
-    for run in range(runs):
-        shares = rng.dirichlet(np.full(len(queries.domain), 0.3))
-        rows = queries.domain[rng.choice(len(queries.domain), size=n, p=shares)]
-        synthetic = MWEM(rounds=12).sanitize(rows, concept_class, noise_epsilon, SeededNoise(run))
-        off = xor_error(queries, rows, synthetic)
-        beyond += off > bound
-        largest = max(largest, off)
-    return beyond, largest / bound
-
-
-@pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
-def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class, n):
-    beyond, share = n_beyond(concept_class, n, beta=0.1, runs=25)
-
-    assert binom.sf(beyond - 1, 25, 0.1) > FALSE_ALARM
-    assert share > 0.1
-
-
-@pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
-def test_that_test_catches_noise_of_another_budget(concept_class, n):
-    beyond, _ = n_beyond(concept_class, n, beta=0.1, runs=25, noise_epsilon=1 / 2000)
-
-    assert binom.sf(beyond - 1, 25, 0.1) < FALSE_ALARM
-
-
 def test_with_no_noise_to_speak_of_the_rounds_alone_decide():
     """ln|X|/2T is what is left of the bound, and the error keeps below it."""
     n, rounds = 2000, 40
-    queries = XorQueries.of(Thresholds(4))
     rng = np.random.default_rng(2)
     bound = MWEM(rounds=rounds).error_bound(n, Thresholds(4), 0.1, 1e6)
     for seed in range(5):
         rows = rng.choice(16, size=(n, 1), p=rng.dirichlet(np.full(16, 0.2)))
         synthetic = MWEM(rounds=rounds).sanitize(rows, Thresholds(4), 1e6, SeededNoise(seed))
-        assert xor_error(queries, rows, synthetic) <= bound
+        assert xor_error(Thresholds(4), rows, synthetic) <= bound
 
     assert bound == pytest.approx(np.sqrt(np.log(16) / (2 * rounds)), rel=0.02)
 
@@ -258,9 +212,3 @@ def test_a_domain_beyond_the_limit_is_refused_with_its_size():
         MWEM().sanitize(np.array([[1]]), Thresholds(16), 1.0, QUIET)
     with pytest.raises(InvalidParameter, match="cells"):
         MWEM().error_bound(10, Thresholds(12), 0.1, 1.0)
-
-
-@pytest.mark.parametrize("fields", [{"rounds": 0}, {"rounds": True}, {"n_synthetic": 0}, {"n_synthetic": 2.5}])
-def test_fields_out_of_range_are_refused(fields):
-    with pytest.raises(InvalidParameter):
-        MWEM(**fields)

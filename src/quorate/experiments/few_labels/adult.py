@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -173,7 +173,7 @@ def error_row(
 DATA: Final = "Adult, income by two columns"
 SANITIZED, LISTED = "GenericLearner, Boxes: 2^16 × 2^16 points", "ExponentialLearner: 16 × 2 points"
 RULED, RULED_CUTS = "GenericLearner, Boxes: columns by the rule", "ExponentialLearner: columns and cuts by the rule"
-DIRECT, MAJORITY = "direct method, all columns, public coordinates", "larger class"
+DIRECT = "direct method, all columns, public coordinates"
 GRID = Rectangles(16, 2)
 DOCUMENTED = tuple((float(years), float(married)) for years, married in product(range(1, 17), (0, 1)))
 N_POOL = 1_000  # unlabelled rows that play the public pool of the direct method
@@ -196,17 +196,12 @@ def ruled(tables: Sequence[pl.DataFrame], pool: pl.DataFrame) -> tuple[Binning, 
             [
                 table[name].cast(pl.Int64).to_numpy()
                 if not isinstance(cuts[0], str)
-                else _levels(table[name], [str(cut) for cut in cuts])
+                else Binning({name: cuts}).transform(table)[:, 0]
                 for name, cuts in binning.cuts.items()
             ]
         )
         for table in tables
     ]
-
-
-def _levels(column: pl.Series, cuts: Sequence[str]) -> IntArray:
-    places = {text: place + 1 for place, text in enumerate(cuts)}
-    return np.array([places.get(text, 0) for text in column.to_list()], dtype=np.int64)
 
 
 def learners() -> dict[str, PrivateLearner]:
@@ -248,7 +243,10 @@ def rectangle_beside_direct(size: Size, *, repeats: int, seed: int, watch: Watch
                 concept = drawn(learner, points, labels, seed + repeat)
                 by_name.setdefault(name, []).append(scored(concept.labels(test), y_test))
             if repeat < size.direct_draws:
-                parts = _split(wide, y, known, pool, len(X), y_test)
+                parts = Split(
+                    name="Adult", X_private=wide[known], y_private=y[known], X_public=wide[pool],
+                    X_test=wide[len(X) :], y_test=y_test,
+                )  # fmt: skip
                 by_name.setdefault(DIRECT, []).append(public_coordinates(parts, 1.0, seed + repeat))
         by_name[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
         for name, scores in by_name.items():
@@ -256,14 +254,3 @@ def rectangle_beside_direct(size: Size, *, repeats: int, seed: int, watch: Watch
             rows.append(error_row(scores, DATA, name, n_labels, *budget))
     next(progress, None)
     return rows
-
-
-def _split(wide: Any, y: IntArray, known: IntArray, pool: IntArray, n_train: int, y_test: IntArray) -> Split:
-    return Split(
-        name="Adult",
-        X_private=wide[known],
-        y_private=y[known],
-        X_public=wide[pool],
-        X_test=wide[n_train:],
-        y_test=y_test,
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from quorate.learners import (
     LabelBoost,
     NoisyThreshold,
     PrivateLearner,
+    RowsNeeded,
     SubSampling,
 )
 from quorate.learners.concepts import Thresholds
+from quorate.learners.label_boost.learner import BoostConstants
 from quorate.learners.sanitizers import Tree
 from quorate.types import FloatArray, Watch
 
@@ -33,36 +36,19 @@ WRONG = 0.2  # of the labels, for the learner that needs no true ones
 
 def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) -> list[Measured]:
     """Return the rows of LabelBoost's theorem with both sets of constants, for larger and larger base learners."""
-    domain = Thresholds(bits=32)
-    base = NoisyThreshold(concepts=domain, epsilon=1.0)
+    base = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0)
     rows = []
-    for constants in ("paper", "tight"):
-        for n_base in base_rows:
-            learner = LabelBoost(
-                concepts=domain,
-                base=base,
-                epsilon=1.0,
-                alpha=ALPHA,
-                beta=BETA,
-                constants=constants,
-                base_rows=n_base,
-            )
-            needs = learner.rows_needed()
-            rows.append(
-                Measured(
-                    data="rows of LabelBoost's theorem",
-                    method=f'constants="{constants}"',
-                    epsilon=1.0,
-                    delta=0.0,
-                    more={
-                        "alpha": ALPHA,
-                        "base_rows": float(n_base),
-                        "labels_of_theorem": float(needs.labelled),
-                        "unlabelled_rows": float(needs.unlabelled),
-                    },
-                )
-            )
+    sets: tuple[BoostConstants, ...] = ("paper", "tight")
+    for constants, n_base in product(sets, base_rows):
+        learner = LabelBoost(base=base, epsilon=1.0, alpha=ALPHA, beta=BETA, constants=constants, base_rows=n_base)
+        more = {"alpha": ALPHA, "base_rows": float(n_base), **_of_theorem(learner.rows_needed())}
+        method = f'constants="{constants}"'
+        rows.append(Measured(data="rows of LabelBoost's theorem", method=method, epsilon=1.0, delta=0.0, more=more))
     return rows
+
+
+def _of_theorem(needs: RowsNeeded) -> dict[str, float]:
+    return {"labels_of_theorem": float(needs.labelled), "unlabelled_rows": float(needs.unlabelled)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,8 +116,7 @@ def _row(proven: Proven, errors: FloatArray) -> Measured:
         more={
             "alpha": ALPHA,
             "beta": BETA,
-            "labels_of_theorem": float(needs.labelled),
-            "unlabelled_rows": float(needs.unlabelled),
+            **_of_theorem(needs),
             "error_mean": float(errors.mean()),
             "error_max": float(errors.max()),
             "share_above_alpha": float(np.mean(errors > ALPHA)),

@@ -92,12 +92,28 @@ def _errors_with_fewer(
 
 def _row(learner: PrivateLearner, name: str, bits: int, errors: FloatArray, fewer: FloatArray, size: Size) -> Measured:
     needs, spread = rows_asked(learner), name == SPREAD
-    column = errors[:, :, 0 if spread else size.labels.index(size.at_labels)]
-    needed = None if spread else labels_needed(size.labels, errors, ALPHA)
     least = labels_needed(size.unlabelled, fewer, ALPHA) if name == GENERIC else None
+    return curve_row(
+        f"thresholds, {SPREAD if spread else CLUSTERED} 2^{bits} points",
+        GENERIC if spread else name,
+        errors,
+        size,
+        log2_domain=float(bits),
+        vc_dimension=1.0,
+        labels_of_theorem=float(needs.labelled),
+        unlabelled_rows=float(needs.unlabelled),
+        unlabelled_needed=None if least is None else float(least),
+    )
+
+
+def curve_row(data: str, method: str, errors: FloatArray, size: Size, **more: float | None) -> Measured:
+    """Bring the errors of a line together: ``(n_repeats, n_samples, n_sizes)``, or of :attr:`Size.at_labels` alone."""
+    whole = errors.shape[2] == len(size.labels)
+    column = errors[:, :, size.labels.index(size.at_labels) if whole else 0]
+    needed = labels_needed(size.labels, errors, ALPHA) if whole else None
     return Measured(
-        data=f"thresholds, {SPREAD if spread else CLUSTERED} 2^{bits} points",
-        method=GENERIC if spread else name,
+        data=data,
+        method=method,
         epsilon=1.0,
         delta=0.0,
         n_queries=float(size.at_labels),
@@ -105,13 +121,9 @@ def _row(learner: PrivateLearner, name: str, bits: int, errors: FloatArray, fewe
         accuracy_mean=1 - float(column.mean()),
         accuracy_se=standard_error(column.mean(axis=1)),
         more={
-            "log2_domain": float(bits),
-            "vc_dimension": 1.0,
+            **more,
             "alpha": ALPHA,
             "labels_needed": None if needed is None else float(needed),
-            "labels_of_theorem": float(needs.labelled),
-            "unlabelled_rows": float(needs.unlabelled),
-            "unlabelled_needed": None if least is None else float(least),
             "error_mean": float(column.mean()),
             "error_max": float(column.max()),
         },

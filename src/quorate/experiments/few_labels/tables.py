@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from quorate.experiments.few_labels.adult import ALL_LABELS, LISTED, MAJORITY, PRIVATE, RULED, RULED_CUTS, SAME_LABELS
 from quorate.experiments.few_labels.adult import DATA as RECTANGLE
 from quorate.experiments.few_labels.adult import DIRECT as DIRECT_METHOD
-from quorate.experiments.few_labels.adult import MAJORITY as LARGER
 from quorate.experiments.few_labels.adult import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
@@ -57,23 +56,21 @@ def vc(rows: Sequence[Row]) -> TextTable:
 
 def epsilon(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε."""
-    table = [["ε", TRANSFORMED, SUBSAMPLED, "extra rows, ratio", BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE]]
-    for budget, row_of in _measured(rows, easiest=True):
-        table.append([f"{budget:g}", *(_whole(row_of[name]["rows_needed"]) for name in (TRANSFORMED, SUBSAMPLED))])
-        table[-1].append(_ratio(row_of, SUBSAMPLED))
-        table[-1] += [_whole(row_of[name]["rows_needed"]) for name in (BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE)]
-    return table
+    return _against_epsilon(rows, SUBSAMPLED, (BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE), easiest=True)
 
 
 def weak(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε where labels say less."""
-    table = [["ε", TRANSFORMED, BASE_ON_SUBSAMPLE, "extra rows, ratio", DIRECT, REALIZABLE]]
-    for budget, row_of in _measured(rows, easiest=False):
-        table.append(
-            [f"{budget:g}", *(_whole(row_of[name]["rows_needed"]) for name in (TRANSFORMED, BASE_ON_SUBSAMPLE))]
-        )
-        table[-1].append(_ratio(row_of, BASE_ON_SUBSAMPLE))
-        table[-1] += [_whole(row_of[name]["rows_needed"]) for name in (DIRECT, REALIZABLE)]
+    return _against_epsilon(rows, BASE_ON_SUBSAMPLE, (DIRECT, REALIZABLE), easiest=False)
+
+
+def _against_epsilon(rows: Sequence[Row], beside: str, others: tuple[str, ...], *, easiest: bool) -> TextTable:
+    table = [["ε", TRANSFORMED, beside, "extra rows, ratio", *others]]
+    for budget, row_of in _measured(rows, easiest=easiest):
+        needed = {name: _whole(row_of[name]["rows_needed"]) for name in (TRANSFORMED, beside, *others)}
+        mine, other = (row_of[name]["extra_rows"] for name in (TRANSFORMED, beside))
+        table.append([f"{budget:g}", needed[TRANSFORMED], needed[beside]])
+        table[-1] += [f"{other / mine:.1f}" if mine and other else "–", *(needed[name] for name in others)]
     return table
 
 
@@ -122,10 +119,8 @@ def adult(rows: Sequence[Row]) -> TextTable:
     block = [row for row in rows if row["data"].startswith("Adult: ")]
     for data in dict.fromkeys(row["data"] for row in block):
         row_of = {row["method"]: row for row in block if row["data"] == data}
-        table.append([data.removeprefix("Adult: ")])
-        for name in (PRIVATE, SAME_LABELS, ALL_LABELS, MAJORITY):
-            spread = row_of[name]["accuracy_se"]
-            table[-1].append(f"{row_of[name]['error_mean']:.4f}" + (f" ± {spread:.4f}" if spread is not None else ""))
+        names = (PRIVATE, SAME_LABELS, ALL_LABELS, MAJORITY)
+        table.append([data.removeprefix("Adult: "), *(_with_spread(row_of[name]) for name in names)])
     return table
 
 
@@ -149,14 +144,11 @@ def pays(rows: Sequence[Row]) -> TextTable:
 
 def rectangle(rows: Sequence[Row]) -> TextTable:
     """Errors on Adult's test rows, by the number of labels."""
-    table = [["labels", *(names := (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
+    table = [["labels", *(names := (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, MAJORITY))]]
     block = [row for row in rows if row["data"] == RECTANGLE]
     for n_labels in _distinct(row["labels"] for row in block):
         row_of = {row["method"]: row for row in block if row["labels"] == n_labels}
-        table.append([f"{n_labels:,.0f}"])
-        for name in names:
-            spread = row_of[name]["accuracy_se"]
-            table[-1].append(_error(row_of[name]) + (f" ± {spread:.4f}" if spread is not None else ""))
+        table.append([f"{n_labels:,.0f}", *(_with_spread(row_of[name]) for name in names)])
     return table
 
 
@@ -227,11 +219,6 @@ def _measured(rows: Sequence[Row], *, easiest: bool) -> list[tuple[float, dict[s
     return [(budget, {row["method"]: row for row in block if row["epsilon"] == budget}) for budget in budgets]
 
 
-def _ratio(here: Mapping[str, Row], name: str) -> str:
-    mine, other = here[TRANSFORMED]["extra_rows"], here[name]["extra_rows"]
-    return f"{other / mine:.1f}" if mine and other else "–"
-
-
 def _distinct(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
@@ -242,6 +229,10 @@ def _whole(value: float | None) -> str:
 
 def _error(row: Row) -> str:
     return f"{row['error_mean']:.4f}"
+
+
+def _with_spread(row: Row) -> str:
+    return _error(row) + (f" ± {row['accuracy_se']:.4f}" if row["accuracy_se"] is not None else "")
 
 
 def _share(value: float) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.errors import InvalidParameter
-from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS
-from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves, rows_asked
-from quorate.experiments.measurement import Measured, standard_error, watched
+from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS, curve_row
+from quorate.experiments.few_labels.draws import Population, Size, learning_curves, rows_asked
+from quorate.experiments.measurement import Measured, watched
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
@@ -105,24 +105,12 @@ def _row(shape: Shattered, name: str, learner: PrivateLearner, errors: FloatArra
         labels_of_theorem: float | None = float(rows_asked(learner).labelled)
     except InvalidParameter:  # no number of unlabelled rows is proven to be enough for MWEM
         labels_of_theorem = None
-    column = errors[:, :, size.labels.index(size.at_labels)]
-    needed = labels_needed(size.labels, errors, ALPHA)
-    return Measured(
-        data=shape.name,
-        method=name,
-        epsilon=1.0,
-        delta=0.0,
-        n_queries=float(size.at_labels),
-        repeats=len(errors),
-        accuracy_mean=1 - float(column.mean()),
-        accuracy_se=standard_error(column.mean(axis=1)),
-        more={
-            "vc_dimension": float(shape.concepts.vc_dimension),
-            "alpha": ALPHA,
-            "labels_needed": None if needed is None else float(needed),
-            "labels_of_theorem": labels_of_theorem,
-            "unlabelled_rows": float(_unlabelled(learner, size)),
-            "error_mean": float(column.mean()),
-            "error_max": float(column.max()),
-        },
+    return curve_row(
+        shape.name,
+        name,
+        errors,
+        size,
+        vc_dimension=float(shape.concepts.vc_dimension),
+        labels_of_theorem=labels_of_theorem,
+        unlabelled_rows=float(_unlabelled(learner, size)),
     )

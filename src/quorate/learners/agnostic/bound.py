@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, floor, inf, log, log2, sqrt
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from quorate.errors import QuorateError
 from quorate.learners.agnostic.price import AgnosticPrice
-from quorate.learners.base.exponential import ExponentialLearner
-from quorate.learners.base.grid_choice import NoisyThreshold
-from quorate.learners.fit_charge import RowsNeeded, without_ledger
+from quorate.learners.base.exponential import WholeClassLearner
+from quorate.learners.fit_charge import RowsNeeded, inner_at
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.transformed_learner import EmpiricalLearner
 
@@ -72,22 +71,14 @@ NOT_EMPIRICAL = (
 _STEPS = 4  # of ε, to a doubling, where a theorem is asked
 
 
-def priced(base: PrivateLearner, epsilon: float, delta: float) -> PrivateLearner:
-    """Return the base learner at another price."""
-    wanted = {"epsilon": epsilon, "delta": delta} if "delta" in base.get_params(deep=False) else {"epsilon": epsilon}
-    return cast("PrivateLearner", without_ledger(base).set_params(**wanted))
-
-
 def errs_little_on_any_rows(base: PrivateLearner) -> bool:
     """Whether the bound of a base learner is proven for relabelled rows."""
-    return isinstance(base, (ExponentialLearner, NoisyThreshold, EmpiricalLearner))
+    return isinstance(base, (WholeClassLearner, EmpiricalLearner))
 
 
 def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
     """Return how many rows a learner alone asks for: for any labels where it can do with those, else for true ones."""
-    if isinstance(base, (ExponentialLearner, NoisyThreshold)):
-        return base.agnostic_rows_needed()
-    return base.rows_needed()
+    return base.agnostic_rows_needed() if isinstance(base, WholeClassLearner) else base.rows_needed()
 
 
 def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> LearnerError:
@@ -97,17 +88,16 @@ def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> Learner
     that relabelled makes none (LWY25, Lemma 2.9). Any other learner: its theorem's α where it asks for m ≤ s rows, else
     :math:`\alpha m/s`, which is not proven but falls where it should.
     """
-    if isinstance(base, (ExponentialLearner, NoisyThreshold)):
-        log_size = _log_size(base)
+    if isinstance(base, WholeClassLearner):
+        log_size = base.log_size()
         return lambda n_rows, epsilon, delta: 2 * (log_size - log(beta)) / (epsilon * n_rows)
 
-    known = base.get_params(deep=False)
-    at = without_ledger(base)
-    at.set_params(**{name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known})
+    at = inner_at(base, alpha=alpha, beta=beta)
 
     @lru_cache(maxsize=256)
     def rows_at(step: int, delta_step: int) -> float:
-        learner = priced(at, 2.0 ** (step / _STEPS), min(10.0**delta_step, 0.5) if delta_step else 0.0)
+        delta = min(10.0**delta_step, 0.5) if delta_step else 0.0
+        learner = inner_at(at, epsilon=2.0 ** (step / _STEPS), delta=delta)
         try:
             needs = learner._rows_needed(*learner._target())
         except QuorateError:  # not at any number of rows
@@ -121,10 +111,3 @@ def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> Learner
         return alpha * max(needed / n_rows, 1.0)
 
     return error
-
-
-def _log_size(base: ExponentialLearner | NoisyThreshold) -> float:
-    """Logarithm of the number of concepts that the base learner chooses from."""
-    if isinstance(base, NoisyThreshold):
-        return log((1 << base.concepts.bits) + 1)
-    return log(len(base.whole_class()))

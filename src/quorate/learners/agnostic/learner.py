@@ -20,7 +20,6 @@ from quorate.learners.agnostic.bound import (
     agnostic_rows,
     errs_little_on_any_rows,
     learner_error,
-    priced,
 )
 from quorate.learners.agnostic.price import (
     LARGEST_TARGET,
@@ -28,6 +27,7 @@ from quorate.learners.agnostic.price import (
     AgnosticPrice,
     AgnosticSplit,
     best_split,
+    check_limit,
     choice_at,
     least_rows,
     refuse_plan,
@@ -39,7 +39,7 @@ from quorate.learners.agnostic.price import (
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
 from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled, check_theorem, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
-from quorate.learners.fit_charge import Plan, RowsNeeded
+from quorate.learners.fit_charge import Plan, RowsNeeded, inner_at
 from quorate.learners.label_boost.learner import relabelled
 from quorate.learners.label_boost.schedule import relabelling
 from quorate.learners.private_learner import PrivateLearner
@@ -191,8 +191,7 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
 
     def _check_arguments(self) -> None:
         one_of("selection", self.selection, MECHANISMS)
-        if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
-            raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        check_limit(self.limit)
         super()._check_arguments()
 
     def _split(self, n_rows: int, epsilon: float, delta: float) -> AgnosticSplit:
@@ -215,7 +214,7 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
         price = split.price
         refuse_plan(self._concept_class, price)
         choice_at(price, self.selection)
-        base = priced(self.base, price.learner_epsilon, price.learner_delta)
+        base = inner_at(self.base, epsilon=price.learner_epsilon, delta=price.learner_delta)
         fit = self._base_fit(base, price.n_sampled)
         return AgnosticPlan(
             event=price.event,
@@ -354,7 +353,7 @@ class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> SubsampledPlan:
         check_labelled(self, n_labelled)
         split = self._split(n_labelled, epsilon, delta)
-        base = priced(self.base, split.learner_epsilon, split.learner_delta)
+        base = inner_at(self.base, epsilon=split.learner_epsilon, delta=split.learner_delta)
         price = split.price(n_labelled)
         if not price.within(Price(epsilon, delta)):
             raise InvalidParameter("epsilon and delta are passed by this plan; report it")  # pragma: no cover

@@ -24,6 +24,7 @@ from quorate.labelling.questions import distinct
 from quorate.learners.agnostic.price import (
     LARGEST_TARGET,
     MOST_CANDIDATES,
+    check_limit,
     choice_at,
     least_rows,
     refuse_plan,
@@ -253,8 +254,7 @@ class AgnosticPrediction(BaseEstimator):
             )
         one_of("selection", self.selection, MECHANISMS)
         one_of("rows", self.rows, ("any", "theorem"))
-        if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
-            raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        check_limit(self.limit)
         real("epsilon", self.epsilon, at_most=LARGEST_TARGET, hint="no larger one is a promise: lower it")
         if not real("delta", self.delta, at_least=0, below=1):
             if self.cutoff is not None:

@@ -120,6 +120,12 @@ def affordable_learner(
 MOST_CANDIDATES = 1 << 20
 
 
+def check_limit(limit: int) -> None:
+    """Refuse a limit on candidates that is no number from 2 to :data:`MOST_CANDIDATES`."""
+    if count("limit", limit, at_least=2) > MOST_CANDIDATES:
+        raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {limit}")
+
+
 def choice_at(price: AgnosticPrice, selection: Selection) -> Exponential | PermuteAndFlip:
     """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge."""
     return MECHANISMS[selection](price.choice_epsilon, float(price.n_sampled))

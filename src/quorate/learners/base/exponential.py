@@ -6,6 +6,7 @@ or of permute-and-flip. The proofs, for true labels and for any labels, are in `
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import atanh, ceil, expm1, inf, log, log1p, sinh
@@ -18,7 +19,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts.domain import PublicDomain, grid, n_listed, public_dichotomies, public_domain
-from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
+from quorate.learners.concepts.finite import FiniteClass
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points, refuse_beyond
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.mechanisms import CandidateChoice, Exponential, PermuteAndFlip
@@ -122,7 +123,7 @@ def whole_class(concepts: ConceptClass, limit: int, domain: PublicDomain | None 
     """Return the list of a finite class, or a concept for each function on its grid or listed domain, up to `limit`."""
     if isinstance(concepts, FiniteClass):
         refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
-        return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(concepts.classifiers)))
+        return concepts.members()
     if domain is None and concepts.domain_size is None:
         raise InvalidParameter(
             f"domain must be given: {type(concepts).__name__} has no finite one; list the points that a row can be"
@@ -150,9 +151,31 @@ def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
         raise DataRefused(f"y holds no label, only -1; {type(learner).__name__} chooses by the rows that have one")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class WholeClassLearner(PrivateLearner, metaclass=ABCMeta):
+    """A learner whose privacy is that of one choice among all concepts of a class, by their mistakes."""
+
+    alpha: float = 0.1
+    beta: float = 0.1
+
+    @abstractmethod
+    def log_size(self) -> float:
+        """Return the logarithm of the number of concepts."""
+
+    def agnostic_rows_needed(self) -> RowsNeeded:
+        """Return how many labels are enough where no concept is the truth: an error of α beyond the best one's."""
+        epsilon, _ = self._target()
+        at = {"alpha": self.alpha, "beta": self.beta, "epsilon": epsilon}
+        return RowsNeeded(labelled=agnostic_choice_rows(self.log_size(), **at), unlabelled=0, theorem=AGNOSTIC_CHOICE)
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        at = {"alpha": self.alpha, "beta": self.beta, "epsilon": epsilon}
+        return RowsNeeded(labelled=choice_rows(self.log_size(), **at), unlabelled=0, theorem="KLNRS11 Theorem 3.4")
+
+
 @stored_as("quorate.learners.exponential.ExponentialLearner")
 @dataclass(kw_only=True, eq=False, repr=False)
-class ExponentialLearner(PrivateLearner):
+class ExponentialLearner(WholeClassLearner):
     r"""Choose one concept of a finite class by its mistakes: the generic private learner of KLNRS11.
 
     The base learner: any class on a small grid, or any finite list of classifiers. Its labels grow with
@@ -185,8 +208,6 @@ class ExponentialLearner(PrivateLearner):
     """
 
     domain: Any = None
-    alpha: float = 0.1
-    beta: float = 0.1
     selection: Selection = "permute-and-flip"
     limit: int = 1_000_000
 
@@ -197,6 +218,10 @@ class ExponentialLearner(PrivateLearner):
         """
         listed = None if self.domain is None else public_domain(self.domain, most=MOST_LISTED)
         return whole_class(self._concept_class, self.limit, listed)
+
+    def log_size(self) -> float:
+        """Return the logarithm of the number of concepts."""
+        return log(len(self.whole_class()))
 
     def _listed_points(self) -> int | None:
         return n_listed(self._concept_class, self.domain)
@@ -251,32 +276,10 @@ class ExponentialLearner(PrivateLearner):
             beta = self.beta / 2
             n_public = count("n_public", n_public, at_least=1)
             missed = consistent_error(n_public, growth_of(self._concept_class), beta)
-        log_size = log(len(self.whole_class()))
+        log_size = self.log_size()
         low, high = 0.0, 1.0
         while high - low > _FINEST:
             alpha = (low + high) / 2
             enough = agnostic_choice_rows(log_size, alpha=alpha, beta=beta, epsilon=epsilon) <= n_labelled
             low, high = (low, alpha) if enough else (alpha, high)
         return missed + high
-
-    def agnostic_rows_needed(self) -> RowsNeeded:
-        """Return how many labels are enough where no concept is the truth: an error of α beyond the best one's."""
-        epsilon, _ = self._target()
-        return RowsNeeded(
-            labelled=agnostic_choice_rows(
-                log(len(self.whole_class())),
-                alpha=self.alpha,
-                beta=self.beta,
-                epsilon=epsilon,
-            ),
-            unlabelled=0,
-            theorem=AGNOSTIC_CHOICE,
-        )
-
-    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        log_size = log(len(self.whole_class()))
-        return RowsNeeded(
-            labelled=choice_rows(log_size, alpha=self.alpha, beta=self.beta, epsilon=epsilon),
-            unlabelled=0,
-            theorem="KLNRS11 Theorem 3.4",
-        )

@@ -21,16 +21,10 @@ from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification import random_integers
-from quorate.learners.base.exponential import (
-    AGNOSTIC_CHOICE,
-    agnostic_choice_rows,
-    check_labelled,
-    check_theorem,
-    choice_rows,
-)
+from quorate.learners.base.exponential import WholeClassLearner, check_labelled, check_theorem
 from quorate.learners.concepts.line import Threshold, Thresholds
 from quorate.learners.concepts.protocol import Points
-from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan
 from quorate.noise import NoiseSource
 from quorate.noise.table import WEIGHT_BITS, exp_negative
 from quorate.stored_names import stored_as
@@ -218,7 +212,7 @@ _LARGEST_BITS = 61  # so that 2^bits + 1 cuts fit a GridChoice
 
 @stored_as("quorate.learners.noisy_threshold.NoisyThreshold")
 @dataclass(kw_only=True, eq=False, repr=False)
-class NoisyThreshold(PrivateLearner):
+class NoisyThreshold(WholeClassLearner):
     r"""Learn a threshold on a grid: each of the :math:`2^{bits} + 1` cuts with weight :math:`e^{-\varepsilon M/2}`.
 
     It is :class:`~quorate.learners.ExponentialLearner` on thresholds, at a cost of n log n whatever the grid: between
@@ -246,8 +240,6 @@ class NoisyThreshold(PrivateLearner):
     """
 
     concepts: Thresholds
-    alpha: float = 0.1
-    beta: float = 0.1
 
     def _check_arguments(self) -> None:
         concepts = self._concept_class
@@ -275,19 +267,9 @@ class NoisyThreshold(PrivateLearner):
         scores, sizes = threshold_runs(points[known, 0], labels[known], self.concepts.bits)
         return Threshold(GridChoice(plan.event.epsilon).release(scores, sizes, noise.at("choice", 0)))
 
-    def agnostic_rows_needed(self) -> RowsNeeded:
-        """Return how many labels are enough where no cut is the truth: an error of α beyond the best one's."""
-        epsilon, _ = self._target()
-        size = log(2**self.concepts.bits + 1)
-        rows = agnostic_choice_rows(size, alpha=self.alpha, beta=self.beta, epsilon=epsilon)
-        return RowsNeeded(labelled=rows, unlabelled=0, theorem=AGNOSTIC_CHOICE)
-
-    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        return RowsNeeded(
-            labelled=choice_rows(log(2**self.concepts.bits + 1), alpha=self.alpha, beta=self.beta, epsilon=epsilon),
-            unlabelled=0,
-            theorem="KLNRS11 Theorem 3.4",
-        )
+    def log_size(self) -> float:
+        """Return the logarithm of the number of cuts."""
+        return log(2**self.concepts.bits + 1)
 
 
 def threshold_runs(values: IntArray, labels: CodedLabels, bits: int) -> tuple[IntArray, IntArray]:

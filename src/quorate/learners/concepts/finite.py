@@ -18,7 +18,6 @@ from quorate.learners.concepts.protocol import (
     Points,
     real_points,
     refuse_beyond,
-    symmetric_difference_vc,
 )
 from quorate.learners.concepts.weighing import EnumeratedClass, signed_weights
 from quorate.stored_names import stored_as
@@ -164,11 +163,6 @@ class FiniteClass(EnumeratedClass):
         return len(self.classifiers).bit_length() - 1
 
     @property
-    def xor_vc_dimension(self) -> int:
-        """The least bound on VC(C⊕) that the number of functions gives (as in BNS15, Section 3)."""
-        return symmetric_difference_vc(self.growth)
-
-    @property
     def domain_size(self) -> None:
         """Not finite."""
         return
@@ -184,22 +178,20 @@ class FiniteClass(EnumeratedClass):
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> MemberConcepts:
         """Return one concept for every dichotomy on `points`: the first of the list that has it."""
         refuse_beyond(limit, self.n_dichotomies(points), self)
-        concepts = self._all()
+        concepts = self.members()
         first, _ = _distinct_rows(concepts.labels(np.unique(points, axis=0)))
         return MemberConcepts(tuple(concepts[i] for i in first))
 
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> Member:
         """Return the first classifier of least weighted error."""
-        concepts = self._all()
+        concepts = self.members()
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[MemberConcepts, IntArray]:
-        """The dichotomies on T and their scores; the fewest mistakes on W of each one's classifiers are found once."""
-        self.refuse_relabelling(len(T), len(W))
-        concepts = self._all()
-        errors = concepts.errors(W, ones, signed)
+    def _scores(self, concepts: MemberConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        """The scores; the fewest mistakes on W of the classifiers of each dichotomy are found once."""
+        errors = self.members().errors(W, ones, signed)
         distinct, multiplicity = np.unique(T, axis=0, return_counts=True)
-        on_T = concepts.labels(distinct)
+        on_T = self.members().labels(distinct)
         first, dichotomy = _distinct_rows(on_T)
         least = np.full(len(first), len(W), dtype=np.int64)
         np.minimum.at(least, dichotomy, errors)
@@ -212,9 +204,10 @@ class FiniteClass(EnumeratedClass):
             both = (rows[block] * multiplicity) @ rows.T
             differ = (n_ones[block, np.newaxis] + n_ones - 2 * both).astype(np.int64)
             scores[block] = (len(W) * differ + len(T) * least).min(axis=1)
-        return MemberConcepts(tuple(concepts[i] for i in first)), scores
+        return scores
 
-    def _all(self) -> MemberConcepts:
+    def members(self) -> MemberConcepts:
+        """Return every classifier of the list."""
         return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(self.classifiers)))
 
 

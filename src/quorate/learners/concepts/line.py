@@ -135,20 +135,19 @@ class Thresholds(LineClass):
         distinct, sums = prefix_sums(points[:, 0], signed)
         return ThresholdConcepts(_lowest_cuts(distinct))[int(np.argmax(sums))]
 
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[ThresholdConcepts, IntArray]:
-        r"""The dichotomies on T and their scores, in O(n log n).
+    def _scores(self, concepts: ThresholdConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        r"""The scores, in O(n log n).
 
         With :math:`N_k` rows of T below the cuts of gap k, and :math:`b_k` the least number of mistakes on W of a cut
         in it, the score of gap h is :math:`\min_k |W||N_h - N_k| + |T| b_k`: the smaller of two running minima.
         """
-        concepts = self.dichotomies(T)
         borders, below = prefix_sums(T[:, 0], np.ones(len(T), dtype=np.int64))
         distinct, sums = prefix_sums(W[:, 0], signed)
         own = len(T) * (ones - over_gaps(np.maximum, sums, *gaps(borders, distinct)))
         rows = len(W) * below
         from_below = np.minimum.accumulate(own - rows) + rows
         from_above = np.minimum.accumulate((own + rows)[::-1])[::-1] - rows
-        return concepts, np.minimum(from_below, from_above)
+        return np.minimum(from_below, from_above)
 
 
 def _lowest_cuts(distinct: IntArray) -> IntArray:
@@ -239,12 +238,9 @@ class Intervals(LineClass):
         _, corners = heaviest_box(points, signed)
         return Interval(1, 0) if corners is None else Interval(corners[0][0], corners[1][0])
 
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[IntervalConcepts, IntArray]:
-        """The dichotomies on T and their scores, in ``O(|T|² + |W| log |W|)``."""
-        concepts = self.dichotomies(T)
-        if len(T) == 0 or len(W) == 0:  # no errors at all
-            return concepts, np.zeros(len(concepts), dtype=np.int64)
-        return concepts, box_scores(concepts, T, W, ones, signed)
+    def _scores(self, concepts: IntervalConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        """The scores, in ``O(|T|² + |W| log |W|)``."""
+        return box_scores(concepts, T, W, ones, signed)
 
 
 @stored_as("quorate.learners.concepts.points.PointFunction")
@@ -337,9 +333,8 @@ class PointFunctions(LineClass):
         concepts = self.dichotomies(points, limit=max(1, self.n_dichotomies(points)))
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[PointConcepts, IntArray]:
-        """The dichotomies on T and their scores, in O(n log n)."""
-        concepts = self.dichotomies(T)
+    def _scores(self, concepts: PointConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        """The scores, in O(n log n)."""
         distinct, sums = prefix_sums(W[:, 0], signed)
         _, multiplicity = prefix_sums(T[:, 0], np.ones(len(T), dtype=np.int64))
         in_T = np.isin(concepts.values, T[:, 0])
@@ -352,7 +347,8 @@ class PointFunctions(LineClass):
             least[~in_T] = ones - max([*elsewhere.tolist(), *([0] if outside else [])])
         own = len(T) * least
         # Another dichotomy g differs from h on the rows of both. For g = h that is too much, never too little.
-        return concepts, np.minimum(own, len(W) * n_in_T + (len(W) * n_in_T + own).min())
+        scores: IntArray = np.minimum(own, len(W) * n_in_T + (len(W) * n_in_T + own).min())
+        return scores
 
     def _least_absent(self, distinct: IntArray) -> int | None:
         if len(distinct) == self.domain_size:

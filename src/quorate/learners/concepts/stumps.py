@@ -17,7 +17,6 @@ from quorate.learners.concepts.protocol import (
     real_points,
     refuse_beyond,
     refuse_work,
-    symmetric_difference_vc,
 )
 from quorate.learners.concepts.weighing import EnumeratedClass, gaps, over_gaps, prefix_sums, signed_weights
 from quorate.stored_names import stored_as
@@ -132,11 +131,6 @@ class Stumps(EnumeratedClass):
         return k
 
     @property
-    def xor_vc_dimension(self) -> int:
-        """The least bound on VC(C⊕) that the number of dichotomies gives (as in BNS15, Section 3)."""
-        return symmetric_difference_vc(self.growth)
-
-    @property
     def domain_size(self) -> None:
         """Not finite."""
         return
@@ -186,23 +180,20 @@ class Stumps(EnumeratedClass):
         super().refuse_relabelling(n_T, n_W)
         refuse_work(self.growth(n_T) * self.n_features * n_T, self)
 
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[StumpConcepts, IntArray]:
-        r"""The dichotomies on T and their scores.
+    def _scores(self, concepts: StumpConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        r"""The scores of all dichotomies.
 
         Within a gap between two values of T the best stump on W does not depend on the dichotomy: it is looked for
         once. Then each dichotomy is held against each gap, O(d \|T\|) a dichotomy.
         """
-        concepts = self.dichotomies(T)
         scores = np.zeros(len(concepts), dtype=np.int64)
-        if not (len(T) and len(W)):  # no errors at all
-            return concepts, scores
         columns = [_Column(T[:, j], W[:, j], ones, signed) for j in range(self.n_features)]
         step = max(1, _BLOCK_CELLS // len(T))
         for start in range(0, len(concepts), step):
             block = slice(start, start + step)
             on_T = StumpConcepts(concepts.columns[block], concepts.thresholds[block], concepts.above[block]).labels(T)
             scores[block] = np.min([column.least_scores(on_T) for column in columns], axis=0)
-        return concepts, scores
+        return scores
 
 
 class _Cuts:

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, ConceptClass, Concepts, Labels, Points, refuse_beyond
+from quorate.learners.concepts.protocol import (
+    DICHOTOMY_LIMIT,
+    ConceptClass,
+    Concepts,
+    Labels,
+    Points,
+    refuse_beyond,
+    symmetric_difference_vc,
+)
 from quorate.types import IntArray
 
 MAX_TOTAL = 1 << 59  # of weights, and of |T||W|: no sum or score below leaves int64
@@ -84,8 +92,17 @@ class EnumeratedClass(ABC):
         """Return an upper bound on the number of dichotomies on `n_points` points."""
 
     @abstractmethod
-    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[Any, IntArray]:
-        """The dichotomies on T and their scores; `ones`, `signed`: the :func:`signed_weights` of W."""
+    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> Any:
+        """Return one concept for every dichotomy on `points`."""
+
+    @abstractmethod
+    def _scores(self, concepts: Any, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
+        """The scores of all dichotomies on T, neither side empty; `ones`, `signed`: :func:`signed_weights` of W."""
+
+    @property
+    def xor_vc_dimension(self) -> int:
+        """The least bound on VC(C⊕) that the number of dichotomies gives (as in BNS15, Section 3)."""
+        return symmetric_difference_vc(self.growth)
 
     def n_dichotomies(self, points: Points) -> int:
         """Return :meth:`growth` of the number of points."""
@@ -99,7 +116,10 @@ class EnumeratedClass(ABC):
     def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[Any, IntArray]:
         """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1): ``(n_concepts,)`` int64."""
         self.refuse_relabelling(len(T), len(W))
-        return self._scores(T, W, *signed_weights(len(W), labels_of_W))
+        signed, concepts = signed_weights(len(W), labels_of_W), self.dichotomies(T)
+        if not (len(T) and len(W)):  # no errors at all
+            return concepts, np.zeros(len(concepts), dtype=np.int64)
+        return concepts, self._scores(concepts, T, W, *signed)
 
 
 def relabelling_scores_by_erm(

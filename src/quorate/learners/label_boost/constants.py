@@ -17,6 +17,7 @@ from quorate.learners.amplification import (
     Price,
     bns15_claim_4_3,
     largest_count,
+    rounded_up_count,
     smallest_count,
     with_replacement,
     without_replacement,
@@ -110,7 +111,7 @@ class PaperConstants:
         )
 
     def _before_sampling(self, n_rows: int) -> int:
-        return n_rows if self._outer == 1 else ceil(n_rows / self._outer * (1 + 2.0**-46))
+        return n_rows if self._outer == 1 else rounded_up_count(n_rows / self._outer)
 
     def _printed_rounds(self, labelled: int, unlabelled: int) -> tuple[Round, ...] | None:
         """Return step 2 of Algorithm 3; None where the labelled rows do not grow or D is used up."""
@@ -120,23 +121,21 @@ class PaperConstants:
             n_taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
             if not 1 <= n_taken <= unlabelled:
                 return None
-            step = self._round(labelled, n_taken)
+            step = _a_hundredth(labelled, labelled // 100, n_taken)
             if step.relabelled <= labelled or len(rounds) == MOST_ROUNDS or not self.task.can_score(step.relabelled):
                 return None
             rounds.append(step)
             labelled, unlabelled = step.relabelled, unlabelled - n_taken
         return tuple(rounds)
 
-    def _round(self, labelled: int, n_taken: int) -> Round:
-        return Round(
-            labelled=labelled, kept_labelled=labelled // 100, taken=n_taken, kept_taken=n_taken // 100, epsilon_0=1.0
-        )
-
     def _round_on_what_there_is(self, labelled: int, unlabelled: int) -> Round:
         kept = largest_count(self.task.can_score, labelled // 100)
         room = largest_count(lambda rows: self.task.can_score(kept + rows), 300 * self.task.n_base)
-        n_taken = min(100 * room, unlabelled)
-        return Round(labelled=labelled, kept_labelled=kept, taken=n_taken, kept_taken=n_taken // 100, epsilon_0=1.0)
+        return _a_hundredth(labelled, kept, min(100 * room, unlabelled))
+
+
+def _a_hundredth(labelled: int, kept: int, taken: int) -> Round:
+    return Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=taken // 100, epsilon_0=1.0)
 
 
 _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is flat

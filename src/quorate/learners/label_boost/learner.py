@@ -15,6 +15,7 @@ from quorate.arguments import count, one_of
 from quorate.learners.amplification import Price, random_arrangement, random_draws
 from quorate.learners.base.exponential import check_theorem, chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
+from quorate.learners.fit_charge import inner_at
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
 from quorate.learners.label_boost.schedule import MOST_CANDIDATES, BoostSchedule, BoostTask, Constants
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
@@ -119,7 +120,7 @@ class LabelBoost(TransformedLearner):
     @property
     def _inner(self) -> PrivateLearner:
         """The base learner as Lemma 4.12 needs it."""
-        return self._base_at(self.alpha / 11, self.beta / 2)
+        return inner_at(self.base, alpha=self.alpha / 11, beta=self.beta / 2)
 
     def _constants(self, base: PrivateLearner, target: Price) -> Constants:
         n_base = self.base_rows

@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.protocol import PublicDomain, XorQueries, least_rows, public_domain, refuse_outside
+from quorate.learners.sanitizers.protocol import (
+    PublicDomain,
+    Sanitizer,
+    XorQueries,
+    checked_rows,
+    least_rows,
+    public_domain,
+)
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE
@@ -48,7 +54,7 @@ def theorem_size(vc_dimension: int, alpha: float) -> int:
 
 @stored_as("quorate.learners.sanitizers.blr.BLR")
 @dataclass(frozen=True, slots=True)
-class BLR:
+class BLR(Sanitizer):
     r"""Choose one of all multisets of a size, the better ones more often (Blum, Ligett and Roth).
 
     Raises InvalidParameter if the class has no small grid and there is no `domain`; if there are more than `limit`
@@ -101,19 +107,11 @@ class BLR:
         size = min(ceil(len(queries.domain) / (4 * half)), ceil(_log_queries(queries) / (2 * half**2)))
         return cls(size=max(size, 1), limit=limit, domain=domain)
 
-    def event(self, epsilon: float) -> PureDP:
-        """Price of one call of :meth:`sanitize`."""
-        return PureDP(epsilon)
-
-    def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse private rows of which some lie outside the domain."""
-        refuse_outside(points, concept_class, self.domain)
-
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return ``(size, n_features)`` synthetic points, in lexicographic order."""
         choice = Exponential(epsilon, sensitivity=self.size)
         queries = self._queries(concept_class)
-        points = concept_class.check(points)
+        points = checked_rows(points, concept_class)
         histogram = queries.histogram(points)
         if len(points) * self.size > MAX_SCALE:
             raise InvalidParameter(f"size must be at most 2^40 / n, got {self.size}; take fewer synthetic points")

@@ -5,20 +5,19 @@ Steps, privacy, agreement (2dg rows), the error of the sanitizer and g: ``docs/t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, expm1, log, log1p, prod
+from typing import ClassVar
 
 import numpy as np
 
-from quorate.accounting import PureDP
 from quorate.arguments import count, real
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.rectangles import Rectangles
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts, rounded_weights
-from quorate.learners.sanitizers.protocol import least_rows, least_scale, share
+from quorate.learners.sanitizers.protocol import AgreeingSanitizer, checked_rows, least_scale, share
 from quorate.learners.sanitizers.tree import interval_error
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.stored_names import stored_as
@@ -127,7 +126,7 @@ _COPIES = 200  # of a released point in the mean, beside the one that each has
 
 @stored_as("quorate.learners.sanitizers.boxes.Boxes")
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(AgreeingSanitizer):
     r"""Sanitize rows for axis-aligned rectangles, on a grid of any size, in a few columns.
 
     `candidates`: at most so many rectangles differ on the released points: :math:`1 + \prod_j s_j (s_j + 1)/2`. It
@@ -156,26 +155,18 @@ class Boxes:
 
     candidates: int = 1_000_000
 
+    remedy: ClassVar[str] = "raise candidates"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", count("candidates", self.candidates, at_least=2))
 
-    def event(self, epsilon: float) -> PureDP:
-        """Price of one call of :meth:`sanitize`."""
-        return PureDP(epsilon)
-
-    def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse nothing more: every point of the class's grid may be a row."""
-
     def most_dichotomies(self, concept_class: ConceptClass) -> int:
         """Return how many rectangles differ on the released points at most; public."""
-        plan = self._plan(1, concept_class, 1.0)
-        return rectangles_of(plan.most_values)
+        return rectangles_of(self._plan(1, concept_class, 1.0).most_values)
 
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return ``(n_synthetic, n_features)`` synthetic grid points, each point of the released grid among them."""
-        points = concept_class.check(points)
-        if not len(points):
-            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        points = checked_rows(points, concept_class)
         plan = self._plan(len(points), concept_class, epsilon)
         values = []
         for j, (tree, gap, most) in enumerate(zip(plan.trees, plan.gaps, plan.most_values, strict=True)):
@@ -205,23 +196,9 @@ class Boxes:
         rounding = 1 / (4 * _COPIES) + 1 / (_COPIES + 1)
         return min(1.0, (moved + absolute_noise(plan.n_boxes, plan.scale, beta / 2)) / n + rounding)
 
-    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
-        return _rows_for(alpha, lambda n: self.error_bound(n, concept_class, beta, epsilon))
-
-    def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`agreement_bound` is at most `alpha`."""
-        return _rows_for(alpha, lambda n: self.agreement_bound(n, concept_class, beta, epsilon))
-
     def _plan(self, n: int, concept_class: ConceptClass, epsilon: float) -> BoxPlan:
         bits = column_bits_of(concept_class)
         return BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon, candidates=self.candidates)
-
-
-def _rows_for(alpha: float, bound: Callable[[int], float]) -> int:
-    """Return the rows at which a bound that falls with the rows is at most `alpha`."""
-    alpha = real("alpha", alpha, above=0, below=1)
-    return least_rows(bound, alpha, floor=bound(1 << 60), remedy="raise candidates")
 
 
 def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:

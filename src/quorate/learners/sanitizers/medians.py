@@ -5,23 +5,22 @@ Steps, privacy, agreement and the error of the sanitizer: ``docs/theory/private-
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, log2, sqrt
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import growth_of
 from quorate.learners.concepts.line import Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
-from quorate.learners.sanitizers.protocol import bits_and_intervals, least_rows, share
+from quorate.learners.sanitizers.protocol import AgreeingSanitizer, bits_and_intervals, checked_rows, share
 from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
 from quorate.learners.sanitizers.tree import interval_error
 from quorate.noise import NoiseSource
@@ -152,7 +151,7 @@ _FINER = 3  # exact medians would make gaps so many times smaller than those ask
 
 @stored_as("quorate.learners.sanitizers.medians.Medians")
 @dataclass(frozen=True, slots=True)
-class Medians:
+class Medians(AgreeingSanitizer):
     r"""Sanitize points on a line by medians of medians: thresholds, intervals and points of a grid of :math:`2^{bits}`.
 
     `delta`: δ of the release. With 0 a median is chosen from all points of the grid, at a price that grows with its
@@ -181,6 +180,8 @@ class Medians:
     delta: float = 0.0
     levels: int | None = None
 
+    remedy: ClassVar[str] = "raise levels, or take Tree"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
         if self.levels is not None:
@@ -195,9 +196,6 @@ class Medians:
         """Price of one call of :meth:`sanitize`."""
         return ApproxDP(epsilon, self.delta) if self.delta > 0 else PureDP(epsilon)
 
-    def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse nothing more: every point of the class's grid may be a row."""
-
     def most_dichotomies(self, concept_class: ConceptClass) -> int:
         """Return how many concepts differ on the released points at most; public."""
         bits, _ = bits_and_intervals(concept_class)
@@ -206,9 +204,7 @@ class Medians:
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return ``(n_synthetic, 1)`` synthetic grid points, in increasing order, each split among them."""
         bits, _ = bits_and_intervals(concept_class)
-        points = concept_class.check(points)
-        if not len(points):
-            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        points = checked_rows(points, concept_class)
         plan = self._plan(len(points), concept_class, epsilon)
         values = np.sort(points[:, 0].astype(np.int64))
         splits = noisy_splits(values, 1 << bits, plan.searches, noise.at("splits", 0))
@@ -233,18 +229,6 @@ class Medians:
         splits = (1 << len(plan.searches)) - 1
         rounding = 1 / n + splits / (n + splits)  # quantiles, and each split once more
         return min(1.0, intervals * ((interval_error(plan.counts, n, beta / 2) + 2 * plan.gap) / n + rounding))
-
-    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
-        return self._rows_for(lambda n: self.error_bound(n, concept_class, beta, epsilon), alpha)
-
-    def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`agreement_bound` is at most `alpha`."""
-        return self._rows_for(lambda n: self.agreement_bound(n, concept_class, beta, epsilon), alpha)
-
-    def _rows_for(self, bound: Callable[[int], float], alpha: float) -> int:
-        alpha = real("alpha", alpha, above=0, below=1)
-        return least_rows(bound, alpha, floor=bound(1 << 60), remedy="raise levels, or take Tree")
 
     def _plan(self, n: int, concept_class: ConceptClass, epsilon: float, beta: float = 0.1) -> MedianPlan:
         bits, _ = bits_and_intervals(concept_class)

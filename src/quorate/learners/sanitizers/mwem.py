@@ -8,18 +8,18 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.learners.sanitizers.protocol import (
     PublicDomain,
+    Sanitizer,
     XorQueries,
+    checked_rows,
     least_rows,
     least_scale,
     public_domain,
-    refuse_outside,
     share,
 )
 from quorate.mechanisms import Exponential
@@ -44,7 +44,7 @@ class Measurement:
 
 @stored_as("quorate.learners.sanitizers.mwem.MWEM")
 @dataclass(frozen=True, slots=True)
-class MWEM:
+class MWEM(Sanitizer):
     r"""Sanitize points of a finite domain by multiplicative weights and the exponential mechanism.
 
     In each round a query of :math:`C^\oplus` is chosen on which the current distribution is far from the data, its
@@ -91,19 +91,11 @@ class MWEM:
         if self.domain is not None:
             object.__setattr__(self, "domain", public_domain(self.domain))
 
-    def event(self, epsilon: float) -> PureDP:
-        """Price of one call of :meth:`sanitize`."""
-        return PureDP(epsilon)
-
-    def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse private rows of which some lie outside the domain."""
-        refuse_outside(points, concept_class, self.domain)
-
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return ``(n_synthetic, n_features)`` synthetic points, in lexicographic order."""
         epsilon = real("epsilon", epsilon, above=0)
         queries = XorQueries.of(concept_class, self.domain)
-        points = concept_class.check(points)
+        points = checked_rows(points, concept_class)
         n = len(points)
         counts = queries.counts(queries.histogram(points))
         rounds = self.rounds or self._best_rounds(n, queries, epsilon)

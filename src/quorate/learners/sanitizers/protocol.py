@@ -5,16 +5,18 @@ Shares and the noise that they pay for are rounded so that their sum is never ab
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.accounting import ApproxDP, PureDP
+from quorate.arguments import real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts.domain import PublicDomain as PublicDomain
@@ -38,20 +40,24 @@ class Sanitizer(Protocol):
     error.
 
     A sanitizer is a frozen value: its fields are public. Whoever calls :meth:`sanitize` has put :meth:`event` into the
-    ledger before.
+    ledger before. One that has no δ, and refuses no row but those outside of its `domain`, may inherit both from here.
     """
+
+    __slots__ = ()
 
     def check(self, points: Points, concept_class: ConceptClass) -> None:
         """Refuse private rows, all of them, of which :meth:`sanitize` could not take one, before anything is charged.
 
         A refusal that came later would be an output that nobody accounted for. Raises DataRefused; no value is told.
         """
+        refuse_outside(points, concept_class, getattr(self, "domain", None))
 
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return synthetic points ``(n_synthetic, n_features)``, with repetitions, in the form of `points`."""
 
     def event(self, epsilon: float) -> PureDP | ApproxDP:
         """Price of one call of :meth:`sanitize`."""
+        return PureDP(epsilon)
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
         """Return α in [0, 1]: on any `n` rows the error is above α with probability at most `beta`."""
@@ -59,9 +65,8 @@ class Sanitizer(Protocol):
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return a number of rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises InvalidParameter where no number of rows is enough. Boxes and Medians have ``agreement_bound`` and
-        ``rows_to_agree`` as well: of how often concepts that agree on the released points differ on the rows, which is
-        all that GenericLearner needs.
+        Raises InvalidParameter where no number of rows is enough. GenericLearner needs no more of an
+        :class:`AgreeingSanitizer` than its ``agreement_bound`` and ``rows_to_agree``.
         """
 
 
@@ -96,6 +101,48 @@ def least_rows(bound: Callable[[int], float], alpha: float, *, floor: float, rem
     if bound(_MOST_ROWS) > alpha:
         raise InvalidParameter(f"alpha must be larger: {alpha!r} asks for more than 2^40 rows; {remedy}")
     return smallest_count(lambda n: bound(n) <= alpha, 1)
+
+
+def checked_rows(points: Points, concept_class: ConceptClass) -> Points:
+    """Return private rows in the form that the class works on; no rows at all are refused."""
+    points = concept_class.check(points)
+    if not len(points):
+        raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+    return points
+
+
+class GridSanitizer(Sanitizer, Protocol):
+    """A sanitizer of a grid of any size, whose bounds cost little: rows for an error are searched for."""
+
+    __slots__ = ()
+
+    remedy: ClassVar[str]  # what to do where no number of rows is enough
+
+    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
+        return self._rows_for(alpha, lambda n: self.error_bound(n, concept_class, beta, epsilon))
+
+    def _rows_for(self, alpha: float, bound: Callable[[int], float]) -> int:
+        alpha = real("alpha", alpha, above=0, below=1)
+        return least_rows(bound, alpha, floor=bound(1 << 60), remedy=self.remedy)
+
+
+class AgreeingSanitizer(GridSanitizer):
+    """One that releases few values a column: concepts that agree on these differ on few rows, and no net is needed."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def most_dichotomies(self, concept_class: ConceptClass) -> int:
+        """Return how many concepts differ on the released points at most; public."""
+
+    @abstractmethod
+    def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
+        """Return α: on any `n` rows, concepts that agree on the released points differ by more but with prob. β."""
+
+    def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`agreement_bound` is at most `alpha`."""
+        return self._rows_for(alpha, lambda n: self.agreement_bound(n, concept_class, beta, epsilon))
 
 
 #: Largest table of queries, in cells (n_queries × n_domain).
@@ -168,12 +215,7 @@ class XorQueries:
         return cls(points, table[table.any(axis=1)])
 
     def histogram(self, points: Points) -> IntArray:
-        """Return how many of the points are each domain point: ``(n_domain,)``.
-
-        Raises DataRefused if there are no points, or some lie outside the domain.
-        """
-        if not len(points):
-            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        """Return how many of the points are each domain point: ``(n_domain,)``; refused where some lie outside."""
         places, inside = _places(self.domain, points)
         if not inside.all():
             raise DataRefused(_OUTSIDE)

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from quorate.accounting import PureDP
 from quorate.arguments import count, real
-from quorate.errors import DataRefused
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
-from quorate.learners.sanitizers.protocol import bits_and_intervals, least_rows
+from quorate.learners.sanitizers.protocol import GridSanitizer, bits_and_intervals, checked_rows
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
@@ -23,7 +21,7 @@ from quorate.types import FloatArray
 
 @stored_as("quorate.learners.sanitizers.tree.Tree")
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(GridSanitizer):
     r"""Sanitize points on a line: thresholds, intervals and points of a grid of :math:`2^{bits}`.
 
     A tree over the grid, most of it never opened, gets discrete Laplace noise on the counts of all children of each
@@ -55,23 +53,16 @@ class Tree:
 
     n_synthetic: int | None = None
 
+    remedy: ClassVar[str] = "raise n_synthetic"
+
     def __post_init__(self) -> None:
         if self.n_synthetic is not None:
             object.__setattr__(self, "n_synthetic", count("n_synthetic", self.n_synthetic, at_least=1))
 
-    def event(self, epsilon: float) -> PureDP:
-        """Price of one call of :meth:`sanitize`."""
-        return PureDP(epsilon)
-
-    def check(self, points: Points, concept_class: ConceptClass) -> None:
-        """Refuse nothing more: every point of the class's grid may be a row."""
-
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return ``(n_synthetic, 1)`` synthetic grid points, in increasing order."""
         bits, _ = bits_and_intervals(concept_class)
-        points = concept_class.check(points)
-        if not len(points):
-            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        points = checked_rows(points, concept_class)
         plan = TreePlan.for_budget(bits=bits, n=len(points), epsilon=epsilon)
         tree = noisy_prefix_counts(points[:, 0].astype(np.int64), plan, noise)
         return quantile_points(tree, self.n_synthetic or len(points))[:, np.newaxis].astype(points.dtype)
@@ -81,21 +72,7 @@ class Tree:
         bits, intervals = bits_and_intervals(concept_class)
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = TreePlan.for_budget(bits=bits, n=n, epsilon=epsilon)
-        return min(1.0, intervals * (interval_error(plan, n, beta) / n + self._rounding(n)))
-
-    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
-        """Return the rows at which :meth:`error_bound` is at most `alpha`."""
-        alpha = real("alpha", alpha, above=0, below=1)
-        _, intervals = bits_and_intervals(concept_class)
-        return least_rows(
-            lambda n: self.error_bound(n, concept_class, beta, epsilon),
-            alpha,
-            floor=0.0 if self.n_synthetic is None else intervals * self._rounding(1),
-            remedy="raise n_synthetic",
-        )
-
-    def _rounding(self, n: int) -> float:
-        return 1 / (self.n_synthetic or n)
+        return min(1.0, intervals * (interval_error(plan, n, beta) / n + 1 / (self.n_synthetic or n)))
 
 
 _RATES = np.linspace(0.01, 0.995, 198)  # θλ
