@@ -28,13 +28,6 @@ from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
 MARKER = b"a-private-diagnosis"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "rows"
-    made.mkdir(mode=0o700)
-    return made
-
-
 def echo(items: list[Any]) -> list[bytes | Lost]:
     return in_children(_of, items, together=False)
 

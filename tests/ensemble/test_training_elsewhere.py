@@ -12,6 +12,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from tests.ensemble.one_worker import OneWorker, in_this_process
+from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training_elsewhere
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
@@ -21,7 +22,6 @@ from quorate.types import Secret
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 K, C = 300, 2
-KEY = Secret(bytes(range(32)))
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(K * 8, 4))
 Y = (X[:, 0] + RNG.normal(size=len(X)) > 0).astype(np.int64)
@@ -38,23 +38,6 @@ def parts() -> Any:
         numbers = range(start, min(start + 64, K))
         mine = np.isin(SHARDS, numbers)
         yield numbers, X[mine], Y[mine], Secret(SHARDS[mine])
-
-
-def learned(voter: Any) -> Any:
-    if not hasattr(voter, "estimator"):
-        return type(voter), getattr(voter, "code", None)
-    return [
-        (name, value.tobytes() if isinstance(value, np.ndarray) else repr(value))
-        for name, value in vars(voter.estimator).items()
-        if name != "tree_"
-    ], np.asarray(voter.vote(X[SHARDS > 10])).tobytes()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "rows"
-    made.mkdir(mode=0o700)
-    return made
 
 
 @pytest.mark.heavy

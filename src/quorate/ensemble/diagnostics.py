@@ -115,19 +115,8 @@ class Agreement:
 def agreement(counts: Secret[IntArray], reference: ArrayLike, n_teachers: int) -> Secret[Agreement]:
     """Hold the votes against the classes of a reference, such as one model trained on all private rows.
 
-    Parameters
-    ----------
-    counts : Secret[IntArray]
-        Votes ``(n_queries, n_classes)``.
-    reference : array_like of int
-        ``(n_queries,)``, the class code that h* gives each query.
-    n_teachers : int
-        K ≥ 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If `reference` has not one class code for each query.
+    `counts`: votes ``(n_queries, n_classes)``. `reference`: ``(n_queries,)``, the class code that h* gives each query,
+    or InvalidParameter. `n_teachers`: K ≥ 1.
 
     Examples
     --------

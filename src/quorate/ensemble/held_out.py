@@ -18,7 +18,7 @@ from quorate.data.rows import n_rows, take
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.training import Progress, rows_alone, train_chunk
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.isolation import on_one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import DataRefused
 from quorate.types import Secret, derive
@@ -184,7 +184,7 @@ def teacher_errors(
         return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
 
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
-    work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
+    work = partial(on_one_thread_each, partial(_examine, grid), together, teacher_cpu_seconds)
     for number, result in isolated_map(work, exam, able, n_jobs=n_jobs, batch=_EXAMS):
         if result is not None:
             errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
@@ -198,11 +198,6 @@ class _Exam(NamedTuple):
     X: Any
     y: IntArray
     unit_of: IntArray
-
-
-def _examine_batch(grid: int, together: bool, cpu_seconds: float | None, exams: list[_Exam]) -> list[bytes | Lost]:
-    with one_thread_each():
-        return in_children(partial(_examine, grid), exams, together=together, cpu_seconds=cpu_seconds)
 
 
 def _examine(grid: int, exam: _Exam) -> bytes:

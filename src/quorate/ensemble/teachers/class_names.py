@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ensemble.teachers.plain_classes import attributes, is_plain
+from quorate.ensemble.teachers.plain_classes import attributes, is_plain, library_of
 from quorate.ensemble.teachers.unfitted import parts
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
@@ -51,7 +51,7 @@ def fit_named(
         order = sorted(declared)
         present.sort(key=declared.__getitem__)
     # A network has an output for each declared class, whatever a shard has.
-    as_declared = any(_library(part) == "skorch" for part in parts(estimator))
+    as_declared = any(library_of(part) == "skorch" for part in parts(estimator))
     numbers = {declared[code]: code if as_declared else at for at, code in enumerate(present)}
     if not alone and _needs_labels(estimator, declared):
         numbers = {declared[code]: declared[code] for code in present}
@@ -126,7 +126,7 @@ class _AtHand:
             return kept or (None if place.name == "class_weight" else kept)
         if place.name in OF_ONE and _is_one_of(value, self.order):
             return labels.get(value, value)
-        lacks = len(labels) < len(self.order) and _library(place.owner) != "skorch"
+        lacks = len(labels) < len(self.order) and library_of(place.owner) != "skorch"
         if place.name in IN_ORDER and lacks and np.shape(value) == (len(self.order),):
             of_these = np.asarray(value, dtype=np.float64)[[label in labels for label in self.order]]
             return of_these / of_these.sum() if place.name in {"priors", "class_prior"} else of_these
@@ -282,7 +282,7 @@ def _pairs_classes(model: Any) -> bool:
 
 
 def _takes_numbers_alone(estimator: Any) -> bool:
-    return any(_library(part) in NUMBERS_ALONE for part in parts(estimator))
+    return any(library_of(part) in NUMBERS_ALONE for part in parts(estimator))
 
 
 def _last(name: str) -> str:
@@ -294,8 +294,3 @@ def _is_one_of(value: Any, declared: Sequence[Any]) -> bool:
         return value in set(declared)
     except TypeError:  # no class is a list
         return False
-
-
-def _library(part: Any) -> str:
-    module = getattr(part, "__module__", None) or type(part).__module__
-    return str(module).partition(".")[0]
