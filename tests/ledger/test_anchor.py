@@ -53,27 +53,6 @@ def beside(path: Path) -> Path:
     return path.with_name("ledger.db.anchor")
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("leave", ["nothing", "a copy", "a second name", "a link"])
-def test_an_anchor_that_was_removed_or_replaced_is_an_error_and_not_made_anew(
-    anchor: AnchorFile, tmp_path: Path, leave: str
-) -> None:
-    copy = tmp_path / "copy"
-    if leave == "a second name":
-        copy.hardlink_to(anchor.path)
-    else:
-        shutil.copy(anchor.path, copy)
-        anchor.path.unlink()
-        if leave == "a copy":
-            copy.rename(anchor.path)
-        elif leave == "a link":
-            anchor.path.symlink_to(copy)
-    before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(LedgerIntegrityError):
-        anchor.write(head(6))
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
-
-
 def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
     for sequence in range(6, 20):
         before = anchor.path.read_bytes()

@@ -518,15 +518,6 @@ def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(s
         assert not breaches(path, url)
 
 
-@pytest.mark.heavy
-def test_that_test_catches_a_twin_that_answers_too_early(server, nursery, tmp_path):
-    path, url = tmp_path / "ledger", server.url()
-    nursery(
-        do="killed", path=str(path), url=url, point="inserted", occurrence=8, order="answers before charge", delay=None
-    )
-    assert "an answer left before its charge" in breaches(path, url)
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("point", ["begun", "inserted", "anchored", "committed"])
 def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(server, shared, point):

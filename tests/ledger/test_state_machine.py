@@ -201,7 +201,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.broken is not None:
             self.patches.enter_context(type(self).broken())
         self.home, self.model, self.saved = type(self).home_of(), Model(), []
-        self.ledgers = [self.home.open() for _ in range(self.home.processes)]
+        self.reopen()
 
     def teardown(self) -> None:
         self.close()
@@ -237,14 +237,6 @@ class LedgerMachine(RuleBasedStateMachine):
         """How many entries there are, but for those that say that a process began to write."""
         return sum(entry.kind != "started" for entry in self.ledger(0).entries())
 
-    def settle(self, doubtful: Callable[[], Any]) -> None:
-        """After a crash: open what it left; all that was acknowledged is there, and what is in doubt may be."""
-        for ledger in self.ledgers:
-            ledger.close()
-        self.home.crashed()
-        self.reopen()
-        doubtful()
-
     # --- charges, draws, answers ---------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts)
@@ -276,9 +268,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (held is None) == (charge is None)
         if held is None or charge is None:
             return
-        under = [
-            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
-        ]
+        under = self.under(client, request)
         answered = next((one for one in under if one.answers is not None), None)
         expected: type[QuorateError] | None = None
         if under and (under[0].key, under[0].count) != (key, count):
@@ -340,43 +330,38 @@ class LedgerMachine(RuleBasedStateMachine):
     def crash_in_a_charge(self, number: int, key: str, tenths: int, count: int, point: str) -> None:
         if key in self.model.charges or self.model.spent + tenths > 10:
             return
-        if self.crashes(point, lambda: self.reserve(number, key, tenths, count)):
-            recorded = self.ledger(0).reservation(key) is not None
-            assert recorded or point in ("begun", "inserted", "anchored"), "committed, and gone"
-            if recorded:
-                self.model.charges[key] = Charge(tenths, count)
+        self.crash(point, lambda: self.reserve(number, key, tenths, count))
+        recorded = self.ledger(0).reservation(key) is not None
+        assert recorded or point in ("begun", "inserted", "anchored"), "committed, and gone"
+        if recorded:
+            self.model.charges[key] = Charge(tenths, count)
 
     @rule(number=who, key=keys, count=counts, client=clients, request=requests, point=st.sampled_from(POINTS))
     def crash_in_a_draw(self, number: int, key: str, count: int, client: str, request: str | None, point: str) -> None:
         charge, held = self.model.charges.get(key), self.held(number, key)
-        used = [
-            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
-        ]
-        if (
-            charge is None
-            or held is None
-            or used
-            or charge.drawn + count > charge.count
-            or self.over_quota(client, count)
-        ):
+        if charge is None or held is None or self.under(client, request):
+            return
+        if charge.drawn + count > charge.count or self.over_quota(client, count):
             return
         process = self.ledger(number)
-        if self.crashes(point, lambda: held.draw(PURPOSE, count, client=client, key=request)):
-            blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
-            if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
-                self.ledgers, live = [process], self.ledgers
-                self.take(0, key, blocks[-1], client, request)
-                self.ledgers = live
+        self.crash(point, lambda: held.draw(PURPOSE, count, client=client, key=request))
+        blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
+        if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
+            self.ledgers, live = [process], self.ledgers
+            self.take(0, key, blocks[-1], client, request)
+            self.ledgers = live
 
-    def crashes(self, point: str, act: Callable[[], Any]) -> bool:
+    def crash(self, point: str, act: Callable[[], Any]) -> None:
+        """Crash, and open what that left: all that was acknowledged is there, and what is in doubt may be."""
         self.home.point = point
         try:
             with pytest.raises(LedgerIntegrityError):
                 act()
         finally:
             self.home.point = None
-        self.settle(lambda: None)
-        return True
+        self.close()
+        self.home.crashed()
+        self.reopen()
 
     @rule()
     def restart(self) -> None:

@@ -47,10 +47,6 @@ class Turn:
     ) -> None:
         self._lock.release()
 
-    def renew(self) -> None:
-        """Open the lock, whoever held it: for a child that was just forked."""
-        self._lock = RLock()
-
 
 _TURNS: WeakSet[Turn] = WeakSet()
 
@@ -59,7 +55,7 @@ def _begin_child() -> None:
     global _token
     _token = object()
     for turn in tuple(_TURNS):
-        turn.renew()
+        turn._lock = RLock()  # open, whoever held it
 
 
 os.register_at_fork(after_in_child=_begin_child)
@@ -83,10 +79,7 @@ class _Ticket(Generic[R]):
 class Verified:
     """What a process verified of a chain before it let go of it: it may go on from there, and so may nobody else.
 
-    Parameters
-    ----------
-    state : LedgerState
-        All that the entries up to the newest one add up to. Whoever opens the ledger with it goes on with a copy.
+    `state`: what the entries up to the newest one add up to; whoever opens the ledger with it goes on with a copy.
     """
 
     state: LedgerState

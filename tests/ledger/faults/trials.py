@@ -130,6 +130,7 @@ def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | N
         path.parent.mkdir()
         nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
         twin.update(breaches(path, place))
+    assert {"an answer left before its charge", "an answer left that is not on record"} <= twin.keys()
     store = "SQLite" if url is None else "PostgreSQL"
     return Line(
         f"kill −9, {store}",
