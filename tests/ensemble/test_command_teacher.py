@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
+from tests.ensemble.voters import private
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import (
@@ -123,16 +124,10 @@ def test_a_shard_without_rows_abstains_without_a_call(tmp_path):
 @pytest.mark.heavy
 def test_through_the_classifier_with_texts_as_labels(tmp_path):
     script(tmp_path, NEAREST, "teach.py")
-    clf = PrivateClassifier(
-        CommandTeacher(f"{sys.executable} -S -E teach.py", folder=tmp_path),
-        classes=["no", "yes"],
-        epsilon=50.0,
-        delta=1e-3,
-        n_teachers=3,
-        unsafe_noise_seed=1,
-    ).fit(X, np.array(["no", "yes"])[Y], public=PublicPool(RNG.normal(size=(60, 2))))
+    made, labels = CommandTeacher(f"{sys.executable} -S -E teach.py", folder=tmp_path), np.array(["no", "yes"])[Y]
+    clf = private(made, X, labels, RNG.normal(size=(60, 2)), n_teachers=3)
 
-    assert clf.score(X, np.array(["no", "yes"])[Y]) > 0.8
+    assert clf.score(X, labels) > 0.8
     assert any("a call of a command of the owner's" in each for each in clf.guarantee_.caveats)
 
 

@@ -97,7 +97,7 @@ def test_at_the_coefficients_every_derivative_is_nothing(shape, C):
     """Also where scikit-learn's own tolerance, which C scales, is not worth 1e-6 any more."""
     X, y = shard(*shape)
     model = LogisticRegression(C=C)
-    assert under_test._logistic(model, X, y, shape[2]) is not None  # not left to the estimator
+    assert under_test._logistic(X, y, shape[2], C, True) is not None  # not left to the estimator
     fit_to_optimum(model, X, y)
 
     assert gradient(model, X, y) < 1e-9 * max(1.0, C) * len(y)

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, Stratified
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble.voters import private
 
-from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import ClassifierTeacher, check_unfitted, not_looked_into
 from quorate.ensemble.teachers.classifier import set_random_states
 from quorate.errors import InvalidParameter
@@ -221,8 +221,7 @@ def test_one_that_cannot_be_made_anew_is_refused_fitted_or_not(model, why):
 def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
     trained = Around(Slopes())
     trained.fit(X, Y)  # in place: nothing tells it from one that is new
-    clf = PrivateClassifier(trained, classes=[0, 1], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1)
-    clf.fit(X, Y, public=PublicPool(RNG.normal(size=(60, 3))))
+    clf = private(trained, X, Y, RNG.normal(size=(60, 3)))
     [check] = [each for each in clf.facts().checks if each.code == "preprocessing"]
 
     assert check.outcome is Outcome.NOT_COVERED
@@ -266,8 +265,5 @@ def test_a_plain_transformer_that_was_fitted_on_public_rows_stays_as_it_is():
 @pytest.mark.heavy
 def test_a_run_with_texts_as_labels():
     labels = np.array(["no", "yes"])[Y]
-    clf = PrivateClassifier(
-        NearestMean(), classes=["no", "yes"], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1
-    ).fit(X, labels, public=PublicPool(RNG.normal(size=(60, 3))))
 
-    assert clf.score(X, labels) > 0.8
+    assert private(NearestMean(), X, labels, RNG.normal(size=(60, 3))).score(X, labels) > 0.8
