@@ -74,20 +74,25 @@ def bits(model: Any) -> bytes:
     return np.asarray(model.coef_).tobytes() + np.asarray(model.intercept_).tobytes()
 
 
-@pytest.mark.default_cases(3)
+TIGHT = {"tol": 1e-10, "max_iter": 10_000, "solver": "newton-cholesky"}
+KINDS = {"C": (LogisticRegression, TIGHT, 1e-6), "alpha": (RidgeClassifier, {}, 1e-8)}  # by what its strength is called
+
+
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
-@pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("strength", [1e-4, 1.0, 100.0])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_logistic_coefficients_are_those_of_scikit_learn_at_a_tight_tolerance(shape, C, intercept, is_sparse):
+@pytest.mark.parametrize("name", KINDS)
+def test_coefficients_are_those_of_scikit_learn_at_a_tight_tolerance(name, shape, strength, intercept, is_sparse):
+    kind, tight, atol = KINDS[name]
     X, y = shard(*shape, is_sparse=is_sparse)
-    model = LogisticRegression(C=C, fit_intercept=intercept)
+    model = kind(fit_intercept=intercept, **{name: strength})
     fit_to_optimum(model, X, y)
-    own = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-10, max_iter=10_000, solver="newton-cholesky")
-    own.fit(X.toarray() if is_sparse else X, y)
+    own = kind(fit_intercept=intercept, **{name: strength}, **tight).fit(X.toarray() if is_sparse else X, y)
 
-    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=atol)
+    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=atol)
 
 
 @pytest.mark.default_cases(3)
@@ -128,21 +133,6 @@ def test_rows_and_columns_give_one_optimum(in_columns, in_rows, n_classes, inter
 
     np.testing.assert_allclose(found[0][0], found[1][0] @ X, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-9)
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
-@pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_ridge_coefficients_are_those_of_scikit_learn(shape, alpha, intercept, is_sparse):
-    X, y = shard(*shape, is_sparse=is_sparse)
-    model = RidgeClassifier(alpha=alpha, fit_intercept=intercept)
-    fit_to_optimum(model, X, y)
-    own = RidgeClassifier(alpha=alpha, fit_intercept=intercept).fit(X.toarray() if is_sparse else X, y)
-
-    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-8)
 
 
 @pytest.mark.default_cases(3)

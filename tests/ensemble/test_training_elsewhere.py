@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from tests.ensemble.one_worker import OneWorker, in_this_process
+from tests.ensemble.one_worker import OneWorker
 from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training_elsewhere
@@ -44,8 +44,9 @@ def parts() -> Any:
 @pytest.mark.parametrize(
     ("model", "sizes"), [(LogisticRegression(), [300]), (DecisionTreeClassifier(max_depth=2), [64, 64, 64, 108])]
 )
-def test_the_teachers_of_a_worker_are_those_of_this_machine(model: Any, sizes: list[int], folder: Path) -> None:
-    worker: Any = OneWorker(folder, in_this_process)
+def test_the_teachers_of_a_worker_are_those_of_this_machine(
+    model: Any, sizes: list[int], folder: Path, worker: Any
+) -> None:
     found = dict(train_elsewhere(ClassifierTeacher(model), parts(), scheduler=worker, **SHARED))
     here = train_teachers(ClassifierTeacher(model), X, Y, Secret(SHARDS), **SHARED).voters.reveal()
     assert [learned(found[number].reveal()) for number in range(K)] == [learned(each) for each in here]
@@ -71,7 +72,6 @@ def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
     assert said == str(whole).encode()
 
 
-def test_nothing_is_sent_where_no_teacher_is_wanted(folder: Path) -> None:
-    worker: Any = OneWorker(folder, in_this_process)
+def test_nothing_is_sent_where_no_teacher_is_wanted(worker: Any) -> None:
     assert list(train_elsewhere(ClassifierTeacher(LogisticRegression()), (), scheduler=worker, **SHARED)) == []
     assert worker.sizes == []

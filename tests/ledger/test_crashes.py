@@ -46,16 +46,21 @@ def breaches(path: Path, url: str | None = None) -> list[str]:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("point", POINTS)
-def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(nursery, tmp_path, point):
+@pytest.mark.parametrize(
+    ("kind", "point"),
+    [("sqlite", point) for point in POINTS]
+    + [("postgresql", point) for point in POINTS if not point.startswith("anchor ")],
+)
+def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(request, nursery, tmp_path, kind, point):
     path = tmp_path / "ledger.db"
+    url = request.getfixturevalue("server").url() if kind == "postgresql" else None
+    order = {"do": "killed", "path": str(path), "url": url, "order": "honest", "delay": None}
     for occurrence in (0,) if point == "anchor renamed" else (0, 3, 5):  # an anchor is made once
-        result = nursery(do="killed", path=str(path), point=point, occurrence=occurrence, order="honest", delay=None)
-        assert result["killed"]
-        assert not breaches(path)
-    assert nursery(do="killed", path=str(path), point=None, occurrence=0, order="honest", delay=None)["finished"]
-    assert not breaches(path)
-    with Ledger(path) as ledger:
+        assert nursery(point=point, occurrence=occurrence, **order)["killed"]
+        assert not breaches(path, url)
+    assert nursery(point=None, occurrence=0, **order)["finished"]
+    assert not breaches(path, url)
+    with Ledger(url or path) as ledger:
         [reservation] = ledger.reservations()
         blocks = reservation.blocks("label")
         assert reservation.remaining("label") == 0

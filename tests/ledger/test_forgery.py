@@ -14,6 +14,7 @@ from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, DiscreteLap
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, ledger_files
 from quorate.ledger.chain import read_line
+from quorate.ledger.ledger_files import beside
 from quorate.ledger.state import GENESIS, Head
 
 BUDGET = Budget(1.0, 1e-5)
@@ -25,10 +26,6 @@ def anchor_of(head: Head) -> bytes:
 
 
 GENESIS_ANCHOR = anchor_of(GENESIS)
-
-
-def beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
 
 
 def written(path: Path, budget: Budget = BUDGET) -> Path:

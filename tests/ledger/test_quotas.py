@@ -101,15 +101,6 @@ def test_quotas_outlive_a_restart_and_a_closed_release(place, ledger, reservatio
     again.verify()
 
 
-def test_an_answer_that_was_lost_in_a_crash_counts(place, reservation):
-    reservation.draw(PURPOSE, client="ann", key="k")
-    place.close()
-    ledger = place.open()
-    ledger.set_quota("ann", 1, "a trial")
-    with pytest.raises(QuotaExhausted):
-        ledger.reservations()[0].draw(PURPOSE, client="ann", key="k")
-
-
 def test_a_retry_that_was_answered_needs_no_quota(ledger, reservation):
     first = draw(reservation, "ann", key="k")
     ledger.set_quota("ann", 0, "blocked")
@@ -178,15 +169,6 @@ def test_one_block_counts_for_each_of_its_clients_and_outlives_a_restart(place, 
     assert (ledger.quota("ann").drawn, ledger.quota("bob").drawn, ledger.quota("local").drawn) == (3, 1, 0)
     [block] = ledger.reservations()[0].blocks(PURPOSE)
     assert (block.parts, block.answers) == (tuple(parts), [1, 0, 1, 1])
-
-
-def test_a_shared_block_is_refused_as_a_whole_where_one_client_has_too_little_left(ledger, reservation):
-    ledger.set_quota("ann", 2, "a trial")
-    head = ledger.head
-    parts = [Part(client="ann", count=1), Part(client="bob", count=1), Part(client="ann", count=2)]
-    with pytest.raises(QuotaExhausted):
-        reservation.draw(PURPOSE, 4, parts=parts)
-    assert ledger.head == head
 
 
 @pytest.mark.default_cases(3)

@@ -39,18 +39,6 @@ def reservation(ledger):
     return reserved(ledger)
 
 
-@pytest.fixture
-def path(on_disk):
-    """A closed ledger with a few entries."""
-    ledger = on_disk.open(BUDGET)
-    ledger.bind("a")
-    reservation = reserved(ledger)
-    for answers in ([1, 0], [2, 1]):
-        reservation.store(reservation.draw("label", 2), answers)
-    on_disk.close()
-    return on_disk.path
-
-
 def saved(path: Path, folder: Path) -> Path:
     """Copy a ledger and its anchor away."""
     folder.mkdir()
@@ -59,15 +47,17 @@ def saved(path: Path, folder: Path) -> Path:
     return folder
 
 
+def contents(path: Path) -> dict[str, bytes]:
+    places = [path.with_name(name) for name in FILES]
+    return {place.name: place.read_bytes() for place in places if place.is_file()}
+
+
 def refused(path: Path) -> LedgerIntegrityError:
-    before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    before = contents(path)
     for budget in (None, BUDGET, Budget(9.0, 1e-5)):
         with pytest.raises(LedgerIntegrityError) as caught:
             Ledger(path, budget=budget)
-    after = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
-    assert {name: after[name] for name in FILES if name in after} == {
-        name: before[name] for name in FILES if name in before
-    }  # nothing was made afresh in place of what is missing
+    assert contents(path) == before  # nothing was made afresh in place of what is missing
     assert caught.value.exit_code == 5
     return caught.value
 
@@ -96,12 +86,12 @@ def test_a_ledger_that_others_may_read_is_closed_to_them(path):
 
 
 def test_reading_writes_nothing(path):
-    before = [path.with_name(name).read_bytes() for name in FILES]
+    before = contents(path)
     with Ledger(path) as ledger:
         assert ledger.spent.epsilon == 0.25
         assert [block.answers for block in ledger.reservations()[0].blocks("label")] == [[1, 0], [2, 1]]
         ledger.verify()
-    assert [path.with_name(name).read_bytes() for name in FILES] == before
+    assert contents(path) == before
 
 
 def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(tmp_path):
@@ -327,20 +317,26 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
 # --- a disk that fails ---------------------------------------------------------------------------------------
 
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
+NO_SPACE, NO_DISK = OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")
+
+
+def raising(fault, point):
+    """What raises it after this step of a commit."""
+
+    def at(name):
+        if name == point:
+            raise fault
+
+    return at
 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")])
+@pytest.mark.parametrize("fault", [NO_SPACE, NO_DISK])
 def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_disk, point, fault, ledger, reservation):
     kept = reservation.draw("label", 2)
     reservation.store(kept, [0, 1])
-
-    def fail(name):
-        if name == point:
-            raise fault
-
-    on_disk.at = fail
+    on_disk.at = raising(fault, point)
     with pytest.raises(LedgerIntegrityError):
         reservation.draw("label", 3)
     on_disk.at = lambda _: None  # the disk works again, but what it holds is not known
@@ -368,11 +364,7 @@ def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_di
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("point", [None, "anchor renamed", *POINTS])
 def test_a_ledger_whose_making_was_cut_short_can_be_made(on_disk, point):
-    def fail(name):
-        if name == point:
-            raise OSError(errno.ENOSPC, "No space left")
-
-    on_disk.at = fail
+    on_disk.at = raising(NO_SPACE, point)
     if point is not None:
         with pytest.raises(LedgerIntegrityError):
             on_disk.open(BUDGET)
@@ -382,12 +374,7 @@ def test_a_ledger_whose_making_was_cut_short_can_be_made(on_disk, point):
 
 
 def test_what_a_killed_process_did_not_wait_for_is_put_on_the_disk_before_it_counts(on_disk, ledger, reservation):
-
-    def fail(name):
-        if name == "committed":
-            raise OSError(errno.EIO, "Input/output error")
-
-    on_disk.at = fail
+    on_disk.at = raising(NO_DISK, "committed")
     with pytest.raises(LedgerIntegrityError):
         reservation.draw("label")
     copy = on_disk.path.parent / "copy"
@@ -509,12 +496,7 @@ def test_why_it_failed_is_told_by_its_code_and_never_by_what_the_database_says(p
 
 
 def test_an_interrupt_in_a_commit_stops_the_ledger(on_disk, reservation):
-
-    def interrupt(name):
-        if name == "committed":
-            raise KeyboardInterrupt
-
-    on_disk.at = interrupt
+    on_disk.at = raising(KeyboardInterrupt, "committed")
     with pytest.raises(KeyboardInterrupt):
         reservation.draw("label")
     with pytest.raises(QuorateError):

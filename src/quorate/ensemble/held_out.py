@@ -72,13 +72,6 @@ def held_out_in_shards(
 
     As :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of its own
     shard (`shards`, ``(n_rows,)``), since they are one teacher's business.
-
-    Examples
-    --------
-    >>> unit_keys = [bytes([unit]) for unit in range(10)]
-    >>> held = held_out_in_shards(unit_keys, Secret(np.arange(10) % 2), 0.2, Secret(bytes(32)))
-    >>> int(held.reveal().sum())
-    2
     """
     share = real("share", share, above=0, below=1)
     ranks = _ranks(unit_keys, key)
@@ -137,17 +130,6 @@ def teacher_errors(
 
     Privacy: an entry is a function of one shard, the teacher's number and the run's key. One changed unit changes one
     entry, within 0..G: their sum has sensitivity G. It is a Secret until a mechanism releases it.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
-    >>> key, unit_keys = Secret(bytes(32)), [bytes([row]) for row in range(60)]
-    >>> X = np.arange(120.0).reshape(60, 2)
-    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, unit_keys,
-    ...                         hash_shards(unit_keys, 3, key), n_teachers=3, n_classes=2, key=key)
-    >>> errors.reveal().shape
-    (3,)
     """
     grid, n_teachers = count("grid", grid, at_least=1), count("n_teachers", n_teachers, at_least=1)
     shard_of = shards.reveal()

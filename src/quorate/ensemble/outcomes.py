@@ -59,14 +59,6 @@ def unit_outcomes(
     Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
     is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of a
     call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
-    >>> unit_outcomes(model, np.zeros((3, 1)), np.array([0, 0, 1]), [b"ann", b"bob", b"cleo"],
-    ...               classes=["no", "yes"]).reveal().tolist()
-    [2, 0, 0, 1]
     """
     grid, n_classes = count("grid", grid, at_least=1), len(classes)
     _refuse_other_tables(model, X, y_codes, unit_keys, n_classes)

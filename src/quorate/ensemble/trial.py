@@ -30,14 +30,6 @@ def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tr
     `function`: travels by cloudpickle with all that it holds, as a teacher does. `called`: what a refusal calls it.
     Raises TrialFailed if it raises, exits or crashes there; InvalidParameter if it cannot be sent; PreconditionFailed
     if a worker cannot import what it is made of, or this process may have no children.
-
-    Examples
-    --------
-    >>> tried(max, 2, 3)
-    3
-    >>> tried(max, 2, None)
-    Traceback (most recent call last):
-    quorate.ensemble.trial.TrialFailed: TypeError: '>' not supported between instances of 'NoneType' and 'int'
     """
     from cloudpickle import loads  # type: ignore[import-untyped]
 

@@ -302,14 +302,6 @@ def gather_scores(
 
     Privacy: one changed teacher changes one column. A teacher that raises, crashes, has no probabilities, or gives
     back anything but numbers abstains, without a word.
-
-    Examples
-    --------
-    >>> from quorate.ensemble import AbstainingVoter, ConstantVoter, Ensemble
-    >>> ensemble = Ensemble(Secret((ConstantVoter(1), ConstantVoter(0), AbstainingVoter())), n_classes=2)
-    >>> gather_scores(ensemble, np.zeros((2, 4))).reveal()
-    array([[ 1.,  0., nan],
-           [ 1.,  0., nan]])
     """
     if ensemble.n_classes != 2:
         raise InvalidParameter(

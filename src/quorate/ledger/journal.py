@@ -93,14 +93,6 @@ class Journal:
     state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of the
     store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again; but
     where the store could not even begin (``LedgerBusy``), nothing was written, and the next request may go on.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> from quorate.ledger.store import MemoryStore
-    >>> journal = Journal(MemoryStore(), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-    >>> journal.read(lambda state: state.head.sequence)
-    0
     """
 
     def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime], known: Verified | None = None) -> None:

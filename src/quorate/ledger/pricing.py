@@ -89,11 +89,6 @@ def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -
     """Refuse a purpose that is paid by a part which the event does not have.
 
     Raises InvalidParameter if the event is neither ``Composed`` nor ``Parallel``, or has fewer parts.
-
-    Examples
-    --------
-    >>> half = accounting.PureDP(0.5)
-    >>> check_parts(accounting.Composed((half, half)), {"label": 0, "evaluation": 1})
     """
     n_parts = len(event.events) if isinstance(event, accounting.Composed | accounting.Parallel) else 0
     if charged_to is not None and not all(part < n_parts for part in charged_to.values()):

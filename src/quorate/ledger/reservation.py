@@ -75,22 +75,6 @@ class SharedDraw:
     It decides by what the ledger holds at the moment, and counts nothing. The draw decides again, under the ledger's
     lock, and refuses the block as a whole where another process was given answers in between: collect anew then.
     Made by :meth:`Reservation.share`; used by one thread.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget, Ledger
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 9}, key="kept back")
-    >>> receipt = ledger.set_quota("bob", 1, "a trial")
-    >>> shared = reservation.share("online answer")
-    >>> shared.add(Part(client="alice", count=2, key="first", body="sha"))
-    >>> shared.add(Part(client="bob", count=2, key="first", body="sha"))
-    Traceback (most recent call last):
-    quorate.errors.QuotaExhausted: 2 new rows for the client 'bob', 1 of its quota of 1 answers left; ask for fewer, ...
-    >>> block = reservation.draw("online answer", shared.count, parts=shared.parts)
-    >>> block.count, ledger.quota("alice").drawn, ledger.quota("bob").left
-    (2, 2, 1)
     """
 
     def __init__(self, read: Callable[[Callable[[LedgerState], Any]], Any], reservation: int, purpose: str) -> None:

@@ -65,15 +65,7 @@ class GuaranteeScope:
         return Neighbouring.read(self.neighbours, self.unit)
 
     def covers(self, later: GuaranteeScope | None) -> bool:
-        """Whether this scope says all that a retry of its request says: no weaker promise, and no caveat less.
-
-        Examples
-        --------
-        >>> more = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-        >>> less = GuaranteeScope(unit="person", neighbours="replace one person")
-        >>> more.covers(less), less.covers(more)
-        (True, False)
-        """
+        """Whether this scope says all that a retry of its request says: no weaker promise, and no caveat less."""
         return (
             later is not None
             and self.unit == later.unit

@@ -57,15 +57,6 @@ class SqliteStore:
     A ledger has one name. Its anchor, lock, log and key are found by that name, so under a second one (a symbolic or a
     hard link) it would have another set of them: whoever opens it there would miss what the first set tells. A link to
     a folder above it is no second name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = SqliteStore(Path(folder) / "ledger.db", create=True)
-    ...     store.durable, store.load().lines
-    ...     store.close()
-    (True, ())
     """
 
     durable: Final = True

@@ -48,11 +48,6 @@ class Head:
     """The newest entry of a chain: what an anchor and a receipt hold.
 
     `epoch`: of the database in which it was seen to be the newest, where that tells one; no part of the entry itself.
-
-    Examples
-    --------
-    >>> GENESIS.sequence, GENESIS.epoch
-    (0, None)
     """
 
     sequence: int

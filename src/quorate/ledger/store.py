@@ -145,14 +145,7 @@ class LedgerStore(Protocol):
 
 
 class MemoryStore:
-    """Keeps lines in a list; they end with the process.
-
-    Examples
-    --------
-    >>> store = MemoryStore()
-    >>> store.durable, store.load().lines
-    (False, ())
-    """
+    """Keeps lines in a list; they end with the process."""
 
     durable: Final = False
     in_place: Final = True

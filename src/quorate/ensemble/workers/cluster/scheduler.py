@@ -204,11 +204,6 @@ class Connection:
 def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> str:
     """Return an address of a scheduler as it is; InvalidParameter for none, or if others on the network could give
     orders there.
-
-    Examples
-    --------
-    >>> check_address("tcp://127.0.0.1:8786", plain_tcp=False)
-    'tcp://127.0.0.1:8786'
     """
     parts = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if parts is None or parts["how"] not in ("tls", "tcp"):
