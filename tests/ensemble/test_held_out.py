@@ -308,7 +308,7 @@ class TestUnitOutcomes:
         with pytest.raises(InvalidParameter, match=r"^grid must be "):
             unit_outcomes(Says(0), X, Y, ALONE, classes=[0, 1], grid=1.5)
         with pytest.raises(PreconditionFailed, match="cannot be sent"):
-            unit_outcomes(DoesNotTravel(), X, Y, ALONE, classes=[0, 1])
+            unit_outcomes(DoesNotTravel(0), X, Y, ALONE, classes=[0, 1])
 
 
 @pytest.mark.heavy
@@ -341,23 +341,10 @@ class Votes:
         self.code = code
 
     def train(self, X, y, seed):
-        return Always(self.code)
+        return ConstantVoter(self.code)
 
 
-class Always:
-    keeps_no_global_state = True
-
-    def __init__(self, code):
-        self.code = code
-
-    def vote(self, X):
-        return np.full(len(X), self.code)
-
-
-class Fails(Votes):
-    def __init__(self):
-        super().__init__(0)
-
+class Fails:
     def train(self, X, y, seed):
         raise RuntimeError("a private reason")
 
@@ -389,8 +376,5 @@ class Breaks:
 
 
 class DoesNotTravel(Says):
-    def __init__(self):
-        super().__init__(0)
-
     def __reduce__(self):
         raise TypeError("no")

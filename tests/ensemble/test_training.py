@@ -70,11 +70,8 @@ class Remember:
 class Misbehave:
     """Does something else on each shard, as told by the first feature of its rows."""
 
-    keeps_no_global_state = False
-
-    def __init__(self, together=False, ways=()):
-        self.keeps_no_global_state = together
-        self.ways = dict(ways)
+    def __init__(self, ways, together):
+        self.ways, self.keeps_no_global_state = ways, together
 
     def train(self, X, y, seed):
         match self.ways.get(int(X[0, 0]), "behave"):
@@ -103,8 +100,7 @@ SHARD_OF_ROW = Secret(np.repeat(np.arange(K), 2))
 
 
 def train_misbehaving(ways, *, together=False, **options):
-    teacher = Misbehave(together=together, ways=ways)
-    return train(teacher, BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
+    return train(Misbehave(ways, together), BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
 
 
 @pytest.mark.default_cases(1)
@@ -146,10 +142,6 @@ def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
     assert caplog.records == []
 
 
-def weights(voters):
-    return [voter.estimator.coef_ for voter in voters]
-
-
 @pytest.mark.heavy
 def test_a_teacher_is_the_same_whatever_the_chunks_and_jobs_are():
     teacher = ClassifierTeacher(RandomForestClassifier(3, max_depth=3))
@@ -168,7 +160,7 @@ def test_a_logistic_teacher_is_the_model_fitted_on_its_shard_alone():
     voters = train(ClassifierTeacher(LogisticRegression(), batched=False))
     slow = [LogisticRegression().fit(X[ROWS[number]], Y[ROWS[number]]).coef_ for number in range(K)]
 
-    assert all((fast == by_hand).all() for fast, by_hand in zip(weights(voters), slow, strict=True))
+    assert all((voter.estimator.coef_ == by_hand).all() for voter, by_hand in zip(voters, slow, strict=True))
 
 
 class DrawsFromTheGlobalGenerator:

@@ -62,6 +62,19 @@ def refused(path: Path) -> LedgerIntegrityError:
     return caught.value
 
 
+NO_SPACE, NO_DISK = OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")
+
+
+def raising(fault, *points):
+    """A hook that raises it after these steps of a commit; at every call where none is named."""
+
+    def at(name):
+        if not points or name in points:
+            raise fault
+
+    return at
+
+
 def edit(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in statements:
@@ -128,10 +141,7 @@ def test_the_logs_name_is_on_the_disk_before_the_first_commit(path, monkeypatch)
         ledger.reservations()[0].draw("label")
     assert synced == [(True, 0)]
 
-    def fail(folder):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(sqlite_store, "sync_folder", fail)
+    monkeypatch.setattr(sqlite_store, "sync_folder", raising(NO_DISK))
     with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError):
         ledger.reservations()[0].draw("label")
     with Ledger(path) as ledger:
@@ -317,17 +327,6 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
 # --- a disk that fails ---------------------------------------------------------------------------------------
 
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
-NO_SPACE, NO_DISK = OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")
-
-
-def raising(fault, point):
-    """What raises it after this step of a commit."""
-
-    def at(name):
-        if name == point:
-            raise fault
-
-    return at
 
 
 @pytest.mark.default_cases(2)
@@ -457,12 +456,8 @@ def test_without_descriptors_or_memory_nothing_is_written_and_the_next_request_g
         [reservation] = ledger.reservations()
         left = reservation.remaining("label")
         for shortage in (OSError(errno.EMFILE, "too many"), MemoryError(), OSError(errno.ENFILE, "too many")):
-
-            def fail(_, shortage=shortage):
-                raise shortage
-
             with monkeypatch.context() as patch:
-                patch.setattr(SqliteStore, "_refuse_replaced", fail)
+                patch.setattr(SqliteStore, "_refuse_replaced", raising(shortage))
                 with pytest.raises(LedgerBusy, match="nothing was written: try again"):
                     reservation.draw("label")
             assert ledger.healthy

@@ -155,7 +155,10 @@ class Ledger(LedgerReadings):
     def bind(self, fingerprint: str) -> Receipt:
         """Bind the ledger to a data set by its keyed fingerprint; once bound, accept only that data set.
 
-        Raises LedgerMismatch if it is bound to other data, which the owner has not declared the same release.
+        Raises
+        ------
+        LedgerMismatch
+            It is bound to other data, which the owner has not declared the same release.
         """
         return self._journal.submit(lambda state: admit_binding(state, fingerprint), receipt_of)
 
@@ -167,8 +170,12 @@ class Ledger(LedgerReadings):
     def raise_budget(self, budget: Budget, reason: str) -> Receipt:
         """Record a higher lifetime budget, with its reason; composition stays as it was.
 
-        Raises InvalidParameter if epsilon or delta is below the one before, or neither is above; LedgerMismatch if the
-        composition is another one.
+        Raises
+        ------
+        InvalidParameter
+            Epsilon or delta is below the one before, or neither is above.
+        LedgerMismatch
+            The composition is another one.
         """
         if not isinstance(budget, Budget):
             raise InvalidParameter(_NO_BUDGET.format(type(budget).__name__))
@@ -210,7 +217,10 @@ class Ledger(LedgerReadings):
     def remove_quota(self, client: str, reason: str) -> Receipt:
         """Record that the cap alone bounds a client from now on; what it was given stays counted.
 
-        Raises PreconditionFailed if the client has no quota.
+        Raises
+        ------
+        PreconditionFailed
+            The client has no quota.
         """
         content = QuotaSet(client=client, quota=None, reason=reason)
         return self._journal.submit(lambda _: content, receipt_of)
