@@ -156,6 +156,22 @@ def nearest(value: object, names: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
+def is_this_machine(host: str) -> bool:
+    """Tell whether a host is this machine's loopback, by its address or as ``localhost``; any other name may lead away.
+
+    Examples
+    --------
+    >>> [is_this_machine(host) for host in ("127.0.0.1", "localhost", "10.0.0.7", "127.0.0.1.example.org")]
+    [True, True, False, False]
+    """
+    from ipaddress import ip_address
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def before_at(url: str) -> str:
     """Return what stands before the last @ of a URL, so the user and the password, whatever signs this holds.
 

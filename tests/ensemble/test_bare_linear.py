@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, train_teachers, training
 from quorate.ensemble.linear.bare import BareLinearTeacher, Solved, bare
@@ -22,7 +23,6 @@ from quorate.types import Secret
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 N_TEACHERS = 12
-KEY = Secret(bytes(range(32)))
 
 
 def table(n_classes: int, n_columns: int) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -41,17 +41,6 @@ def trained(model: Any, X: Any, y: np.ndarray, shards: np.ndarray) -> tuple[Any,
     return train_teachers(
         ClassifierTeacher(model), X, y, Secret(shards), n_teachers=N_TEACHERS, n_classes=n_classes, key=KEY
     ).voters.reveal()
-
-
-def learned(voter: Any) -> dict[str, Any]:
-    """All that a voter holds, arrays as their type, shape and bytes."""
-    if not hasattr(voter, "estimator"):
-        return {"kind": type(voter), "code": getattr(voter, "code", None)}
-    held = {**vars(voter.estimator), "codes": voter.codes}
-    return {
-        name: (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
-        for name, value in held.items()
-    }
 
 
 @pytest.mark.default_cases(1)

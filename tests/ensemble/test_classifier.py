@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter, Teacher, Voter
+from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter
 from quorate.errors import InvalidParameter
 
 RNG = np.random.default_rng(3)
@@ -45,12 +45,6 @@ class Fixed(ClassifierMixin, BaseEstimator):
 
 def trained(answer, y=(3, 5, 3)):
     return ClassifierTeacher(Fixed(answer)).train(np.zeros((3, 1)), np.array(y), 1)
-
-
-def test_the_waists_are_met():
-    assert isinstance(ClassifierTeacher(LogisticRegression()), Teacher)
-    for voter in (ClassifierTeacher(LogisticRegression()).train(X, Y, 1), ConstantVoter(0), AbstainingVoter()):
-        assert isinstance(voter, Voter)
 
 
 @pytest.mark.heavy

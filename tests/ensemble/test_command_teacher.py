@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse
+from tests.ensemble.voters import private
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import (
@@ -123,16 +124,10 @@ def test_a_shard_without_rows_abstains_without_a_call(tmp_path):
 @pytest.mark.heavy
 def test_through_the_classifier_with_texts_as_labels(tmp_path):
     script(tmp_path, NEAREST, "teach.py")
-    clf = PrivateClassifier(
-        CommandTeacher(f"{sys.executable} -S -E teach.py", folder=tmp_path),
-        classes=["no", "yes"],
-        epsilon=50.0,
-        delta=1e-3,
-        n_teachers=3,
-        unsafe_noise_seed=1,
-    ).fit(X, np.array(["no", "yes"])[Y], public=PublicPool(RNG.normal(size=(60, 2))))
+    made, labels = CommandTeacher(f"{sys.executable} -S -E teach.py", folder=tmp_path), np.array(["no", "yes"])[Y]
+    clf = private(made, X, labels, RNG.normal(size=(60, 2)), n_teachers=3)
 
-    assert clf.score(X, np.array(["no", "yes"])[Y]) > 0.8
+    assert clf.score(X, labels) > 0.8
     assert any("a call of a command of the owner's" in each for each in clf.guarantee_.caveats)
 
 
@@ -179,29 +174,21 @@ def test_what_counts_as_a_vote(tmp_path, written, codes):
     assert read_votes(path, 2, spellings(["no", "yes"])).tolist() == codes
 
 
+def link(path):
+    path.with_name("elsewhere").write_text("yes\nno\n")
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+TEXTS = [b"yes\n", b"yes\nno\nno\n", b"label\nyes\nno\n", b"yes\n\xff\n", b"", b"y" * 10_000]
+
+
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "written", [b"yes\n", b"yes\nno\nno\n", b"label\nyes\nno\n", b"yes\n\xff\n", b"", b"y" * 10_000]
-)
-def test_what_is_no_list_of_as_many_votes_is_a_failed_call(tmp_path, written):
+@pytest.mark.parametrize("left", [*TEXTS, Path.mkdir, os.mkfifo, link, lambda path: None])
+def test_what_is_no_file_with_a_list_of_as_many_votes_is_a_failed_call(tmp_path, left):
     path = tmp_path / "votes"
-    path.write_bytes(written)
+    path.write_bytes(left) if isinstance(left, bytes) else left(path)
     with pytest.raises(CommandFailed):
         read_votes(path, 2, spellings(["no", "yes"]))
-
-
-@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: os.mkfifo(path), lambda path: None])
-def test_what_is_no_file_holds_no_votes(tmp_path, make):
-    make(tmp_path / "votes")
-    with pytest.raises(CommandFailed):
-        read_votes(tmp_path / "votes", 2, spellings(["no", "yes"]))
-
-
-def test_a_link_is_not_followed(tmp_path):
-    (tmp_path / "elsewhere").write_text("yes\nno\n")
-    (tmp_path / "votes").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CommandFailed):
-        read_votes(tmp_path / "votes", 2, spellings(["no", "yes"]))
 
 
 def test_codes_where_no_classes_are_declared(tmp_path):
@@ -482,20 +469,16 @@ def test_a_file_that_it_names_and_that_is_not_there_is_named(tmp_path):
     assert "It names" not in refused(CommandTeacher("sh -c 'exit 2' nb.awk 0.5 --out=a.txt", folder=tmp_path))
 
 
-def test_a_program_that_cannot_be_started_is_refused_in_words(tmp_path):
+def test_what_fails_on_public_rows_is_told_in_words(tmp_path):
+    told = refused(CommandTeacher(["sh", "-c", "exit 1", "|", "sort"], folder=tmp_path))
+    assert "No shell reads its words, and '|' is one of them. Mend it" in told
+    told = refused(teacher(tmp_path, "exit 1", keeps_model=True))
+    assert told.endswith("it is called with train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES")
+    told = refused(teacher(tmp_path, COMMONEST), scipy.sparse.csr_array(X))
+    assert told.endswith("and these rows are sparse. Give a dense table, or a Pipeline that takes sparse rows")
     script(tmp_path, "words", "teach").chmod(0o755)
     told = refused(CommandTeacher(["./teach"], folder=tmp_path))
     assert "fails on public rows: it cannot be started, or its files not be written: Exec format error. Mend" in told
-
-
-def test_with_a_kept_model_both_calls_are_named(tmp_path):
-    told = refused(teacher(tmp_path, "exit 1", keeps_model=True))
-    assert told.endswith("it is called with train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES")
-
-
-def test_a_sign_of_a_shell_is_told_where_a_list_has_it(tmp_path):
-    told = refused(CommandTeacher(["sh", "-c", "exit 1", "|", "sort"], folder=tmp_path))
-    assert "No shell reads its words, and '|' is one of them. Mend it" in told
 
 
 @pytest.mark.default_cases(4)
@@ -523,11 +506,6 @@ def test_what_only_a_shell_would_read_is_refused_in_a_text(command, sign):
 )
 def test_in_quotes_or_a_list_it_is_a_word(command):
     assert CommandTeacher(command).command[0] == "sh"
-
-
-def test_sparse_rows_are_refused_in_words(tmp_path):
-    told = refused(teacher(tmp_path, COMMONEST), scipy.sparse.csr_array(X))
-    assert told.endswith("and these rows are sparse. Give a dense table, or a Pipeline that takes sparse rows")
 
 
 def test_a_file_without_the_right_to_be_executed_is_told_from_one_that_is_not_there(tmp_path):

@@ -18,16 +18,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeClassifier, SGDClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from tests.ensemble.voters import KEY, shards_of
 from threadpoolctl import threadpool_limits
 
 from quorate.ensemble import (
     AbstainingVoter,
     ClassifierTeacher,
     ConstantVoter,
-    PriorMatchingTeacher,
-    dump_voters,
-    hash_shards,
-    load_voters,
     teacher_seed,
     train_chunk,
 )
@@ -40,7 +37,6 @@ from quorate.types import Secret
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-KEY = Secret(bytes(range(32)))
 SHAPES = [(60, 8, 2), (30, 45, 2), (60, 5, 3), (25, 60, 4)]  # rows, columns, classes: columns or rows are the fewer
 
 
@@ -68,24 +64,35 @@ def gradient(model: Any, X: Any, y: np.ndarray) -> float:
     return float(max(np.abs(by_w).max(), np.abs(by_b).max() if model.fit_intercept else 0.0))
 
 
+def last_of(model: Any) -> Any:
+    """The last step of a pipeline, also of one within another; any other model itself."""
+    return last_of(model.steps[-1][1]) if hasattr(model, "steps") else model
+
+
 def bits(model: Any) -> bytes:
+    model = last_of(model)
     return np.asarray(model.coef_).tobytes() + np.asarray(model.intercept_).tobytes()
 
 
-@pytest.mark.default_cases(3)
+TIGHT = {"tol": 1e-10, "max_iter": 10_000, "solver": "newton-cholesky"}
+KINDS = {"C": (LogisticRegression, TIGHT, 1e-6), "alpha": (RidgeClassifier, {}, 1e-8)}  # by what its strength is called
+
+
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
-@pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("strength", [1e-4, 1.0, 100.0])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_logistic_coefficients_are_those_of_scikit_learn_at_a_tight_tolerance(shape, C, intercept, is_sparse):
+@pytest.mark.parametrize("name", KINDS)
+def test_coefficients_are_those_of_scikit_learn_at_a_tight_tolerance(name, shape, strength, intercept, is_sparse):
+    kind, tight, atol = KINDS[name]
     X, y = shard(*shape, is_sparse=is_sparse)
-    model = LogisticRegression(C=C, fit_intercept=intercept)
+    model = kind(fit_intercept=intercept, **{name: strength})
     fit_to_optimum(model, X, y)
-    own = LogisticRegression(C=C, fit_intercept=intercept, tol=1e-10, max_iter=10_000, solver="newton-cholesky")
-    own.fit(X.toarray() if is_sparse else X, y)
+    own = kind(fit_intercept=intercept, **{name: strength}, **tight).fit(X.toarray() if is_sparse else X, y)
 
-    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=atol)
+    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=atol)
 
 
 @pytest.mark.default_cases(3)
@@ -95,7 +102,7 @@ def test_at_the_coefficients_every_derivative_is_nothing(shape, C):
     """Also where scikit-learn's own tolerance, which C scales, is not worth 1e-6 any more."""
     X, y = shard(*shape)
     model = LogisticRegression(C=C)
-    assert under_test._logistic(model, X, y, shape[2]) is not None  # not left to the estimator
+    assert under_test._logistic(X, y, shape[2], C, True) is not None  # not left to the estimator
     fit_to_optimum(model, X, y)
 
     assert gradient(model, X, y) < 1e-9 * max(1.0, C) * len(y)
@@ -126,21 +133,6 @@ def test_rows_and_columns_give_one_optimum(in_columns, in_rows, n_classes, inter
 
     np.testing.assert_allclose(found[0][0], found[1][0] @ X, rtol=0, atol=1e-9)
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-9)
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
-@pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_ridge_coefficients_are_those_of_scikit_learn(shape, alpha, intercept, is_sparse):
-    X, y = shard(*shape, is_sparse=is_sparse)
-    model = RidgeClassifier(alpha=alpha, fit_intercept=intercept)
-    fit_to_optimum(model, X, y)
-    own = RidgeClassifier(alpha=alpha, fit_intercept=intercept).fit(X.toarray() if is_sparse else X, y)
-
-    np.testing.assert_allclose(model.coef_, own.coef_, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-8)
 
 
 @pytest.mark.default_cases(3)
@@ -224,8 +216,7 @@ OTHERS = {
 def test_what_is_equivalent_is_solved(name, monkeypatch):
     model = EQUIVALENT[name]
     assert is_equivalent(model)
-    last = type(model.steps[-1][1] if hasattr(model, "steps") else model)
-    monkeypatch.setattr(last, "fit", lambda *_: pytest.fail("left to the estimator"))
+    monkeypatch.setattr(type(last_of(model)), "fit", lambda *_: pytest.fail("left to the estimator"))
     X, y = shard(40, 3, 2)
 
     assert isinstance(ClassifierTeacher(model).train(X, 3 * y, 0).vote(X)[0], np.int64)
@@ -241,10 +232,8 @@ def test_what_is_not_equivalent_is_the_estimators_own_fit(name):
         return
     X, y = shard(40, 3, 2)
     voters = [ClassifierTeacher(model, batched=batched).train(X, y, 5) for batched in (True, False)]
-    fitted = [voter.estimator[-1] if hasattr(voter.estimator, "steps") else voter.estimator for voter in voters]
-    fitted = [each[-1] if hasattr(each, "steps") else each for each in fitted]
 
-    assert bits(fitted[0]) == bits(fitted[1])
+    assert bits(voters[0].estimator) == bits(voters[1].estimator)
 
 
 @pytest.mark.default_cases(2)
@@ -255,12 +244,10 @@ def test_batched_refused_is_the_estimators_own_fit_to_the_last_bit(name):
     set_random_states(own, 5)
     own.fit(X, y)
     voter = ClassifierTeacher(EQUIVALENT[name], batched=False).train(X, y, 5)
-    last, by_hand = ((each.steps[-1][1] if hasattr(each, "steps") else each) for each in (voter.estimator, own))
 
-    assert bits(last) == bits(by_hand)
-    solved = ClassifierTeacher(EQUIVALENT[name]).train(X, y, 5).estimator
-    if isinstance(last, LogisticRegression):  # ridge may come out the same
-        assert bits(solved.steps[-1][1] if hasattr(solved, "steps") else solved) != bits(last)
+    assert bits(voter.estimator) == bits(own)
+    if isinstance(last_of(own), LogisticRegression):  # ridge may come out the same
+        assert bits(ClassifierTeacher(EQUIVALENT[name]).train(X, y, 5).estimator) != bits(own)
 
 
 def test_a_pipeline_fits_its_steps_as_ever():
@@ -320,19 +307,6 @@ def test_the_seed_stands_in_the_estimator_as_ever():
     assert mine.estimator.get_params() == own.estimator.get_params()
 
 
-@pytest.mark.heavy
-def test_prior_matching_and_files_take_what_was_solved():
-    X, y = shard(60, 3, 2)
-    pool = np.random.default_rng(1).normal(size=(50, 3))
-    matched = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression()), pool).train(X, y, 0)
-    assert matched.vote(pool).mean() == pytest.approx(y.mean(), abs=0.02)
-
-    voters = [ClassifierTeacher(model).train(X, y, 0) for model in (LogisticRegression(), RidgeClassifier())]
-    written = dump_voters(Secret(tuple(voters)))
-    read = load_voters(written.reveal()).reveal()
-    assert [bits(voter.estimator) for voter in read] == [bits(voter.estimator) for voter in voters]
-
-
 @pytest.mark.parametrize("wrong", ["yes", 1, None])
 def test_batched_is_true_or_false(wrong):
     with pytest.raises(InvalidParameter, match="batched must be True or False"):
@@ -349,7 +323,7 @@ SHARDED = {
     "ridge": (shard(300, 6, 2), RidgeClassifier()),
     "pipeline": (shard(300, 6, 2), make_pipeline(StandardScaler(), LogisticRegression())),
 }
-SHARD_OF = hash_shards([row.to_bytes(4, "big") for row in range(300)], N_TEACHERS, KEY)
+SHARD_OF = shards_of(300, N_TEACHERS)
 
 
 def trained(name, numbers, rows=slice(None), **options):
@@ -358,8 +332,7 @@ def trained(name, numbers, rows=slice(None), **options):
         ClassifierTeacher(model), X[rows], y[rows], Secret(SHARD_OF.reveal()[rows]), numbers=numbers,
         n_teachers=N_TEACHERS, n_classes=3, key=KEY, **options,
     ).reveal()  # fmt: skip
-    last = [voter.estimator.steps[-1][1] if name == "pipeline" else voter.estimator for voter in voters]
-    return dict(zip(numbers, map(bits, last), strict=True))
+    return {number: bits(voter.estimator) for number, voter in zip(numbers, voters, strict=True)}
 
 
 @cache
@@ -385,7 +358,7 @@ def test_a_teacher_is_the_same_to_the_last_bit_alone_and_in_every_company(name):
     mine = SHARD_OF.reveal() == 3
     with threadpool_limits(limits=1):
         alone = ClassifierTeacher(model).train(X[np.flatnonzero(mine)], y[mine], teacher_seed(KEY, 3)).estimator
-    assert bits(alone.steps[-1][1] if name == "pipeline" else alone) == whole[3]
+    assert bits(alone) == whole[3]
 
 
 @pytest.mark.heavy

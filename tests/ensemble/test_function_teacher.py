@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble.voters import private
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import CommandTeacher, FunctionTeacher, as_teacher, train_teachers, with_classes
@@ -50,11 +51,7 @@ def frames(X, y, X_new):
 @pytest.mark.heavy
 @pytest.mark.parametrize("function", [nearest, threshold])
 def test_both_forms_learn_through_the_classifier(function):
-    clf = PrivateClassifier(
-        function, classes=["no", "yes"], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1
-    ).fit(X, LABELS, public=PublicPool(POOL))
-
-    assert clf.score(X, LABELS) > 0.75
+    assert private(function, X, LABELS, POOL).score(X, LABELS) > 0.75
 
 
 @pytest.mark.heavy
@@ -63,11 +60,8 @@ def test_a_frame_reaches_a_function_as_it_is():
     table = pl.DataFrame({"colour": [colours[i % 3] for i in range(120)], "size": X[:, 0]})
     y = ["yes" if colour == "red" else "no" for colour in table["colour"]]
     pool = pl.DataFrame({"colour": [colours[i % 3] for i in range(60)], "size": POOL[:, 0]})
-    clf = PrivateClassifier(
-        frames, classes=["no", "yes"], epsilon=50.0, delta=1e-3, n_teachers=3, unsafe_noise_seed=1
-    ).fit(table, y, public=PublicPool(pool))
 
-    assert clf.score(table, y) > 0.8
+    assert private(frames, table, y, pool, n_teachers=3).score(table, y) > 0.8
 
 
 @pytest.mark.heavy
@@ -281,9 +275,7 @@ class SaysOneSentence(OfItsOwn):
 )
 def test_the_guarantee_says_what_the_isolation_of_teachers_rests_on(teacher, said):
     labels = LABELS if teacher is nearest else CODES
-    clf = PrivateClassifier(
-        teacher, classes=np.unique(labels).tolist(), epsilon=50.0, delta=1e-3, n_teachers=2, unsafe_noise_seed=1
-    ).fit(X, labels, public=PublicPool(POOL))
+    clf = private(teacher, X, labels, POOL, n_teachers=2)
     stated = [each for each in clf.guarantee_.caveats if "owner's" in each or "thermometer" in each]
 
     assert stated == ([] if said is None else [said])

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import enum
-import logging
-import os
 import random
-import signal
 import sys
 import threading
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,13 +14,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ensemble.voters import KEY, misbehave, speak
 
 from quorate.ensemble import hash_shards
 from quorate.ensemble.functions import LONGEST, decode_value, encode_value, function_values, portable, split_rows
 from quorate.errors import InvalidParameter
-from quorate.types import Secret
 
-KEY = Secret(bytes(range(32)))
 K = 6
 N = 60
 X = np.arange(float(N))[:, None]
@@ -130,30 +125,14 @@ def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order() -> N
     assert told == [tuple((row, y[row]) for row in part) for part in parts()]
 
 
-def raises(X: Any, y: Any) -> int:
-    raise RuntimeError("a private row")
-
-
-def crashes(X: Any, y: Any) -> int:
-    os.kill(os.getpid(), signal.SIGSEGV)
-    return 1
-
-
-def leaves(X: Any, y: Any) -> int:
-    sys.exit(3)
-
-
 def speaks(X: Any, y: Any) -> int:
-    print("a private row", X[0])
-    print("a private row", X[0], file=sys.stderr)
-    os.write(1, b"a private row")
-    logging.getLogger("speaks").critical("a private row %s", X[0])
-    warnings.warn("a private row", stacklevel=1)
+    speak()
     return 7
 
 
 BAD = {
-    "raises": raises, "crashes": crashes, "leaves": leaves, "list": lambda X, y: [1, 2], "float": lambda X, y: 1.5,
+    **{way: lambda X, y, way=way: misbehave(way) or 1 for way in ("raise", "segfault", "exit")},
+    "list": lambda X, y: [1, 2], "float": lambda X, y: 1.5,
     "nan": lambda X, y: float("nan"), "none": lambda X, y: None, "huge": lambda X, y: "x" * 10**7,
     "huge integer": lambda X, y: 10**200_000, "array": lambda X, y: X, "recursion": lambda X, y: BAD["recursion"](X, y),
 }  # fmt: skip
@@ -173,7 +152,7 @@ def test_one_bad_shard_abstains_alone() -> None:
 
     def picky(X: Any, y: Any) -> str:
         if first in X[:, 0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+            misbehave("killed")
         return "fine"
 
     [told] = values(picky, n_jobs=2)

@@ -36,6 +36,7 @@ UNITS = np.repeat(np.arange(60), RNG.integers(1, 4, 60))  # one to three rows a 
 X = RNG.normal(size=(len(UNITS), 3))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=len(UNITS)) > 0).astype(np.int64)
 SLOTS = [b"%d" % unit for unit in UNITS]
+ALONE = [b"%d" % row for row in range(len(X))]  # each row by itself
 TEACHER = ClassifierTeacher(LogisticRegression())
 
 
@@ -246,12 +247,11 @@ class TestUnitOutcomes:
     def test_are_what_predicting_by_hand_gives(self):
         model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:60], np.array(["no", "yes"])[Y[:60]])
         predicted = (model.predict(X) == "yes").astype(int)
-        unit_keys = [b"%d" % row for row in range(len(X))]
-        table = unit_outcomes(model, X, Y, unit_keys, classes=["no", "yes"]).reveal()
+        table = unit_outcomes(model, X, Y, ALONE, classes=["no", "yes"]).reveal()
 
         expected = [((c == Y) & ((predicted == Y) == right)).sum() for c in (0, 1) for right in (True, False)]
         assert table.tolist() == expected
-        both = unit_outcomes(model, X, Y, unit_keys, classes=["no", "yes"], by_class=False, n_jobs=2).reveal()
+        both = unit_outcomes(model, X, Y, ALONE, classes=["no", "yes"], by_class=False, n_jobs=2).reveal()
         assert both.tolist() == [expected[0] + expected[2], expected[1] + expected[3]]
 
     @pytest.mark.heavy
@@ -293,23 +293,22 @@ class TestUnitOutcomes:
         assert "private" not in out.out + out.err
 
     def test_bad_input(self):
-        unit_keys = [b"%d" % row for row in range(len(X))]
         with pytest.raises(DataRefused, match="a unit has several rows"):
             unit_outcomes(Says(0), X, Y, SLOTS, classes=[0, 1])
         with pytest.raises(DataRefused, match="differ in number"):
-            unit_outcomes(Says(0), X, Y[:-1], unit_keys, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y[:-1], ALONE, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y + 1, unit_keys, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y + 1, ALONE, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y * 1.0, unit_keys, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y * 1.0, ALONE, classes=[0, 1])
         with pytest.raises(InvalidParameter, match=r"predict\(X\)"):
-            unit_outcomes(object(), X, Y, unit_keys, classes=[0, 1])
+            unit_outcomes(object(), X, Y, ALONE, classes=[0, 1])
         with pytest.raises(InvalidParameter, match="outside the declared classes"):
-            unit_outcomes(LogisticRegression().fit(X, Y), X, Y, unit_keys, classes=["no", "yes"])
+            unit_outcomes(LogisticRegression().fit(X, Y), X, Y, ALONE, classes=["no", "yes"])
         with pytest.raises(InvalidParameter, match=r"^grid must be "):
-            unit_outcomes(Says(0), X, Y, unit_keys, classes=[0, 1], grid=1.5)
+            unit_outcomes(Says(0), X, Y, ALONE, classes=[0, 1], grid=1.5)
         with pytest.raises(PreconditionFailed, match="cannot be sent"):
-            unit_outcomes(DoesNotTravel(), X, Y, unit_keys, classes=[0, 1])
+            unit_outcomes(DoesNotTravel(0), X, Y, ALONE, classes=[0, 1])
 
 
 @pytest.mark.heavy
@@ -342,23 +341,10 @@ class Votes:
         self.code = code
 
     def train(self, X, y, seed):
-        return Always(self.code)
+        return ConstantVoter(self.code)
 
 
-class Always:
-    keeps_no_global_state = True
-
-    def __init__(self, code):
-        self.code = code
-
-    def vote(self, X):
-        return np.full(len(X), self.code)
-
-
-class Fails(Votes):
-    def __init__(self):
-        super().__init__(0)
-
+class Fails:
     def train(self, X, y, seed):
         raise RuntimeError("a private reason")
 
@@ -390,8 +376,5 @@ class Breaks:
 
 
 class DoesNotTravel(Says):
-    def __init__(self):
-        super().__init__(0)
-
     def __reduce__(self):
         raise TypeError("no")

@@ -7,6 +7,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -150,18 +151,26 @@ def test_what_a_teacher_left_running_ends_with_it(tmp_path):
         tree.bury()
 
 
-def sleeper(mark: str, **options: bool) -> subprocess.Popen[bytes]:
-    code = "import time; print(flush=True); time.sleep(600)"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, MARK: mark}, stdout=subprocess.PIPE, **options
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    return process
+@pytest.fixture
+def sleeper() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start a process that carries a mark and sleeps; it is killed when the test ends."""
+    code, started = "import time; print(flush=True); time.sleep(600)", []
+
+    def start_one(mark: str, **options: bool) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, MARK: mark}
+        process = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, **options)
+        started.append(process)
+        process.stdout.readline()
+        process.stdout.close()
+        return process
+
+    yield start_one
+    for each in started:
+        each.kill()
+        each.wait()
 
 
-def test_only_what_carries_the_mark_is_killed(monkeypatch):
+def test_only_what_carries_the_mark_is_killed(sleeper, monkeypatch):
     """Not another pool's, not one whose mark begins alike; but the pool of a teacher that itself asked for one."""
     mark = new_mark()
     monkeypatch.setenv(MARK, mark)
@@ -171,27 +180,17 @@ def test_only_what_carries_the_mark_is_killed(monkeypatch):
 
     gone = [sleeper(mark), sleeper(within), sleeper(mark, start_new_session=True)]
     stay = [sleeper(new_mark()), sleeper(f"{mark}0")]
-    try:
-        end_marked(mark)
-        assert [each.wait(5) for each in gone] == [-signal.SIGKILL] * 3
-        assert [each.poll() for each in stay] == [None, None]
-    finally:
-        for each in [*gone, *stay]:
-            each.kill()
-            each.wait()
+    end_marked(mark)
+    assert [each.wait(5) for each in gone] == [-signal.SIGKILL] * 3
+    assert [each.poll() for each in stay] == [None, None]
 
 
-def test_a_worker_spares_the_session_that_it_shares_with_its_fellows():
+def test_a_worker_spares_the_session_that_it_shares_with_its_fellows(sleeper):
     mark = new_mark()
     fellow, child = sleeper(mark), sleeper(mark, start_new_session=True)
-    try:
-        end_marked(mark, spare_session=os.getsid(0))
-        assert child.wait(5) == -signal.SIGKILL
-        assert fellow.poll() is None
-    finally:
-        for each in (fellow, child):
-            each.kill()
-            each.wait()
+    end_marked(mark, spare_session=os.getsid(0))
+    assert child.wait(5) == -signal.SIGKILL
+    assert fellow.poll() is None
 
 
 def test_pools_of_processes_that_pin_their_secrets_do_not_take_each_other_for_their_own(

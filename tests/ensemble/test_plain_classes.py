@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, Stratified
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble.voters import private
 
-from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import ClassifierTeacher, check_unfitted, not_looked_into
 from quorate.ensemble.teachers.classifier import set_random_states
 from quorate.errors import InvalidParameter
@@ -113,6 +113,7 @@ class HoldsAModel:
 
     def fit(self, X, y):
         self.inner.fit(X, y)
+        return self
 
     def predict(self, X):
         return self.inner.predict(X)
@@ -177,23 +178,17 @@ def test_that_what_scikit_learn_does_alone_would_fail():
 
 
 @pytest.mark.parametrize(
-    ("model", "attribute"),
+    ("model", "said"),
     [
-        (NearestMean().fit(X, Y), "labels"),
-        (make_pipeline(StandardScaler(), NearestMean().fit(X, Y)), None),
-        (BaggingClassifier(NearestMean().fit(X, Y)), None),
+        (NearestMean().fit(X, Y), "is already fitted.*labels"),
+        (make_pipeline(StandardScaler(), NearestMean().fit(X, Y)), "is already fitted"),
+        (BaggingClassifier(NearestMean().fit(X, Y)), "is already fitted"),
+        (HoldsAModel().fit(X, Y), "already fitted: DecisionTreeClassifier"),
     ],
-    ids=["alone", "step", "bagged"],
+    ids=["alone", "step", "bagged", "inside"],
 )
-def test_one_that_visibly_learned_something_is_refused(model, attribute):
-    with pytest.raises(InvalidParameter, match=f"is already fitted.*{attribute or ''}"):
-        ClassifierTeacher(model)
-
-
-def test_a_fitted_model_inside_is_seen():
-    model = HoldsAModel()
-    model.inner.fit(X, Y)
-    with pytest.raises(InvalidParameter, match="already fitted: DecisionTreeClassifier"):
+def test_one_that_visibly_learned_something_is_refused(model, said):
+    with pytest.raises(InvalidParameter, match=said):
         ClassifierTeacher(model)
 
 
@@ -221,8 +216,7 @@ def test_one_that_cannot_be_made_anew_is_refused_fitted_or_not(model, why):
 def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
     trained = Around(Slopes())
     trained.fit(X, Y)  # in place: nothing tells it from one that is new
-    clf = PrivateClassifier(trained, classes=[0, 1], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1)
-    clf.fit(X, Y, public=PublicPool(RNG.normal(size=(60, 3))))
+    clf = private(trained, X, Y, RNG.normal(size=(60, 3)))
     [check] = [each for each in clf.facts().checks if each.code == "preprocessing"]
 
     assert check.outcome is Outcome.NOT_COVERED
@@ -266,8 +260,5 @@ def test_a_plain_transformer_that_was_fitted_on_public_rows_stays_as_it_is():
 @pytest.mark.heavy
 def test_a_run_with_texts_as_labels():
     labels = np.array(["no", "yes"])[Y]
-    clf = PrivateClassifier(
-        NearestMean(), classes=["no", "yes"], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1
-    ).fit(X, labels, public=PublicPool(RNG.normal(size=(60, 3))))
 
-    assert clf.score(X, labels) > 0.8
+    assert private(NearestMean(), X, labels, RNG.normal(size=(60, 3))).score(X, labels) > 0.8

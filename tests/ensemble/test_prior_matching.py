@@ -2,29 +2,24 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import NearestCentroid
 from sklearn.tree import DecisionTreeClassifier
+from tests.ensemble.voters import KEY, shards_of
 
 from quorate.audit import audit_shards
 from quorate.ensemble import (
     AbstainingVoter,
     ClassifierTeacher,
     ConstantVoter,
+    Ensemble,
     PriorMatchingTeacher,
     count_votes,
-    dump_voters,
-    hash_shards,
-    load_voters,
     train_teachers,
 )
 from quorate.ensemble.teachers.prior_matching import matching_threshold
 from quorate.errors import InvalidParameter
-from quorate.types import Secret
-
-KEY = Secret(bytes(32))
 
 
 def rare_class(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -35,9 +30,13 @@ def rare_class(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+def trained(teacher: object, X: np.ndarray, y: np.ndarray, n_teachers: int) -> Ensemble:
+    how = {"n_teachers": n_teachers, "n_classes": 2, "key": KEY}
+    return train_teachers(teacher, X, y, shards_of(len(y), n_teachers), **how)
+
+
 def votes_of(teacher: object, X: np.ndarray, y: np.ndarray, asked: np.ndarray, n_teachers: int) -> np.ndarray:
-    shards = hash_shards([row.to_bytes(4, "big") for row in range(len(y))], n_teachers, KEY)
-    ensemble = train_teachers(teacher, X, y, shards, n_teachers=n_teachers, n_classes=2, key=KEY)
+    ensemble = trained(teacher, X, y, n_teachers)
     return count_votes(ensemble, asked).reveal()
 
 
@@ -103,15 +102,6 @@ def test_a_shard_of_one_class_votes_for_it_and_an_empty_one_abstains() -> None:
     assert isinstance(teacher.train(X[:0], y[:0], 0), AbstainingVoter)
 
 
-def test_a_teacher_whose_scores_fail_abstains_without_a_word() -> None:
-    class Broken(LogisticRegression):
-        def decision_function(self, X):
-            raise ValueError(X)
-
-    X, y = rare_class(40, 9)
-    assert isinstance(PriorMatchingTeacher(ClassifierTeacher(Broken()), X).train(X, y, 0), AbstainingVoter)
-
-
 def test_a_teacher_without_scores_is_refused_before_anything_is_fitted() -> None:
     with pytest.raises(InvalidParameter, match="NearestCentroid"):
         PriorMatchingTeacher(ClassifierTeacher(_NoScores(NearestCentroid())), np.zeros((1, 1)))
@@ -132,14 +122,6 @@ class _NoScores:
                 return super().__getattribute__(name)
 
         return NearestCentroid()
-
-
-def test_voters_are_written_and_read_without_pickle() -> None:
-    X, y = rare_class(200, 10)
-    voter = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression()), X).train(X, y, 0)
-    written = dump_voters(Secret((voter,)))
-    assert written is not None
-    assert_array_equal(load_voters(written.reveal()).reveal()[0].vote(X), voter.vote(X))
 
 
 @pytest.mark.heavy
@@ -172,21 +154,20 @@ def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
 
     X, y = rare_class(240, 13)
     pool = np.random.default_rng(14).normal(size=(400, 60))
-    key = Secret(bytes(32))
-    shards = hash_shards([row.to_bytes(4, "big") for row in range(240)], 8, key)
     voters = []
     for labels in (y, np.where(np.arange(240) == 0, 1 - y, y)):
         teacher = Pooled(ClassifierTeacher(LogisticRegression()), pool, labels)
-        ensemble = train_teachers(teacher, X, labels, shards, n_teachers=8, n_classes=2, key=key)
-        voters.append([voter.vote(pool) for voter in ensemble.voters.reveal()])
+        voters.append([voter.vote(pool) for voter in trained(teacher, X, labels, 8).voters.reveal()])
     assert sum((a != b).any() for a, b in zip(*voters, strict=True)) > 1
 
 
 @pytest.mark.default_cases(2)
-@pytest.mark.parametrize("shape", ["a column", "two columns", "a number", "too few"])
-def test_a_teacher_whose_scores_are_no_column_abstains_whatever_its_shard_holds(shape):
+@pytest.mark.parametrize("shape", ["a column", "two columns", "a number", "too few", "raised"])
+def test_a_teacher_whose_scores_fail_or_are_no_column_abstains_whatever_its_shard_holds(shape):
     class Shaped(LogisticRegression):
         def decision_function(self, X):
+            if shape == "raised":
+                raise ValueError(X)
             scores = super().decision_function(X)
             ways = {"a column": scores[:, None], "two columns": np.column_stack([scores, scores])}
             return {**ways, "a number": scores.sum(), "too few": scores[1:]}[shape]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 
 import cloudpickle
@@ -15,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.ensemble.voters import misbehave, speak
 
 from quorate.audit import Surfaces
 from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, gather_scores
@@ -41,25 +40,16 @@ class Told(ClassifierMixin, BaseEstimator):
         return self.told
 
 
-class Raises(Told):
+class Does(Told):
+    """Does what it was told to."""
+
     def predict_proba(self, X):
-        raise RuntimeError("a private row")
-
-
-class Exits(Told):
-    def predict_proba(self, X):
-        raise SystemExit(3)
-
-
-class Dies(Told):
-    def predict_proba(self, X):
-        os.kill(os.getpid(), signal.SIGKILL)
+        misbehave(self.told)
 
 
 class Speaks(Told):
     def predict_proba(self, X):
-        print("a private row")
-        sys.stderr.write("a private row")
+        speak()
         return np.tile([0.25, 0.75], (len(X), 1))
 
 
@@ -123,9 +113,9 @@ def test_the_column_of_class_one_is_found_by_its_code():
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("bad", "n_jobs"), [(Raises(), 1), (Exits(), 1), (Dies(), 1), (Dies(), 2)])
-def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(bad, n_jobs):
-    found = scores(FITTED[0], voter(bad), FITTED[1], n_jobs=n_jobs)
+@pytest.mark.parametrize(("way", "n_jobs"), [("raise", 1), ("exit", 1), ("killed", 1), ("killed", 2)])
+def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(way, n_jobs):
+    found = scores(FITTED[0], voter(Does(way)), FITTED[1], n_jobs=n_jobs)
     assert np.isnan(found[:, 1]).all()
     np.testing.assert_array_equal(found[:, [0, 2]], scores(FITTED[0], FITTED[1]))
 
@@ -158,14 +148,14 @@ def test_one_voters_draws_do_not_move_anothers_scores():
 
 def test_what_a_voter_says_is_heard_by_nobody(capfd):
     with Surfaces() as seen:
-        found = scores(voter(Speaks()), voter(Raises()))
+        found = scores(voter(Speaks()), voter(Does("raise")))
     assert (found[:, 0] == 0.75).all()
     assert {each.content for each in seen.surfaces if each.name in ("stdout", "stderr")} == {""}
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("changed", [ConstantVoter(0), AbstainingVoter(), voter(Dies()), FITTED[2]])
+@pytest.mark.parametrize("changed", [ConstantVoter(0), AbstainingVoter(), voter(Does("killed")), FITTED[2]])
 def test_one_changed_teacher_changes_one_column(changed):
     before = scores(*FITTED)
     after = scores(FITTED[0], changed, FITTED[2])

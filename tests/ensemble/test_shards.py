@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import cloudpickle
@@ -15,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.ensemble.voters import KEY, learned
 
 from quorate.data import load_adult
 from quorate.ensemble import (
@@ -24,11 +24,9 @@ from quorate.ensemble import (
     hash_shards,
     train_chunk,
 )
-from quorate.types import Secret
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-KEY = Secret(bytes(range(32)))
 K = 4
 N_UNITS = 160
 TRAINERS = {
@@ -80,23 +78,6 @@ def neighbouring(change: str) -> dict[bytes, tuple[Any, Any]]:
 def table(units):
     unit_keys = [slot for slot, (_, y) in units.items() for _ in y]
     return unit_keys, np.vstack([X for X, _ in units.values()]), np.concatenate([y for _, y in units.values()])
-
-
-def learned(thing: Any) -> Any:
-    """Everything in a trained teacher, to the last bit, as nested tuples that compare by value."""
-    if isinstance(thing, np.ndarray):
-        if thing.dtype.names:  # field by field: the padding between fields holds anything
-            return tuple((name, learned(thing[name])) for name in thing.dtype.names)
-        return tuple(map(learned, thing.tolist())) if thing.dtype == object else (thing.shape, thing.tobytes())
-    if isinstance(thing, dict):
-        return tuple((str(key), learned(value)) for key, value in sorted(thing.items(), key=lambda item: str(item[0])))
-    if isinstance(thing, list | tuple):
-        return tuple(map(learned, thing))
-    if thing is None or isinstance(thing, bool | int | float | str | bytes | np.generic | np.dtype):
-        return repr(thing)
-    if isinstance(thing, type | FunctionType | BuiltinFunctionType):
-        return thing.__qualname__
-    return type(thing).__name__, learned(thing.__getstate__())
 
 
 def honest(teacher, units, rule):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.ensemble.voters import KEY, shards_of
 
 from quorate.ensemble import (
     AbstainingVoter,
@@ -10,14 +11,12 @@ from quorate.ensemble import (
     PriorMatchingTeacher,
     count_votes,
     dump_voters,
-    hash_shards,
     load_voters,
     train_teachers,
 )
 from quorate.ensemble.linear.tiny import DITHER, TinyTeacher
 from quorate.types import Secret
 
-KEY = Secret(bytes(range(32)))
 N, D, K = 240, 40, 60
 
 
@@ -65,7 +64,7 @@ def attacked(hostile, n_classes, teacher_of=lambda X, n_classes: TinyTeacher(0.0
     """Return which teachers one shard moved beside its own, and the moves of votes, ``(n_queries, n_classes)``."""
     X, queries = rows(), rows(50, seed=1)
     y = np.random.default_rng(2).integers(n_classes, size=N)
-    shards = hash_shards([number.to_bytes(4, "big") for number in range(N)], K, KEY)
+    shards = shards_of(N, K)
     other_X, other_y = X.copy(), y.copy()
     mine = np.flatnonzero(shards.reveal() == shards.reveal()[0])
     HOSTILE[hostile](other_X, mine)
@@ -102,8 +101,8 @@ def test_a_penalty_that_all_rows_share_is_found():
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_they_are_counted_as_they_vote_and_come_back_from_a_file(n_classes):
     X, y, queries = rows(), np.arange(N) % n_classes, rows(80, seed=3)
-    shards = hash_shards([number.to_bytes(4, "big") for number in range(N)], K, KEY)
-    ensemble = train_teachers(TinyTeacher(0.05, n_classes), X, y, shards, n_teachers=K, n_classes=n_classes, key=KEY)
+    how = {"n_teachers": K, "n_classes": n_classes, "key": KEY}
+    ensemble = train_teachers(TinyTeacher(0.05, n_classes), X, y, shards_of(N, K), **how)
     voters = ensemble.voters.reveal()
     one_by_one = np.zeros((80, n_classes), dtype=np.int64)
     for voter in voters:

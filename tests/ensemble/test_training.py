@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import logging
-import os
 import pickle
-import signal
 import sys
 import threading
-import warnings
 from pathlib import Path
 
 import cloudpickle
@@ -24,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from tests.ensemble.voters import KEY, misbehave, shards_of, speak
 
 from quorate.ensemble import (
     AbstainingVoter,
@@ -31,7 +28,6 @@ from quorate.ensemble import (
     ConstantVoter,
     Ensemble,
     count_votes,
-    hash_shards,
     teacher_seed,
     train_chunk,
     train_teachers,
@@ -42,12 +38,11 @@ from quorate.types import Secret
 # Test modules cannot be imported by a worker process; what they define travels by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-KEY = Secret(bytes(range(32)))
 K = 6
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(300, 4))
 Y = (X[:, 0] + 0.3 * RNG.normal(size=300) > 0).astype(np.int64)
-SHARDS = hash_shards([row.to_bytes(4, "big") for row in range(300)], K, KEY)
+SHARDS = shards_of(300, K)
 ROWS = [np.flatnonzero(SHARDS.reveal() == number) for number in range(K)]
 
 
@@ -75,39 +70,19 @@ class Remember:
 class Misbehave:
     """Does something else on each shard, as told by the first feature of its rows."""
 
-    keeps_no_global_state = False
-
-    def __init__(self, together=False, ways=()):
-        self.keeps_no_global_state = together
-        self.ways = dict(ways)
+    def __init__(self, ways, together):
+        self.ways, self.keeps_no_global_state = ways, together
 
     def train(self, X, y, seed):
-        way = self.ways.get(int(X[0, 0]), "behave")
-        match way:
-            case "raise":
-                raise ValueError(f"row {X[0]}")
-            case "exit":
-                sys.exit(1)
-            case "vanish":
-                os._exit(0)
-            case "segfault":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "killed":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "kill the worker":
-                os.kill(os.getppid(), signal.SIGKILL)
-            case "memory":
-                np.ones(2**50)
-            case "spin":
-                while True:
-                    pass
+        match self.ways.get(int(X[0, 0]), "behave"):
             case "no voter":
                 return 3
             case "no pickle":
-                voter = ConstantVoter(0)
-                return type("Locked", (), {"vote": voter.vote, "lock": threading.Lock()})
+                return type("Locked", (), {"vote": ConstantVoter(0).vote, "lock": threading.Lock()})
             case "unreadable":
                 return Unreadable()
+            case way:
+                misbehave(way)
         return ConstantVoter(1)
 
 
@@ -125,47 +100,26 @@ SHARD_OF_ROW = Secret(np.repeat(np.arange(K), 2))
 
 
 def train_misbehaving(ways, *, together=False, **options):
-    teacher = Misbehave(together=together, ways=ways)
-    return train(teacher, BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
-
-
-def kinds(voters):
-    return [type(voter) for voter in voters]
+    return train(Misbehave(ways, together), BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_teacher_that_fails_abstains_alone(way, together):
-    voters = train_misbehaving({2: way}, together=together)
+@pytest.mark.parametrize(
+    ("way", "options"),
+    [*((way, {}) for way in WAYS), ("kill the worker", {"n_jobs": 2}), ("spin", {"teacher_cpu_seconds": 0.3})],
+)
+def test_a_teacher_that_fails_abstains_alone(way, options, together):
+    voters = train_misbehaving({1: way, 4: way}, together=together, **options)
 
-    assert kinds(voters) == [AbstainingVoter if number == 2 else ConstantVoter for number in range(K)]
-
-
-@pytest.mark.heavy
-@pytest.mark.heavy_cases(1)
-@pytest.mark.parametrize("n_jobs", [2, 1])
-def test_a_teacher_that_kills_its_worker_abstains_alone(n_jobs):
-    voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, n_jobs=n_jobs)
-
-    assert kinds(voters) == [AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)]
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("together", [True, False])
-def test_cpu_time_runs_out_for_one_teacher_alone(together):
-    voters = train_misbehaving({0: "spin", 3: "spin"}, together=together, teacher_cpu_seconds=0.3)
-
-    assert kinds(voters) == [AbstainingVoter if number in {0, 3} else ConstantVoter for number in range(K)]
+    assert [type(voter) for voter in voters] == [
+        AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)
+    ]
 
 
 class Talks:
     def train(self, X, y, seed):
-        print("row", X[0])
-        os.write(2, b"row")
-        os.system("echo row >&2")  # noqa: S605
-        warnings.warn("row", stacklevel=1)
-        logging.getLogger("teacher").error("row")
+        speak()
         if y[0]:
             raise ValueError("row")
         return Shouts()
@@ -173,10 +127,7 @@ class Talks:
 
 class Shouts:
     def vote(self, X):
-        print("row", flush=True)
-        os.write(2, b"row")
-        warnings.warn("row", stacklevel=1)
-        logging.getLogger("teacher").error("row")
+        speak()
         raise ValueError("row")
 
 
@@ -189,10 +140,6 @@ def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
     assert counts.sum() == 0
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
-
-
-def weights(voters):
-    return [voter.estimator.coef_ for voter in voters]
 
 
 @pytest.mark.heavy
@@ -213,7 +160,7 @@ def test_a_logistic_teacher_is_the_model_fitted_on_its_shard_alone():
     voters = train(ClassifierTeacher(LogisticRegression(), batched=False))
     slow = [LogisticRegression().fit(X[ROWS[number]], Y[ROWS[number]]).coef_ for number in range(K)]
 
-    assert all((fast == by_hand).all() for fast, by_hand in zip(weights(voters), slow, strict=True))
+    assert all((voter.estimator.coef_ == by_hand).all() for voter, by_hand in zip(voters, slow, strict=True))
 
 
 class DrawsFromTheGlobalGenerator:
@@ -404,9 +351,6 @@ def test_a_pipeline_with_code_of_the_users_own_trains():
 @pytest.mark.heavy
 def test_the_users_own_joblib_works_after_teachers_were_trained():
     """A regression: workers taken from loky's shared pool left joblib with an executor that it could not use."""
-    key = Secret(bytes(32))
-    X = np.arange(40.0).reshape(20, 2)
-    shards = hash_shards([bytes([row]) for row in range(20)], 2, key)
-    train_teachers(ClassifierTeacher(GaussianNB()), X, np.arange(20) // 10, shards, n_teachers=2, n_classes=2, key=key)
+    train(ClassifierTeacher(GaussianNB()))
 
     assert joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-i) for i in range(3)) == [0, 1, 2]

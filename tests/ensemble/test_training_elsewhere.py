@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from tests.ensemble.one_worker import OneWorker, in_this_process
+from tests.ensemble.one_worker import OneWorker
+from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training_elsewhere
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
@@ -21,7 +22,6 @@ from quorate.types import Secret
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 K, C = 300, 2
-KEY = Secret(bytes(range(32)))
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(K * 8, 4))
 Y = (X[:, 0] + RNG.normal(size=len(X)) > 0).astype(np.int64)
@@ -40,29 +40,13 @@ def parts() -> Any:
         yield numbers, X[mine], Y[mine], Secret(SHARDS[mine])
 
 
-def learned(voter: Any) -> Any:
-    if not hasattr(voter, "estimator"):
-        return type(voter), getattr(voter, "code", None)
-    return [
-        (name, value.tobytes() if isinstance(value, np.ndarray) else repr(value))
-        for name, value in vars(voter.estimator).items()
-        if name != "tree_"
-    ], np.asarray(voter.vote(X[SHARDS > 10])).tobytes()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "rows"
-    made.mkdir(mode=0o700)
-    return made
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("model", "sizes"), [(LogisticRegression(), [300]), (DecisionTreeClassifier(max_depth=2), [64, 64, 64, 108])]
 )
-def test_the_teachers_of_a_worker_are_those_of_this_machine(model: Any, sizes: list[int], folder: Path) -> None:
-    worker: Any = OneWorker(folder, in_this_process)
+def test_the_teachers_of_a_worker_are_those_of_this_machine(
+    model: Any, sizes: list[int], folder: Path, worker: Any
+) -> None:
     found = dict(train_elsewhere(ClassifierTeacher(model), parts(), scheduler=worker, **SHARED))
     here = train_teachers(ClassifierTeacher(model), X, Y, Secret(SHARDS), **SHARED).voters.reveal()
     assert [learned(found[number].reveal()) for number in range(K)] == [learned(each) for each in here]
@@ -88,7 +72,6 @@ def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
     assert said == str(whole).encode()
 
 
-def test_nothing_is_sent_where_no_teacher_is_wanted(folder: Path) -> None:
-    worker: Any = OneWorker(folder, in_this_process)
+def test_nothing_is_sent_where_no_teacher_is_wanted(worker: Any) -> None:
     assert list(train_elsewhere(ClassifierTeacher(LogisticRegression()), (), scheduler=worker, **SHARED)) == []
     assert worker.sizes == []

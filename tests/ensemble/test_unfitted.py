@@ -70,11 +70,6 @@ def test_a_fitted_step_is_refused_by_name(teacher, culprit):
         ClassifierTeacher(teacher)
 
 
-def test_a_fitted_teacher_is_refused():
-    with pytest.raises(InvalidParameter, match="LogisticRegression is already fitted"):
-        check_unfitted(FITTED)
-
-
 @pytest.mark.parametrize(
     "step", [SCALER, column_transformer(fit=True), FrozenEstimator(SCALER), make_pipeline(StandardScaler()).fit(X)]
 )
@@ -90,17 +85,22 @@ def test_a_fitted_classifier_is_refused_even_then(teacher):
         check_unfitted(teacher, preprocessing="public")
 
 
-def test_what_is_no_classifier_is_refused():
-    with pytest.raises(InvalidParameter, match="got the class LogisticRegression"):
-        check_unfitted(LogisticRegression)
-    with pytest.raises(InvalidParameter, match="without predict"):
-        check_unfitted(StandardScaler())
-    with pytest.raises(InvalidParameter, match="without fit"):
-        check_unfitted("logistic")
-    with pytest.raises(InvalidParameter, match='did you mean "public"'):
-        check_unfitted(LogisticRegression(), preprocessing="publik")
-
-
-def test_a_cache_that_teachers_would_share_is_refused(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"Pipeline\(memory=…\) keeps a cache"):
-        check_unfitted(make_pipeline(StandardScaler(), LogisticRegression(), memory=str(tmp_path)))
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("teacher", "how", "said"),
+    [
+        (FITTED, "inside", "LogisticRegression is already fitted"),
+        (LogisticRegression, "inside", "got the class LogisticRegression"),
+        (StandardScaler(), "inside", "without predict"),
+        ("logistic", "inside", "without fit"),
+        (LogisticRegression(), "publik", 'did you mean "public"'),
+        (
+            make_pipeline(StandardScaler(), LogisticRegression(), memory="/nowhere"),
+            "inside",
+            r"memory=…\) keeps a cache",
+        ),
+    ],
+)
+def test_what_is_fitted_no_classifier_or_keeps_a_cache_is_refused(teacher, how, said):
+    with pytest.raises(InvalidParameter, match=said):
+        check_unfitted(teacher, preprocessing=how)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
 import warnings
 
@@ -22,6 +21,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from tests.ensemble.voters import misbehave
 
 from quorate.data.rows import is_plain_float_matrix
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter, Ensemble, count_votes
@@ -140,19 +140,10 @@ def test_the_shortcut_takes_every_linear_voter_and_no_other():
 def test_the_shortcut_leaves_ties_and_overflows_to_the_voters_themselves(points, weights, offsets):
     voters = [forged(weight, offset) for weight, offset in zip(weights, offsets, strict=True)]
     voters += [forged(weight[:1], offset[:1]) for weight, offset in zip(weights, offsets, strict=True)]
-    counts = np.zeros((12, 3), dtype=np.int64)
     with np.errstate(all="ignore"):
-        own = [voter.vote(points) for voter in voters]
-        left = linear_counts(voters, points, counts)
-        alone = [votes_of_linear(voter, points, 3) for voter in voters]
-    assert np.array_equal(alone, own)
-    for number, rows in left.items():
-        counts[rows, own[number][rows]] += 1
-
-    expected = np.zeros_like(counts)
-    for votes in own:
-        expected[np.arange(12), votes] += 1
-    assert (counts == expected).all()
+        for voter in voters:
+            assert np.array_equal(votes_of_linear(voter, points, 3), voter.vote(points))
+        assert (counted_in_the_end(voters, points, 3) == slow_counts(voters, points)).all()
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
@@ -233,58 +224,31 @@ class Misbehaves:
         self.way = way
 
     def vote(self, X):
-        match self.way:
-            case "raise":
-                raise ValueError(X[0])
-            case "vanish":
-                os._exit(0)
-            case "segfault":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "kill the worker":
-                os.kill(os.getppid(), signal.SIGKILL)
-            case "spin":
-                while True:
-                    pass
-            case "short":
-                return np.zeros(len(X) - 1, dtype=np.int64)
-            case "floats":
-                return np.zeros(len(X))
-            case "columns":
-                return np.zeros((len(X), 1), dtype=np.int64)
-            case "unknown":
-                return np.full(len(X), 3)
-            case "far":
-                return np.full(len(X), 2**40 + 1)
-            case "negative":
-                return np.full(len(X), -2)
-            case "nothing":
-                return None
-        return np.ones(len(X), dtype=np.int64)
+        misbehave(self.way)
+        ones = np.ones(len(X), dtype=np.int64)
+        return RETURNED[self.way](ones) if self.way in RETURNED else ones
 
 
-WAYS = ["raise", "vanish", "segfault", "short", "floats", "columns", "unknown", "far", "negative", "nothing"]
+RETURNED = {
+    "short": lambda ones: ones[1:],
+    "floats": lambda ones: 1.0 * ones,
+    "columns": lambda ones: ones[:, None],
+    "unknown": lambda ones: 3 * ones,
+    "far": lambda ones: ones + 2**40,
+    "negative": lambda ones: -2 * ones,
+    "nothing": lambda ones: None,
+}
+WAYS = [(way, {}) for way in ("raise", "vanish", "segfault", *RETURNED)]
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_voter_that_fails_abstains_alone(way):
+@pytest.mark.parametrize(
+    ("way", "options"), [*WAYS, ("kill the worker", {"n_jobs": 2}), ("spin", {"voter_cpu_seconds": 0.2})]
+)
+def test_a_voter_that_fails_abstains_alone(way, options):
     voters = [Misbehaves("behave"), Misbehaves(way), Misbehaves("behave")]
 
-    assert count_votes(ensemble(*voters), X[:5]).reveal().tolist() == [[0, 2, 0]] * 5
-
-
-@pytest.mark.heavy
-def test_a_voter_that_kills_its_worker_abstains_alone():
-    voters = [Misbehaves(way) for way in ("behave", "kill the worker", "behave")]
-
-    assert count_votes(ensemble(*voters), X[:5], n_jobs=2).reveal().tolist() == [[0, 2, 0]] * 5
-
-
-@pytest.mark.heavy
-def test_cpu_time_runs_out_for_one_voter_alone():
-    voters = [Misbehaves(way) for way in ("behave", "spin", "behave")]
-
-    assert count_votes(ensemble(*voters), X[:5], voter_cpu_seconds=0.2).reveal().tolist() == [[0, 2, 0]] * 5
+    assert count_votes(ensemble(*voters), X[:5], **options).reveal().tolist() == [[0, 2, 0]] * 5
 
 
 class Draws(ClassifierMixin, BaseEstimator):
@@ -376,10 +340,9 @@ def test_what_a_voter_leaves_open_does_not_depend_on_who_stands_beside_it(n_scor
     assert (counts == expected).all()
     assert [together[number].size for number in (65, 130)] == [0, 0]
     assert [together[number].size for number in (-4 % len(voters), len(voters) - 1)] == [90, 90]
-    with np.errstate(all="ignore"):
-        own = [voter.vote(points) for voter in voters[:260]]
     whole = counted_in_the_end(voters[:260], X, n_classes)
-    assert (whole == np.stack([(np.stack(own) == code).sum(axis=0) for code in range(n_classes)], axis=1)).all()
+    with np.errstate(all="ignore"):
+        assert (whole == slow_counts(voters[:260], points, n_classes)).all()
 
 
 def cells_that_cancel(points, large):
@@ -401,14 +364,7 @@ def test_cells_of_one_column_that_cancel_count_for_the_bound(large):
     assert not X.has_canonical_format
     left = linear_counts(voters, X, np.zeros((60, 2), dtype=np.int64))
     assert sum(rows.size for rows in left.values()) == (60 * 20 if large == 1e17 else pytest.approx(0, abs=60))
-    assert (counted_in_the_end(voters, X, 2) == true_counts(voters, X, 2)).all()
-
-
-def true_counts(voters, points, n_classes):
-    counts = np.zeros((points.shape[0], n_classes), dtype=np.int64)
-    for voter in voters:
-        counts[np.arange(points.shape[0]), voter.vote(points)] += 1
-    return counts
+    assert (counted_in_the_end(voters, X, 2) == slow_counts(voters, X, 2)).all()
 
 
 def counted_in_the_end(voters, points, n_classes):
@@ -435,7 +391,7 @@ def test_scores_that_nearly_vanish_are_those_of_predict_at_every_scale(scale):
     weights, points = rng.normal(size=(2, 1, 37)), rng.normal(size=(400, 37))
     across = points - np.outer(points @ weights[0, 0] / (weights[0, 0] @ weights[0, 0]), weights[0, 0])
     voters = [forged(each, np.zeros(1)) for each in weights]
-    assert (counted_in_the_end(voters, scale * across, 2) == true_counts(voters, scale * across, 2)).all()
+    assert (counted_in_the_end(voters, scale * across, 2) == slow_counts(voters, scale * across, 2)).all()
 
 
 def trees(n=6):
@@ -448,7 +404,7 @@ def trees(n=6):
 
 
 def counted_by(voters, X, **options):
-    return count_votes(Ensemble(Secret(tuple(voters)), n_classes=3), X, **options).reveal()
+    return count_votes(ensemble(*voters), X, **options).reveal()
 
 
 @pytest.mark.heavy
@@ -520,9 +476,4 @@ def test_a_linear_teacher_that_is_alone_with_its_classes_or_on_a_boundary_starts
     two = ClassifierVoter(LogisticRegression().fit(X[:2], y[:2]), np.array([0, 1]))
     three = ClassifierVoter(LogisticRegression().fit(X, y), np.array([0, 1, 2]))
     points = np.array([[-2.0], [0.0], [9.0]])  # the second is on the boundary of the first
-    ensemble = Ensemble(Secret((two, two, three)), n_classes=3)
-    counts = count_votes(ensemble, points).reveal()
-    expected = np.zeros((3, 3), dtype=np.int64)
-    for voter in (two, two, three):
-        expected[np.arange(3), voter.vote(points)] += 1
-    np.testing.assert_array_equal(counts, expected)
+    assert (counted_by((two, two, three), points) == slow_counts((two, two, three), points)).all()

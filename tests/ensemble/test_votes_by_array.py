@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,29 +30,20 @@ def test_the_tasks_of_an_array_count_what_one_machine_counts(tmp_path: Path) -> 
     asked.write_csv(tmp_path / "public.csv")
     (tmp_path / "partition.key").write_bytes(bytes(range(32)))
     example = runpy.run_path(str(SLURM / "votes.py"))
+    tables = (tmp_path / "private.csv", tmp_path / "public.csv", "ill", ["no", "yes"], 10)
+    count = partial(example["count"], *tables, tmp_path / "partition.key", tmp_path / "votes")
     for task in (2, 0):
-        example["count"](
-            tmp_path / "private.csv", tmp_path / "public.csv", "ill", ["no", "yes"], 10, tmp_path / "partition.key",
-            tmp_path / "votes", task, 3,
-        )  # fmt: skip
+        count(task, 3)
     with pytest.raises(SystemExit, match="does not hold the counts of every task"):
         example["join"](tmp_path / "votes")
-    example["count"](
-        tmp_path / "private.csv", tmp_path / "public.csv", "ill", ["no", "yes"], 10, tmp_path / "partition.key",
-        tmp_path / "votes", 1, 3,
-    )  # fmt: skip
+    count(1, 3)
     joined = np.load(example["join"](tmp_path / "votes"))
 
     key, X = Secret(bytes(range(32))), rows.select("bmi", "age").to_numpy()
     ensemble = train_teachers(
-        as_teacher(make_pipeline(StandardScaler(), LogisticRegression())),
-        X,
-        (ill == "yes").astype(np.int64),
-        hash_shards([place.to_bytes(8, "big") for place in range(300)], 10, key),
-        n_teachers=10,
-        n_classes=2,
-        key=key,
-    )
+        as_teacher(make_pipeline(StandardScaler(), LogisticRegression())), X, (ill == "yes").astype(np.int64),
+        hash_shards([place.to_bytes(8, "big") for place in range(300)], 10, key), n_teachers=10, n_classes=2, key=key,
+    )  # fmt: skip
     assert (joined == count_votes(ensemble, asked.to_numpy()).reveal()).all()
     assert (joined.sum(axis=1) == 10).all()
 

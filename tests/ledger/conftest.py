@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 
+from quorate.accounting import PureDP
 from quorate.ledger import Budget, Ledger, LedgerStore, MemoryStore, SqliteStore, Verified
 from quorate.ledger.postgres import PostgresStore
 
@@ -90,6 +91,18 @@ def on_disk(tmp_path: Path) -> Iterator[Place]:
     place = Place("sqlite", tmp_path)
     yield place
     place.close()
+
+
+@pytest.fixture
+def path(on_disk: Place) -> Path:
+    """A closed ledger with a few entries."""
+    ledger = on_disk.open(Budget(1.0, 1e-5))
+    ledger.bind("a")
+    reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key="labels")
+    for answers in ([1, 0], [2, 1]):
+        reservation.store(reservation.draw("label", 2), answers)
+    on_disk.close()
+    return on_disk.path
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
 from quorate.ledger import Budget, Ledger, SqliteStore
 from quorate.ledger import ledger_files as anchors
-from quorate.ledger.ledger_files import SLOT, AnchorFile
+from quorate.ledger.ledger_files import SLOT, AnchorFile, beside
 from quorate.ledger.state import Head
 
 BUDGET = Budget(1.0, 1e-5)
@@ -36,42 +35,6 @@ def anchor(tmp_path: Path) -> AnchorFile:
     for sequence in (4, 5):
         file.write(head(sequence))
     return file
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A closed ledger with some entries."""
-    path = tmp_path / "ledger.db"
-    with Ledger(path, budget=BUDGET) as ledger:
-        reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key="labels")
-        for answers in ([1, 0], [2, 1]):
-            reservation.store(reservation.draw("label", 2), answers)
-    return path
-
-
-def beside(path: Path) -> Path:
-    return path.with_name("ledger.db.anchor")
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("leave", ["nothing", "a copy", "a second name", "a link"])
-def test_an_anchor_that_was_removed_or_replaced_is_an_error_and_not_made_anew(
-    anchor: AnchorFile, tmp_path: Path, leave: str
-) -> None:
-    copy = tmp_path / "copy"
-    if leave == "a second name":
-        copy.hardlink_to(anchor.path)
-    else:
-        shutil.copy(anchor.path, copy)
-        anchor.path.unlink()
-        if leave == "a copy":
-            copy.rename(anchor.path)
-        elif leave == "a link":
-            anchor.path.symlink_to(copy)
-    before = sorted(path.name for path in tmp_path.iterdir())
-    with pytest.raises(LedgerIntegrityError):
-        anchor.write(head(6))
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
@@ -136,20 +99,20 @@ def test_slots_that_contradict_each_other_are_refused(anchor: AnchorFile) -> Non
 def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(
     path: Path, flip: int
 ) -> None:
-    slots = file_at(beside(path)).slots()
+    slots = file_at(beside(path, ".anchor")).slots()
     assert slots is not None
-    content = bytearray(beside(path).read_bytes())
+    content = bytearray(beside(path, ".anchor").read_bytes())
     content[flip] ^= 1
-    beside(path).write_bytes(content)
+    beside(path, ".anchor").write_bytes(content)
     if flip // SLOT == slots.next:  # the older one: the newest names the ledger's last entry
         with pytest.raises(LedgerIntegrityError, match="damaged"):
             Ledger(path)
-        assert beside(path).read_bytes() == content
+        assert beside(path, ".anchor").read_bytes() == content
         return
     with Ledger(path) as ledger:
         assert ledger.head == slots.newest
         ledger.verify()
-    repaired = file_at(beside(path)).slots()
+    repaired = file_at(beside(path, ".anchor")).slots()
     assert repaired is not None
     assert (repaired.newest, repaired.torn) == (slots.newest, False)
 
@@ -160,12 +123,12 @@ def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path: Path, tmp_path: Pa
     shutil.copy2(path, old)
     with Ledger(path) as ledger:
         ledger.reservations()[0].draw("label")  # two entries in one commit: the session's first, and the block
-    slots = file_at(beside(path)).slots()
+    slots = file_at(beside(path, ".anchor")).slots()
     assert slots is not None
     newest = 1 - slots.next
-    content = bytearray(beside(path).read_bytes())
+    content = bytearray(beside(path, ".anchor").read_bytes())
     content[newest * SLOT + 20] ^= 1
-    beside(path).write_bytes(content)
+    beside(path, ".anchor").write_bytes(content)
     shutil.copy2(old, path)
     with pytest.raises(LedgerIntegrityError, match="damaged"):
         Ledger(path)

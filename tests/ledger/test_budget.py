@@ -1,4 +1,4 @@
-""" """
+"""Budgets, prices and totals in whole units: each is rounded the private way."""
 
 from __future__ import annotations
 
@@ -63,25 +63,16 @@ def test_a_zcdp_budget_comes_to_less_where_epsilon_or_delta_are_smaller():
     assert Budget(1, 1e-7, "zcdp").limit.rho_e9 < Budget(1, 1e-6, "zcdp").limit.rho_e9
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1", None, 1e-10])
-def test_a_budget_needs_a_positive_epsilon(bad):
-    with pytest.raises(InvalidParameter):
-        Budget(bad, 1e-5)
+WRONG = [{"epsilon": bad} for bad in (0, -1, math.nan, math.inf, True, "1", None, 1e-10)]
+WRONG += [{"delta": bad} for bad in (1, -1e-9, math.nan, True, "0", None)]
+WRONG += [{"composition": "best of both"}, {"delta": 0.0, "composition": "zcdp"}]
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [1, -1e-9, math.nan, True, "0", None])
-def test_a_budget_needs_a_delta_below_one(bad):
+@pytest.mark.default_cases(8)
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_budget_has_a_positive_epsilon_a_delta_below_one_and_a_known_composition(wrong):
     with pytest.raises(InvalidParameter):
-        Budget(1.0, bad)
-
-
-def test_a_budget_names_its_composition():
-    with pytest.raises(InvalidParameter):
-        Budget(1.0, 1e-5, composition="best of both")
-    with pytest.raises(InvalidParameter):
-        Budget(1.0, 0.0, composition="zcdp")
+        Budget(**{"epsilon": 1.0, "delta": 1e-5, **wrong})
     assert Budget(np.float64(1), np.float32(0)).composition == "sum"
 
 

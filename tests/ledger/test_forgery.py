@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledger.test_chain import resealed
 
 from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, DiscreteLaplace, PureDP, Repeated
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, ledger_files
-from quorate.ledger.chain import extend, read_line
-from quorate.ledger.entries import GENESIS_HASH, Entry
+from quorate.ledger.chain import read_line
+from quorate.ledger.ledger_files import beside
 from quorate.ledger.state import GENESIS, Head
 
 BUDGET = Budget(1.0, 1e-5)
@@ -25,10 +26,6 @@ def anchor_of(head: Head) -> bytes:
 
 
 GENESIS_ANCHOR = anchor_of(GENESIS)
-
-
-def beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
 
 
 def written(path: Path, budget: Budget = BUDGET) -> Path:
@@ -95,20 +92,14 @@ def edited(path: Path, edit: Any, *, anchored: bool = True) -> None:
     """Rewrite a ledger as somebody can who knows this package: every hash right, and the anchor too."""
     connection = sqlite3.connect(path)
     lines = [row[0] for row in connection.execute("SELECT line FROM entry ORDER BY sequence")]
-    contents = edit([json.loads(line) for line in lines])
-    head, sealed = GENESIS, []
-    for content in contents:
-        entry = Entry.from_object({**content, "hash": GENESIS_HASH, "previous": head.hash})
-        [entry] = extend(head, [entry.content], time=entry.time, session=entry.session)
-        head = Head(sequence=entry.sequence, hash=entry.hash)
-        assert read_line(entry.to_json()) == entry
-        sealed.append((entry.sequence, entry.to_json()))
+    sealed = resealed(edit([json.loads(line) for line in lines]))
+    newest = read_line(sealed[-1])
     connection.execute("DELETE FROM entry")
-    connection.executemany("INSERT INTO entry VALUES (?, ?)", sealed)
+    connection.executemany("INSERT INTO entry VALUES (?, ?)", enumerate(sealed, 1))
     connection.commit()
     connection.close()
     if anchored:
-        beside(path, ".anchor").write_bytes(anchor_of(head))
+        beside(path, ".anchor").write_bytes(anchor_of(Head(sequence=newest.sequence, hash=newest.hash)))
 
 
 def reserved(change: dict[str, Any], *, number: int = 0) -> Any:

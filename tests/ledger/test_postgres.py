@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from tests.labelling.asking import ask
 from tests.ledger.postgres_server import Server, running, why_not
-from tests.ledger.test_crashes import breaches
 from tests.shell import shell
 
 from quorate.accounting import PureDP, Repeated
@@ -501,30 +500,7 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
         assert not ledger.healthy
 
 
-# --- crashes -----------------------------------------------------------------------------------------------------
-
-POINTS = ["begun", "inserted", "anchored", "committed", "drawn", "noised", "stored", "released"]
-
-
-@pytest.mark.heavy
-def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(server, nursery, tmp_path):
-    for point in POINTS:
-        path, url = tmp_path / point, server.url()
-        order = {"do": "killed", "path": str(path), "url": url, "order": "honest", "delay": None}
-        for occurrence in (0, 4):
-            assert nursery(point=point, occurrence=occurrence, **order)["killed"]
-            assert not breaches(path, url)
-        assert nursery(point=None, occurrence=0, **order)["finished"]
-        assert not breaches(path, url)
-
-
-@pytest.mark.heavy
-def test_that_test_catches_a_twin_that_answers_too_early(server, nursery, tmp_path):
-    path, url = tmp_path / "ledger", server.url()
-    nursery(
-        do="killed", path=str(path), url=url, point="inserted", occurrence=8, order="answers before charge", delay=None
-    )
-    assert "an answer left before its charge" in breaches(path, url)
+# --- crashes (kill -9 is the subject of test_crashes.py) ----------------------------------------------------------
 
 
 @pytest.mark.default_cases(2)

@@ -1,4 +1,4 @@
-"""Charges, crashes, restarts, old files, retries and two processes in any order, against a model of plain lists.
+"""All acts of owner and clients, crashes, restarts, old files and two processes, against a model of plain lists.
 
 The model knows what was acknowledged: what a call returned. What a crash interrupted is in doubt: it may be on record
 or not. Each broken twin is a ledger without one safeguard; the same machine must find a sequence that gives it away.
@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,13 +25,15 @@ from tests.ledger.postgres_server import Server
 from quorate.accounting import PureDP
 from quorate.errors import (
     BudgetExhausted,
+    InvalidParameter,
     LedgerBusy,
     LedgerIntegrityError,
+    LedgerMismatch,
     PreconditionFailed,
     QuorateError,
     QuotaExhausted,
 )
-from quorate.ledger import Block, Budget, Ledger, Receipt, Reservation, SqliteStore, chain, reservation
+from quorate.ledger import Block, Budget, Ledger, Part, Receipt, Reservation, SqliteStore, chain, reservation
 from quorate.ledger.postgres import PostgresStore
 
 BUDGET, PURPOSE = Budget(1.0, 1e-5), "online answer"
@@ -52,7 +55,7 @@ class Files:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="quorate-", dir=SHELF))
-        self.number, self.image = 0, False
+        self.number, self.image, self.budget = 0, False, BUDGET
         (self.folder / "0").mkdir()
         self.point: str | None = None
 
@@ -61,7 +64,8 @@ class Files:
         return self.folder / str(self.number) / "ledger.db"
 
     def open(self) -> Ledger:
-        return Ledger(budget=BUDGET, store=SqliteStore(self.path, create=True, at=self.at))
+        budget, self.budget = self.budget, None
+        return Ledger(budget=budget, store=SqliteStore(self.path, create=True, at=self.at))
 
     def at(self, name: str) -> None:
         if name == self.point:
@@ -106,11 +110,12 @@ class Tables:
 
     def __init__(self) -> None:
         self.url = self.server.url()
-        self.name = self.url.partition("ledger=")[2]
+        self.name, self.budget = self.url.partition("ledger=")[2], BUDGET
         self.point: str | None = None
 
     def open(self) -> Ledger:
-        return Ledger(budget=BUDGET, store=PostgresStore(self.url, create=True, at=self.at))
+        budget, self.budget = self.budget, None
+        return Ledger(budget=budget, store=PostgresStore(self.url, create=True, at=self.at))
 
     def at(self, name: str) -> None:
         if name == self.point:
@@ -158,7 +163,10 @@ class Charge:
 
 @dataclass
 class Given:
-    """A block that was acknowledged; `process` can store it, and nobody can once that has ended."""
+    """A block that was acknowledged; `process` can store it, and nobody can once that has ended.
+
+    `part`: how many answers of it are the client's where it shares the block.
+    """
 
     key: str
     first: int
@@ -167,6 +175,7 @@ class Given:
     request: str | None
     block: Block
     process: Ledger
+    part: int | None = None
     answers: list[int] | None = None
 
 
@@ -179,6 +188,9 @@ class Model:
     quotas: dict[str, int] = field(default_factory=dict)
     drawn_by: dict[str, int] = field(default_factory=dict)
     receipt: Receipt | None = None
+    cap: int = 10
+    closed: bool = False
+    fingerprints: list[str] = field(default_factory=list)
 
     @property
     def spent(self) -> int:
@@ -201,7 +213,7 @@ class LedgerMachine(RuleBasedStateMachine):
         if self.broken is not None:
             self.patches.enter_context(type(self).broken())
         self.home, self.model, self.saved = type(self).home_of(), Model(), []
-        self.ledgers = [self.home.open() for _ in range(self.home.processes)]
+        self.reopen()
 
     def teardown(self) -> None:
         self.close()
@@ -237,22 +249,16 @@ class LedgerMachine(RuleBasedStateMachine):
         """How many entries there are, but for those that say that a process began to write."""
         return sum(entry.kind != "started" for entry in self.ledger(0).entries())
 
-    def settle(self, doubtful: Callable[[], Any]) -> None:
-        """After a crash: open what it left; all that was acknowledged is there, and what is in doubt may be."""
-        for ledger in self.ledgers:
-            ledger.close()
-        self.home.crashed()
-        self.reopen()
-        doubtful()
-
     # --- charges, draws, answers ---------------------------------------------------------------------------------
 
-    @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts)
+    @rule(number=who, key=keys, tenths=st.integers(1, 5), count=st.integers(1, 9))
     def charge(self, number: int, key: str, tenths: int, count: int) -> None:
         known, expected = self.model.charges.get(key), None
         if known is not None:
             expected = None if (known.tenths, known.count) == (tenths, count) else PreconditionFailed
-        elif self.model.spent + tenths > 10:
+        elif self.model.closed:
+            expected = PreconditionFailed
+        elif self.model.spent + tenths > self.model.cap:
             expected = BudgetExhausted
         self.attempt(expected, lambda: self.reserve(number, key, tenths, count))
         if expected is None:
@@ -276,12 +282,10 @@ class LedgerMachine(RuleBasedStateMachine):
         assert (held is None) == (charge is None)
         if held is None or charge is None:
             return
-        under = [
-            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
-        ]
+        under = self.under(client, request)
         answered = next((one for one in under if one.answers is not None), None)
         expected: type[QuorateError] | None = None
-        if under and (under[0].key, under[0].count) != (key, count):
+        if under and (under[0].key, under[0].count, under[0].part) != (key, count, None):
             expected = PreconditionFailed
         elif answered is None and charge.drawn + count > charge.count:
             expected = BudgetExhausted
@@ -295,6 +299,24 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         self.take(number, key, block, client, request)
 
+    @rule(number=who, key=keys, ann=st.integers(1, 3), bob=st.integers(1, 3), request=requests)
+    def draw_together(self, number: int, key: str, ann: int, bob: int, request: str | None) -> None:
+        """Ann and Bob share a block."""
+        held, charge, under = self.held(number, key), self.model.charges.get(key), self.under("ann", request)
+        if held is None or charge is None:
+            return
+        expected: type[QuorateError] | None = None
+        if charge.drawn + ann + bob > charge.count:
+            expected = BudgetExhausted
+        elif under and ((under[0].key, under[0].part) != (key, ann) or any(one.answers is not None for one in under)):
+            expected = PreconditionFailed
+        elif self.over_quota("ann", ann) or self.over_quota("bob", bob):
+            expected = QuotaExhausted
+        parts = [Part(client="ann", count=ann, key=request), Part(client="bob", count=bob)]
+        block = self.attempt(expected, lambda: held.draw(PURPOSE, ann + bob, parts=parts))
+        if block is not None:
+            self.take(number, key, block, "ann", request, ann=ann, bob=bob)
+
     def under(self, client: str, request: str | None) -> list[Given]:
         """The blocks that were drawn for a request."""
         same = (client, request)
@@ -304,79 +326,107 @@ class LedgerMachine(RuleBasedStateMachine):
         quota = self.model.quotas.get(client)
         return quota is not None and self.model.drawn_by.get(client, 0) + count > quota
 
-    def take(self, number: int, key: str, block: Block, client: str, request: str | None) -> None:
+    def take(self, number: int, key: str, block: Block, client: str, request: str | None, **shared: int) -> None:
         charge = self.model.charges[key]
         assert block.first == charge.drawn, "noise is drawn once under each charge"
         charge.drawn += block.count
-        self.model.drawn_by[client] = self.model.drawn_by.get(client, 0) + block.count
-        given = Given(key, block.first, block.count, client, request, block, self.ledger(number))
+        for each, count in (shared or {client: block.count}).items():
+            self.model.drawn_by[each] = self.model.drawn_by.get(each, 0) + count
+        process, part = self.ledger(number), shared.get(client)
+        given = Given(key, block.first, block.count, client, request, block, process, part)
         self.model.blocks.append(given)
         self.model.receipt = block.receipt
 
     @precondition(lambda self: self.model.blocks)
-    @rule(data=st.data(), letter=st.integers(0, 1))
-    def store(self, data: st.DataObject, letter: int) -> None:
+    @rule(data=st.data(), letter=st.integers(0, 1), extra=st.sampled_from([0, 0, 0, 1]))
+    def store(self, data: st.DataObject, letter: int, extra: int) -> None:
         given = data.draw(st.sampled_from(self.model.blocks))
         number = next((place for place, ledger in enumerate(self.ledgers) if ledger is given.process), 0)
-        answers = [letter] * given.count
+        answers = [letter] * (given.count + extra)
         held = self.held(number, given.key)
         assert held is not None
-        expected = None
+        expected: type[QuorateError] | None = InvalidParameter if extra else None
         if given.answers not in (None, answers) or (given.answers is None and given.process not in self.ledgers):
             expected = PreconditionFailed
         receipt = self.attempt(expected, lambda: held.store(given.block, answers))
         if expected is None:
             given.answers, self.model.receipt = answers, receipt
 
-    @rule(number=who, client=clients, quota=st.integers(0, 8))
-    def set_quota(self, number: int, client: str, quota: int) -> None:
-        same = self.model.quotas.get(client) == quota
-        self.attempt(PreconditionFailed if same else None, lambda: self.ledger(number).set_quota(client, quota, "r"))
-        self.model.quotas[client] = quota
+    # --- the owner's acts ----------------------------------------------------------------------------------------
+
+    @rule(number=who, client=clients, quota=st.none() | st.integers(0, 4))
+    def set_quota(self, number: int, client: str, quota: int | None) -> None:
+        ledger, same = self.ledger(number), self.model.quotas.pop(client, None)
+        how = partial(ledger.remove_quota, client) if quota is None else partial(ledger.set_quota, client, quota)
+        self.attempt(PreconditionFailed if same == quota else None, lambda: how("r"))
+        if quota is not None:
+            self.model.quotas[client] = quota
+
+    @rule(number=who, fingerprint=st.sampled_from("abc"), same=st.booleans())
+    def bind(self, number: int, fingerprint: str, same: bool) -> None:
+        known, ledger, expected = self.model.fingerprints, self.ledger(number), None
+        if same:
+            refused = self.model.closed or not known or fingerprint in known
+            expected = PreconditionFailed if refused else None
+            self.attempt(expected, lambda: ledger.same_release(fingerprint, "r"))
+        else:
+            expected = LedgerMismatch if known and fingerprint not in known else None
+            self.attempt(expected, lambda: ledger.bind(fingerprint))
+        if expected is None and fingerprint not in known:
+            known.append(fingerprint)
+
+    @rule(number=who, tenths=st.integers(5, 20))
+    def raise_budget(self, number: int, tenths: int) -> None:
+        lower = InvalidParameter if tenths <= self.model.cap else None
+        expected = PreconditionFailed if self.model.closed else lower
+        self.attempt(expected, lambda: self.ledger(number).raise_budget(Budget(tenths / 10, 1e-5), "r"))
+        self.model.cap = self.model.cap if expected else tenths
+
+    @rule(number=who, sure=st.sampled_from([False] * 9 + [True]))
+    def close_release(self, number: int, sure: bool) -> None:
+        if sure:
+            expected = PreconditionFailed if self.model.closed else None
+            self.attempt(expected, lambda: self.ledger(number).close_release("r"))
+            self.model.closed = True
 
     # --- crashes and restarts ------------------------------------------------------------------------------------
 
     @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts, point=st.sampled_from(POINTS))
     def crash_in_a_charge(self, number: int, key: str, tenths: int, count: int, point: str) -> None:
-        if key in self.model.charges or self.model.spent + tenths > 10:
+        if key in self.model.charges or self.model.closed or self.model.spent + tenths > self.model.cap:
             return
-        if self.crashes(point, lambda: self.reserve(number, key, tenths, count)):
-            recorded = self.ledger(0).reservation(key) is not None
-            assert recorded or point in ("begun", "inserted", "anchored"), "committed, and gone"
-            if recorded:
-                self.model.charges[key] = Charge(tenths, count)
+        self.crash(point, lambda: self.reserve(number, key, tenths, count))
+        recorded = self.ledger(0).reservation(key) is not None
+        assert recorded or point in ("begun", "inserted", "anchored"), "committed, and gone"
+        if recorded:
+            self.model.charges[key] = Charge(tenths, count)
 
     @rule(number=who, key=keys, count=counts, client=clients, request=requests, point=st.sampled_from(POINTS))
     def crash_in_a_draw(self, number: int, key: str, count: int, client: str, request: str | None, point: str) -> None:
         charge, held = self.model.charges.get(key), self.held(number, key)
-        used = [
-            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
-        ]
-        if (
-            charge is None
-            or held is None
-            or used
-            or charge.drawn + count > charge.count
-            or self.over_quota(client, count)
-        ):
+        if charge is None or held is None or self.under(client, request):
+            return
+        if charge.drawn + count > charge.count or self.over_quota(client, count):
             return
         process = self.ledger(number)
-        if self.crashes(point, lambda: held.draw(PURPOSE, count, client=client, key=request)):
-            blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
-            if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
-                self.ledgers, live = [process], self.ledgers
-                self.take(0, key, blocks[-1], client, request)
-                self.ledgers = live
+        self.crash(point, lambda: held.draw(PURPOSE, count, client=client, key=request))
+        blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
+        if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
+            self.ledgers, live = [process], self.ledgers
+            self.take(0, key, blocks[-1], client, request)
+            self.ledgers = live
 
-    def crashes(self, point: str, act: Callable[[], Any]) -> bool:
+    def crash(self, point: str, act: Callable[[], Any]) -> None:
+        """Crash, and open what that left: all that was acknowledged is there, and what is in doubt may be."""
         self.home.point = point
         try:
             with pytest.raises(LedgerIntegrityError):
                 act()
         finally:
             self.home.point = None
-        self.settle(lambda: None)
-        return True
+        self.close()
+        self.home.crashed()
+        self.reopen()
 
     @rule()
     def restart(self) -> None:
@@ -429,7 +479,9 @@ class LedgerMachine(RuleBasedStateMachine):
     def what_was_acknowledged_is_on_record_and_the_cap_holds(self) -> None:
         for ledger in self.ledgers:
             ledger.refresh()
-            assert round(ledger.spent.epsilon * 10) == self.model.spent <= 10
+            assert round(ledger.spent.epsilon * 10) == self.model.spent <= self.model.cap
+            assert (list(ledger.fingerprints), ledger.closed) == (self.model.fingerprints, self.model.closed)
+            assert {client: quota.answers for client, quota in ledger.quotas.items()} == self.model.quotas
             for key, charge in self.model.charges.items():
                 held = ledger.reservation(key)
                 assert held is not None
@@ -445,7 +497,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def the_chain_is_sound(self) -> None:
         lines = [entry.to_json() for entry in self.ledger(0).entries()]
-        assert chain.verify(lines).head == self.ledger(0).head
+        assert chain.verify(lines) == self.ledger(0).state
 
 
 class SharedLedgerMachine(LedgerMachine):

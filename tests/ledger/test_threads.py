@@ -16,6 +16,11 @@ BUDGET = Budget(1.0, 1e-5)
 THREADS = 16
 
 
+def opened(place, count, purpose="label"):
+    ledger = place.open(BUDGET)
+    return ledger, ledger.reserve(PureDP(0.5), delta=0, purposes={purpose: count}, key="k")
+
+
 def together(work):
     """Run ``work(thread)`` in all threads at the same time; return what they return."""
     barrier = threading.Barrier(THREADS)
@@ -30,8 +35,7 @@ def together(work):
 
 @pytest.mark.heavy
 def test_threads_draw_exactly_to_the_cap(place):
-    ledger = place.open(BUDGET)
-    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 100}, key="k")
+    ledger, reservation = opened(place, 100, "online answer")
 
     def ask(thread):
         drawn = []
@@ -98,8 +102,7 @@ def test_one_key_from_many_threads_is_one_reservation(place):
 
 
 def test_waiting_charges_share_a_commit(on_disk):
-    ledger = on_disk.open(BUDGET)
-    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1000}, key="k")
+    ledger, reservation = opened(on_disk, 1000)
     store, before = ledger._store, ledger.head.sequence
     commits = store.commits
     on_disk.at = lambda name: time.sleep(0.002) if name == "committed" else None  # a disk that takes its time
@@ -110,8 +113,7 @@ def test_waiting_charges_share_a_commit(on_disk):
 
 
 def test_a_failed_commit_fails_every_request_in_it(on_disk):
-    ledger = on_disk.open(BUDGET)
-    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1000}, key="k")
+    ledger, reservation = opened(on_disk, 1000)
     failing = threading.Event()
 
     def at(name):
@@ -144,8 +146,7 @@ def test_a_failed_commit_fails_every_request_in_it(on_disk):
 
 def test_what_is_read_is_on_stable_storage(on_disk):
     """While a commit is under way, a reader waits: nobody sees an answer that a crash could take back."""
-    ledger = on_disk.open(BUDGET)
-    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 10}, key="k")
+    _, reservation = opened(on_disk, 10)
     block = reservation.draw("label")
     inside, durable, seen = threading.Event(), threading.Event(), []
 
@@ -167,8 +168,7 @@ def test_what_is_read_is_on_stable_storage(on_disk):
 
 @pytest.mark.parametrize("repeat", range(3))
 def test_closing_while_others_write_leaves_a_sound_chain(on_disk, repeat):
-    ledger = on_disk.open(BUDGET)
-    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 10_000}, key="k")
+    ledger, reservation = opened(on_disk, 10_000)
 
     def work(thread):
         if thread == 0:
@@ -184,6 +184,6 @@ def test_closing_while_others_write_leaves_a_sound_chain(on_disk, repeat):
             return drawn
 
     drawn = sum(together(work))
-    with on_disk.open(BUDGET) as ledger:
-        ledger.verify()
-        assert 10_000 - ledger.reservations()[0].remaining("label") == drawn
+    with on_disk.open(BUDGET) as again:
+        again.verify()
+        assert 10_000 - again.reservations()[0].remaining("label") == drawn

@@ -7,9 +7,6 @@ then :mod:`~quorate.ensemble.training` and :mod:`~quorate.ensemble.votes`.
 
 from quorate.ensemble.diagnostics import (
     Agreement,
-    AverageStability,
-    HighMarginCurve,
-    SoftLabelQuality,
     agreement,
     average_stability,
     expected_margins,
@@ -31,13 +28,12 @@ from quorate.ensemble.partition import (
     partition_rows,
     seeds_of_units,
     shared_shards,
-    unit_shards,
 )
 from quorate.ensemble.persistence import dump_voters, load_voters
 from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
-from quorate.ensemble.teachers.command import CommandTeacher, CommandVoter
-from quorate.ensemble.teachers.function import FunctionTeacher, FunctionVoter
-from quorate.ensemble.teachers.prior_matching import MatchedVoter, PriorMatchingTeacher
+from quorate.ensemble.teachers.command import CommandTeacher
+from quorate.ensemble.teachers.function import FunctionTeacher
+from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers.prompted import ChatEndpoint, ChatTeacher, ChatVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, not_looked_into
@@ -45,14 +41,13 @@ from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
 from quorate.ensemble.training_elsewhere import train_elsewhere
 from quorate.ensemble.trial import TrialFailed, sent, tried
 from quorate.ensemble.votes import count_votes, gather_scores
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, check_address
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 
 __all__ = [
     "Partition",
     "change_of_one_teacher",
     "hash_shards",
     "balanced_shards",
-    "unit_shards",
     "seeds_of_units",
     "shared_shards",
     "partition_rows",
@@ -68,11 +63,8 @@ __all__ = [
     "with_classes",
     "ClassifierVoter",
     "FunctionTeacher",
-    "FunctionVoter",
     "PriorMatchingTeacher",
-    "MatchedVoter",
     "CommandTeacher",
-    "CommandVoter",
     "ChatEndpoint",
     "ChatTeacher",
     "ChatVoter",
@@ -83,7 +75,6 @@ __all__ = [
     "train_chunk",
     "train_elsewhere",
     "DaskScheduler",
-    "check_address",
     "teacher_seed",
     "Ensemble",
     "count_votes",
@@ -101,13 +92,10 @@ __all__ = [
     "margins",
     "expected_margins",
     "high_margin_curve",
-    "HighMarginCurve",
     "agreement",
     "Agreement",
     "average_stability",
-    "AverageStability",
     "soft_label_quality",
-    "SoftLabelQuality",
     "dump_voters",
     "load_voters",
 ]

@@ -30,11 +30,6 @@ def margins(counts: Secret[IntArray]) -> Secret[IntArray]:
 
     `counts`: votes ``(n_queries, n_classes)``, C ≥ 2, or InvalidParameter. For two classes it is :math:`\hat\Delta(x) =
     |2\sum_k h_k(x) - K|` where every teacher votes (LZCW21 Alg. 2).
-
-    Examples
-    --------
-    >>> margins(Secret(np.array([[30, 220], [125, 125]]))).reveal().tolist()
-    [190, 0]
     """
     largest = np.sort(_votes(counts), axis=1)
     return Secret(largest[:, -1] - largest[:, -2])
@@ -44,11 +39,6 @@ def expected_margins(counts: Secret[IntArray], n_teachers: int) -> Secret[FloatA
     r"""Estimate the expected margin of each query, ``(n_queries,)``, in [0, 1/2] (LZCW21 (4)).
 
     Its standard error is at most :math:`1/(2\sqrt K)`.
-
-    Examples
-    --------
-    >>> expected_margins(Secret(np.array([[30, 220], [125, 125]])), 250).reveal().tolist()
-    [0.38, 0.0]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     return Secret(margins(counts).reveal() / (2 * n_teachers))
@@ -70,12 +60,6 @@ def high_margin_curve(counts: Secret[IntArray], n_teachers: int, *, points: int 
 
     The paper's display has :math:`\Delta(x) > \xi`; its text, Proposition 18 and Theorem 19 need the share of queries
     whose margin is *small*. `counts`: votes ``(n_queries, n_classes)``. `n_teachers`: K ≥ 1.
-
-    Examples
-    --------
-    >>> curve = high_margin_curve(Secret(np.array([[0, 10], [2, 8], [5, 5], [4, 6]])), 10, points=6).reveal()
-    >>> curve.xi.round(1).tolist(), curve.nu.tolist()
-    ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.25, 0.5, 0.5, 0.75, 0.75, 1.0])
     """
     margins = expected_margins(counts, n_teachers).reveal()
     xi = np.linspace(0, 0.5, count("points", points, at_least=2))
@@ -115,25 +99,8 @@ class Agreement:
 def agreement(counts: Secret[IntArray], reference: ArrayLike, n_teachers: int) -> Secret[Agreement]:
     """Hold the votes against the classes of a reference, such as one model trained on all private rows.
 
-    Parameters
-    ----------
-    counts : Secret[IntArray]
-        Votes ``(n_queries, n_classes)``.
-    reference : array_like of int
-        ``(n_queries,)``, the class code that h* gives each query.
-    n_teachers : int
-        K ≥ 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If `reference` has not one class code for each query.
-
-    Examples
-    --------
-    >>> found = agreement(Secret(np.array([[30, 220], [200, 50]])), [1, 1], 250).reveal()
-    >>> found.plurality, found.votes.tolist()
-    (0.5, [0.88, 0.2])
+    `counts`: votes ``(n_queries, n_classes)``. `reference`: ``(n_queries,)``, the class code that h* gives each query,
+    or InvalidParameter. `n_teachers`: K ≥ 1.
     """
     votes, codes = _votes(counts), np.asarray(reference)
     known = codes.shape == (len(votes),) and codes.dtype.kind in "iu"
@@ -166,12 +133,6 @@ def soft_label_quality(scores: Secret[FloatArray], *, beta: float = 0.05) -> Sec
 
     `scores`: ``(n_queries, n_teachers)`` in [0, 1]; NaN, left out, where a teacher abstains. `beta`: the share of
     teachers that may be off, in (0, 1).
-
-    Examples
-    --------
-    >>> found = soft_label_quality(Secret(np.array([[0.9, 1.0, 0.8], [0.0, 1.0, 0.5]])), beta=0.4).reveal()
-    >>> found.weak.round(3).tolist(), found.strong.round(3).tolist()
-    ([0.1, 0.5], [0.1, 0.5])
     """
     beta, table = real("beta", beta, above=0, below=1), scores.reveal()
     if table.ndim != 2:
@@ -222,18 +183,6 @@ def average_stability(
     ≥ 1 and less than those of `X`. `n_classes`: C ≥ 2. `exchanges`: pairs of trainings, ≥ 2. `rng`: draws shards, the
     row that goes and the one that comes; no privacy rests on it. Raises InvalidParameter if a number is out of range. A
     model without ``predict_proba`` is compared by its votes; one that cannot be trained has equal scores.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 2))
-    >>> y = (X[:, 0] > 0).astype(int)
-    >>> found = average_stability(
-    ...     ClassifierTeacher(LogisticRegression()), X, y, X[:50], n_rows_each=100, n_classes=2, rng=rng
-    ... )
-    >>> found.reveal().mean < 0.05
-    True
     """
     exchanges = count("exchanges", exchanges, at_least=2)
     count("n_classes", n_classes, at_least=2)

@@ -87,22 +87,11 @@ def as_teacher(
 ) -> Teacher:
     """Return `model` as a teacher: one that trains and votes by itself as it is, all else behind the waist.
 
-    Parameters
-    ----------
-    model : estimator, function or Teacher
-        An estimator has ``fit`` and ``predict``; a :class:`~quorate.ensemble.Teacher` has ``train``, and no ``fit``; a
-        function is called as :class:`~quorate.ensemble.FunctionTeacher` has it.
-    preprocessing : {"inside", "public"}, default "inside"
-        What holds for the fitted steps of an estimator, and for those that a function holds.
-    batched : bool, default True
-        As :class:`ClassifierTeacher` has it; it says nothing to the others.
-    classes : sequence, optional
-        The declared classes, for an estimator of which a parameter names one; :func:`with_classes` tells the others.
-
-    Raises
-    ------
-    InvalidParameter
-        As :class:`ClassifierTeacher` and :class:`FunctionTeacher`.
+    `model`: an estimator has ``fit`` and ``predict``; a :class:`~quorate.ensemble.Teacher` has ``train``, and no
+    ``fit``; a function is called as :class:`~quorate.ensemble.FunctionTeacher` has it. `preprocessing`: what holds for
+    the fitted steps of an estimator, and for those that a function holds. `batched`: as :class:`ClassifierTeacher` has
+    it; it says nothing to the others. `classes`: the declared ones, for an estimator of which a parameter names one;
+    :func:`with_classes` tells the others. Raises InvalidParameter as the teachers do.
 
     Examples
     --------

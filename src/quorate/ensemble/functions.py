@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, label_array
 from quorate.ensemble.partition import rows_of_shards
-from quorate.ensemble.training import rows_alone
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
-from quorate.ensemble.workers.workers import isolated_map
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ensemble.training import Shard, rows_alone
+from quorate.ensemble.workers.isolation import Lost, on_one_thread_each, seed_global_generators
+from quorate.ensemble.workers.workers import isolated_map, packed, unpacked
+from quorate.errors import InvalidParameter
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
@@ -101,14 +101,6 @@ Values: TypeAlias = "list[str | None]"
 _BATCH = 16  # shards a task
 
 
-class Shard(NamedTuple):
-    """What a function is computed on, and all that its process is sent."""
-
-    X: Any
-    y: Any
-    seed: int
-
-
 def split_rows(
     X: Any, y: Any | None, shards: Secret[IntArray], n_shards: int, key: Secret[bytes]
 ) -> Secret[tuple[Shard, ...]]:
@@ -135,18 +127,9 @@ def split_rows(
 
 def portable(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> bytes:
     """Return a function and its further arguments as the bytes that worker processes are sent, or refuse it."""
-    from cloudpickle import dumps  # type: ignore[import-untyped]
-
     if not callable(function):
         raise InvalidParameter(f"function must be callable as function(X, y), got {type(function).__name__}")
-    try:
-        packed: bytes = dumps((function, args))
-    except Exception as error:  # noqa: BLE001 - pickling runs the function's own code
-        raise InvalidParameter(
-            f"the function cannot be sent to a worker process: {type(error).__name__}. Keep open files, locks and "
-            "connections out of it."
-        ) from None
-    return packed
+    return packed((function, args), "the function")
 
 
 def function_values(
@@ -183,19 +166,9 @@ def _compute_batch(
     calls: tuple[bytes, ...], cpu_seconds: float | None, items: list[tuple[int, Shard]]
 ) -> list[bytes | Lost]:
     """In a worker: compute one function on one shard for each item, each in a child process of its own."""
-    from cloudpickle import loads
-
-    try:
-        loaded = {which: loads(calls[which]) for which in sorted({which for which, _ in items})}
-    except Exception as error:  # noqa: BLE001 - as in portable
-        # Before any row is looked at, and the same for every shard: a public fact.
-        raise PreconditionFailed(
-            f"a worker process cannot load the function: {type(error).__name__}. "
-            "Its code must be importable, or defined in the main script."
-        ) from None
-    with one_thread_each():
-        # Never two in one child: what a function leaves behind in its process must not reach another shard.
-        return in_children(partial(_compute, loaded), items, together=False, cpu_seconds=cpu_seconds)
+    loaded = {which: unpacked(calls[which], "the function") for which in sorted({which for which, _ in items})}
+    # Never two in one child: what a function leaves behind in its process must not reach another shard.
+    return on_one_thread_each(partial(_compute, loaded), False, cpu_seconds, items)
 
 
 def _compute(loaded: dict[int, tuple[Callable[..., Any], tuple[Any, ...]]], item: tuple[int, Shard]) -> bytes:

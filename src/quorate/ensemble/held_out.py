@@ -18,7 +18,7 @@ from quorate.data.rows import n_rows, take
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.training import Progress, rows_alone, train_chunk
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.isolation import on_one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import DataRefused
 from quorate.types import Secret, derive
@@ -72,13 +72,6 @@ def held_out_in_shards(
 
     As :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of its own
     shard (`shards`, ``(n_rows,)``), since they are one teacher's business.
-
-    Examples
-    --------
-    >>> unit_keys = [bytes([unit]) for unit in range(10)]
-    >>> held = held_out_in_shards(unit_keys, Secret(np.arange(10) % 2), 0.2, Secret(bytes(32)))
-    >>> int(held.reveal().sum())
-    2
     """
     share = real("share", share, above=0, below=1)
     ranks = _ranks(unit_keys, key)
@@ -137,17 +130,6 @@ def teacher_errors(
 
     Privacy: an entry is a function of one shard, the teacher's number and the run's key. One changed unit changes one
     entry, within 0..G: their sum has sensitivity G. It is a Secret until a mechanism releases it.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
-    >>> key, unit_keys = Secret(bytes(32)), [bytes([row]) for row in range(60)]
-    >>> X = np.arange(120.0).reshape(60, 2)
-    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, unit_keys,
-    ...                         hash_shards(unit_keys, 3, key), n_teachers=3, n_classes=2, key=key)
-    >>> errors.reveal().shape
-    (3,)
     """
     grid, n_teachers = count("grid", grid, at_least=1), count("n_teachers", n_teachers, at_least=1)
     shard_of = shards.reveal()
@@ -184,7 +166,7 @@ def teacher_errors(
         return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
 
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
-    work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
+    work = partial(on_one_thread_each, partial(_examine, grid), together, teacher_cpu_seconds)
     for number, result in isolated_map(work, exam, able, n_jobs=n_jobs, batch=_EXAMS):
         if result is not None:
             errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
@@ -198,11 +180,6 @@ class _Exam(NamedTuple):
     X: Any
     y: IntArray
     unit_of: IntArray
-
-
-def _examine_batch(grid: int, together: bool, cpu_seconds: float | None, exams: list[_Exam]) -> list[bytes | Lost]:
-    with one_thread_each():
-        return in_children(partial(_examine, grid), exams, together=together, cpu_seconds=cpu_seconds)
 
 
 def _examine(grid: int, exam: _Exam) -> bytes:

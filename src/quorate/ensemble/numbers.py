@@ -110,13 +110,6 @@ def sum_numbers(
 
     `X`: the queries, as the teachers see rows. `mechanism`: what says how much a vote adds, whatever others vote.
     `grid`: steps from the middle of the range to an end. Privacy: one changed teacher changes one term of each sum.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyMean
-    >>> voters = Secret((TinyPredictor(np.array([0.5]), 2**15), AbstainingVoter()))
-    >>> sum_numbers(voters, np.array([[1.0], [-3.0], [np.nan]]), NoisyMean(sigma=1.0), grid=2**15).reveal().tolist()
-    [[16384], [-32768], [0]]
     """
     sums, others = np.zeros(n_rows(X), dtype=np.int64), {}
     for number, voter in enumerate(voters.reveal()):

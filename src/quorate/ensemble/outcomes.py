@@ -18,7 +18,7 @@ from quorate.ensemble.held_out import check_codes
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED
 from quorate.ensemble.training import rows_alone
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.isolation import on_one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret
@@ -59,14 +59,6 @@ def unit_outcomes(
     Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
     is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of a
     call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
-    >>> unit_outcomes(model, np.zeros((3, 1)), np.array([0, 0, 1]), [b"ann", b"bob", b"cleo"],
-    ...               classes=["no", "yes"]).reveal().tolist()
-    [2, 0, 0, 1]
     """
     grid, n_classes = count("grid", grid, at_least=1), len(classes)
     _refuse_other_tables(model, X, y_codes, unit_keys, n_classes)
@@ -84,7 +76,8 @@ def unit_outcomes(
         codes = np.frombuffer(result or b"", dtype=np.int64)
         right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
         cells = np.bincount(2 * truth + ~right, minlength=2 * n_classes)
-        table += on_grid(cells if by_class else _over_classes(cells, n_classes), grid, table.size)
+        parts: IntArray = cells if by_class else cells.reshape(n_classes, 2).sum(axis=0)
+        table += on_grid(parts, grid, table.size)
     return Secret(table if by_class else table[:2])
 
 
@@ -131,9 +124,6 @@ def unit_places(
 
 
 def _places(model: Any, classes: list[Any], n_places: int, X: Any) -> bytes:
-    if X is None:  # the question whether the model travels at all
-        return b""
-    seed_global_generators(0)
     said = dict(zip(np.asarray(model.classes_).tolist(), np.asarray(model.predict_proba(X))[0].tolist(), strict=True))
     scores = np.array([1.0 - said.get(name, 0.0) for name in classes])
     places = np.ceil(np.nan_to_num(scores, nan=1.0, posinf=1.0, neginf=1.0) * n_places) - 1
@@ -150,10 +140,10 @@ def _asked_alone(
     n_jobs: int,
     cpu_seconds: float | None,
 ) -> Iterator[tuple[int, bytes | None]]:
-    """Yield what a model says of each unit by itself; None where it fails. `predict`: of its rows, or of None."""
+    """Yield what a model says of each unit by itself; None where it fails. `predict`: of its rows."""
     # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
     together = ClassifierVoter(model, np.arange(2)).keeps_no_global_state
-    work = partial(_predict_batch, predict, together, cpu_seconds)
+    work = partial(on_one_thread_each, partial(_said, predict), together, cpu_seconds)
 
     def rows_of(unit: int) -> Any:
         return None if unit < 0 else rows_alone(X, units[unit])
@@ -186,17 +176,14 @@ def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
     return steps
 
 
-def _predict_batch(
-    predict: Callable[[Any], bytes], together: bool, cpu_seconds: float | None, units: list[Any]
-) -> list[bytes | Lost]:
-    with one_thread_each():
-        return in_children(predict, units, together=together, cpu_seconds=cpu_seconds)
-
-
-def _predict(model: Any, known: Mapping[Any, int], X: Any) -> bytes:
+def _said(predict: Callable[[Any], bytes], X: Any) -> bytes:
     if X is None:  # the question whether the model travels at all
         return b""
     seed_global_generators(0)
+    return predict(X)
+
+
+def _predict(model: Any, known: Mapping[Any, int], X: Any) -> bytes:
     labels = np.asarray(model.predict(X)).reshape(-1).tolist()
     return np.array([known.get(label, ABSTAINED) for label in labels], dtype=np.int64).tobytes()
 
@@ -211,8 +198,3 @@ def _codes_of_labels(model: Any, classes: Sequence[Any]) -> dict[Any, int]:
             "the model predicts labels outside the declared classes; give the classes it was fitted for"
         )
     return known
-
-
-def _over_classes(cells: IntArray, n_classes: int) -> IntArray:
-    over: IntArray = cells.reshape(n_classes, 2).sum(axis=0)
-    return over

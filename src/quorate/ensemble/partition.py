@@ -34,13 +34,7 @@ _HASH_BYTES = 32
 
 
 def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace", "replace"]:
-    """Return the change of one unit that changes exactly one teacher.
-
-    Examples
-    --------
-    >>> change_of_one_teacher("hash"), change_of_one_teacher("balanced"), change_of_one_teacher("unit")
-    ('add-remove-replace', 'replace', 'add-remove-replace')
-    """
+    """Return the change of one unit that changes exactly one teacher."""
     one_of("partition", partition, get_args(Partition))
     return "replace" if partition == "balanced" else "add-remove-replace"
 
@@ -173,11 +167,6 @@ def partition_rows(
     """Assign every row to a shard by the rule named `partition`; with ``"unit"``, whatever `n_teachers` is.
 
     `fewer`: as for :func:`hash_shards`.
-
-    Examples
-    --------
-    >>> partition_rows([b"ann", b"bob"], 2, Secret(bytes(32)), partition="balanced")
-    Secret(…)
     """
     one_of("partition", partition, get_args(Partition))
     if partition == "unit":
@@ -254,16 +243,6 @@ def check_partition(
 
     `shards`: ``(n_rows,)``, as they were assigned; the rest as for the rule that was meant, `partition`. `n_teachers`:
     for ``"unit"`` the number of shards.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from quorate.ensemble.partition import hash_shards
-    >>> unit_keys, key = [b"ann", b"bob", b"ann", b"cleo"], Secret(bytes(32))
-    >>> check_partition(unit_keys, hash_shards(unit_keys, 2, key), 2, key, partition="hash")
-    frozenset()
-    >>> sorted(check_partition(unit_keys, Secret(np.arange(4) % 2), 2, key, partition="hash"))[:1]
-    [<PartitionFault.NOT_THE_KEYED_HASH: 'a shard is not the one that the keyed hash of the unit gives'>]
     """
     assigned, keys = shards.reveal(), as_unit_keys(unit_keys)
     faults = set()

@@ -167,12 +167,6 @@ def dump_voters(voters: Secret[tuple[Voter, ...]], *, boosting: bool = True) -> 
     with `boosting=False` they are not, where votes are all that is wanted of them. None where skops cannot write one of
     them, or would read it back only by trusting a type it does not trust by itself (decision trees are such a type):
     teachers are then refitted, which gives the same voters.
-
-    Examples
-    --------
-    >>> written = dump_voters(Secret((ConstantVoter(1), AbstainingVoter())))
-    >>> load_voters(written.reveal()).reveal()[1]
-    AbstainingVoter()
     """
     arrays = dump_linear(voters.reveal())
     if arrays is not None:
@@ -204,12 +198,6 @@ def load_voters(data: bytes, teacher: Teacher | None = None) -> Secret[tuple[Vot
 
     `teacher`: who trained them: the files that a command left are asked by the command of the settings, and by no
     other.
-
-    Examples
-    --------
-    >>> load_voters(b"something else")
-    Traceback (most recent call last):
-    quorate.errors.PreconditionFailed: this is not a file of teachers, or one that was altered. Delete it to refit...
     """
     try:
         if is_linear_file(data):

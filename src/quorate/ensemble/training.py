@@ -22,13 +22,12 @@ from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.workers.isolation import (
     Lost,
-    in_children,
     load_what_children_need,
-    one_thread_each,
+    on_one_thread_each,
     seed_global_generators,
 )
-from quorate.ensemble.workers.workers import isolated_map
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.ensemble.workers.workers import isolated_map, packed, unpacked
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
@@ -48,10 +47,10 @@ _MOST_CELLS, _FEWEST_LARGE = 2**23, 16
 
 
 class Shard(NamedTuple):
-    """What one teacher is trained on, and all that its worker is sent."""
+    """What one teacher is trained on, or a function computed on, and all that its worker is sent."""
 
     X: Any
-    y: IntArray
+    y: Any
     seed: int
 
 
@@ -217,21 +216,12 @@ def _solved_here(teacher: Teacher, shard: Shard) -> Voter:
 
 def pickled_teacher(teacher: Teacher) -> bytes:
     """Return the teacher as it is sent to worker processes; refuse what is none, or cannot be sent."""
-    from cloudpickle import dumps
-
     if not isinstance(cast("Any", teacher), Teacher):
         raise InvalidParameter(
             f"teacher must have train(X, y, seed), got {type(teacher).__name__}. "
             "Wrap a classifier in ClassifierTeacher."
         )
-    try:
-        pickled: bytes = dumps(teacher)
-    except Exception as error:  # noqa: BLE001 - pickling runs the teacher's own code
-        raise InvalidParameter(
-            f"the teacher ({type(teacher).__name__}) cannot be sent to a worker process: {type(error).__name__}. "
-            "Keep open files, locks and connections out of it."
-        ) from None
-    return pickled
+    return packed(teacher, f"the teacher ({type(teacher).__name__})")
 
 
 def lightest(teacher: Teacher, pickled: bytes, X: Any, *, n_teachers: int, n_classes: int) -> bytes:
@@ -249,28 +239,15 @@ def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:
 
 
 def teacher_seed(key: Secret[bytes], number: int) -> int:
-    """Return the seed of one teacher, 0..2^63-1, derived from the run's key and its number alone.
-
-    Examples
-    --------
-    >>> teacher_seed(Secret(bytes(32)), 0) == teacher_seed(Secret(bytes(32)), 1)
-    False
-    """
+    """Return the seed of one teacher, 0..2^63-1, derived from the run's key and its number alone."""
     return int.from_bytes(derive(key, "teacher", number)[:8], "big") >> 1
 
 
 def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) -> list[bytes | Lost]:
     """In a worker: train one voter per shard, each in a child process, and return them pickled."""
-    from cloudpickle import dumps, loads
+    from cloudpickle import dumps
 
-    try:
-        teacher = loads(pickled)
-    except Exception as error:  # noqa: BLE001 - as above
-        # Before any row is looked at, and the same for every teacher: a public fact.
-        raise PreconditionFailed(
-            f"a worker process cannot load the teacher: {type(error).__name__}. "
-            "Its code must be importable, or defined in the main script."
-        ) from None
+    teacher = unpacked(pickled, "the teacher")
     together = bool(getattr(teacher, "keeps_no_global_state", False))
     if "sklearn" in sys.modules:
         # What its checks look up once in a process (which libraries of frames there are) is looked up here, on one
@@ -281,11 +258,10 @@ def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) 
     load_what_children_need()
     if isinstance(teacher, BareLinearTeacher):
         teacher.load()
-    with one_thread_each():
-        # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
-        by_name = together and isinstance(teacher, _BY_NAME)
-        work = partial(_train, teacher, pickle.dumps if by_name else dumps)
-        return in_children(work, shards, together=together, cpu_seconds=cpu_seconds)
+    # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
+    by_name = together and isinstance(teacher, _BY_NAME)
+    work = partial(_train, teacher, pickle.dumps if by_name else dumps)
+    return on_one_thread_each(work, together, cpu_seconds, shards)
 
 
 def _train(teacher: Teacher, dumps: Callable[[Any], bytes], shard: Shard) -> bytes:

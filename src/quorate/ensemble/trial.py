@@ -8,9 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
-from quorate.ensemble.workers.workers import isolated_map
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ensemble.workers.isolation import Lost, on_one_thread_each, seed_global_generators
+from quorate.ensemble.workers.workers import isolated_map, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,24 +30,11 @@ def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tr
     `function`: travels by cloudpickle with all that it holds, as a teacher does. `called`: what a refusal calls it.
     Raises TrialFailed if it raises, exits or crashes there; InvalidParameter if it cannot be sent; PreconditionFailed
     if a worker cannot import what it is made of, or this process may have no children.
-
-    Examples
-    --------
-    >>> tried(max, 2, 3)
-    3
-    >>> tried(max, 2, None)
-    Traceback (most recent call last):
-    quorate.ensemble.trial.TrialFailed: TypeError: '>' not supported between instances of 'NoneType' and 'int'
     """
-    from cloudpickle import dumps, loads  # type: ignore[import-untyped]
+    from cloudpickle import loads  # type: ignore[import-untyped]
 
-    try:
-        work = partial(_try_batch, dumps(function), called)
-    except Exception as error:  # noqa: BLE001 - pickling runs the user's own code
-        raise InvalidParameter(
-            f"{called} cannot be sent to a process of its own, where it is tried on public rows: "
-            f"{type(error).__name__}. Keep open files, locks and connections out of it"
-        ) from None
+    pickled = packed(function, called, where="a process of its own, where it is tried on public rows")
+    work = partial(_try_batch, pickled, called)
     ((_, answer),) = isolated_map(work, lambda _: rows, [0], n_jobs=1, batch=1)
     if answer is None:
         raise TrialFailed(_CRASHED)
@@ -68,17 +54,7 @@ def sent(value: Result) -> Result:
 
 def _try_batch(pickled: bytes, called: str, items: list[tuple[Any, ...]]) -> list[bytes | Lost]:
     """In a worker: load what is tried, as it loads a teacher, and call it in a child."""
-    from cloudpickle import loads
-
-    try:
-        function = loads(pickled)
-    except Exception as error:  # noqa: BLE001 - as in tried
-        raise PreconditionFailed(
-            f"a worker process cannot load {called}: {type(error).__name__}. "
-            "Its code must be importable, or defined in the main script."
-        ) from None
-    with one_thread_each():
-        return in_children(partial(_try, function), items, together=False)
+    return on_one_thread_each(partial(_try, unpacked(pickled, called)), False, None, items)
 
 
 def _try(function: Callable[..., Any], rows: tuple[Any, ...]) -> bytes:

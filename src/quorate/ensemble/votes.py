@@ -20,7 +20,7 @@ from quorate.ensemble.linear.voters import LinearVoters, blas
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 from quorate.ensemble.teachers.prompted import ChatVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, by_halves
-from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.isolation import on_one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
@@ -159,7 +159,7 @@ def _count_block(
         tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in numbers)
-    work = partial(_vote_batch, X, n_classes, together, cpu_seconds)
+    work = partial(on_one_thread_each, partial(_vote, X, n_classes), together, cpu_seconds)
     batch = voters_a_task(len(numbers), n_jobs)
     results = isolated_map(work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
@@ -187,16 +187,11 @@ def votes_of_each(
     """
     n_queries, kept = n_rows(X), code_type(n_classes)
     numbers = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
-    work, batch = partial(_vote_batch, X, n_classes, together, None), voters_a_task(len(numbers), n_jobs)
+    work = partial(on_one_thread_each, partial(_vote, X, n_classes), together, None)
+    batch = voters_a_task(len(numbers), n_jobs) if together else 1
     nothing = np.full(n_queries, ABSTAINED, dtype=kept)
-    for number, result in isolated_map(
-        work,
-        voters.__getitem__,
-        numbers,
-        n_jobs=n_jobs,
-        batch=batch if together else 1,
-        scheduler=scheduler if numbers else None,
-    ):
+    at = scheduler if numbers else None
+    for number, result in isolated_map(work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=batch, scheduler=at):
         yield number, nothing if result is None else np.frombuffer(result, dtype=kept)
     for number in sorted(set(voters) - set(numbers)):  # last, so that the first to come tell of no empty shard
         yield number, nothing
@@ -269,14 +264,6 @@ def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
     return np.concatenate(blocks) if blocks else np.zeros(0, dtype=code_type(n_classes))
 
 
-def _vote_batch(
-    X: Any, n_classes: int, together: bool, cpu_seconds: float | None, voters: list[Voter]
-) -> list[bytes | Lost]:
-    """In a worker: let each voter vote on the block, in child processes."""
-    with one_thread_each():
-        return in_children(partial(_vote, X, n_classes), voters, together=together, cpu_seconds=cpu_seconds)
-
-
 def _vote(X: Any, n_classes: int, voter: Voter) -> bytes:
     """Return one code per query, in as few bytes as hold the classes; whatever is no class is an abstention."""
     # A voter that draws while it predicts draws the same at every count, whoever voted before it.
@@ -307,43 +294,14 @@ def gather_scores(
     progress: Callable[[int, int], None] | None = None,
     scheduler: DaskScheduler | None = None,
 ) -> Secret[FloatArray]:
-    """Ask every teacher how sure it is of class 1.
+    """Ask every teacher how sure it is of class 1: ``(n_queries, n_teachers)``, in [0, 1]; NaN where one abstains.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        K voters of a task with two classes.
-    X : array, CSR matrix or frame, (n_queries, n_features)
-        The queries.
-    n_jobs : int, default 1
-        Worker processes.
-    progress : callable, optional
-        Called with (voters done, in all).
-    scheduler : DaskScheduler, optional
-        Whose workers ask them in place of processes of this machine.
+    `ensemble`: K voters of a task with two classes, or InvalidParameter. `X`: the queries ``(n_queries, n_features)``.
+    `n_jobs`: worker processes. `progress`: called with (voters done, in all). `scheduler`: whose workers ask them in
+    place of processes of this machine.
 
-    Returns
-    -------
-    Secret[FloatArray], (n_queries, n_teachers)
-        In [0, 1]; NaN where a teacher abstains.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are more than two classes.
-
-    Notes
-    -----
     Privacy: one changed teacher changes one column. A teacher that raises, crashes, has no probabilities, or gives
     back anything but numbers abstains, without a word.
-
-    Examples
-    --------
-    >>> from quorate.ensemble import AbstainingVoter, ConstantVoter, Ensemble
-    >>> ensemble = Ensemble(Secret((ConstantVoter(1), ConstantVoter(0), AbstainingVoter())), n_classes=2)
-    >>> gather_scores(ensemble, np.zeros((2, 4))).reveal()
-    array([[ 1.,  0., nan],
-           [ 1.,  0., nan]])
     """
     if ensemble.n_classes != 2:
         raise InvalidParameter(
@@ -358,7 +316,7 @@ def gather_scores(
         elif isinstance(voter, ClassifierVoter):
             numbers.append(number)
     together = all(voters[number].keeps_no_global_state for number in numbers)  # type: ignore[attr-defined]
-    work = partial(_score_batch, X, n_queries, together)
+    work = partial(on_one_thread_each, partial(_score, X, n_queries), together, None)
     batch = voters_a_task(len(numbers), n_jobs)
     results = isolated_map(work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
@@ -367,12 +325,6 @@ def gather_scores(
     if progress is not None:  # at the end: how many voters had to be asked depends on private rows
         progress(len(voters), len(voters))
     return Secret(scores)
-
-
-def _score_batch(X: Any, n_queries: int, together: bool, voters: list[Voter]) -> list[bytes | Lost]:
-    """In a worker: let each voter score the queries, in child processes."""
-    with one_thread_each():
-        return in_children(partial(_score, X, n_queries), voters, together=together, cpu_seconds=None)
 
 
 def _score(X: Any, n_queries: int, voter: ClassifierVoter) -> bytes:

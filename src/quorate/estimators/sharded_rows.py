@@ -13,8 +13,9 @@ from quorate.accounting import Guarantee
 from quorate.accounting.attacker import delta_cautions, epsilon_caution
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.ensemble.functions import Shard, portable
+from quorate.ensemble.functions import portable
 from quorate.ensemble.partition import Partition, change_of_one_teacher
+from quorate.ensemble.training import Shard
 from quorate.errors import InvalidParameter
 from quorate.estimators.reporting import Standing
 from quorate.findings import Finding

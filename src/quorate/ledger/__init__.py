@@ -12,28 +12,25 @@ and their prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~
 
 from __future__ import annotations
 
-from quorate.ledger.budget import Budget, BudgetUnits, Totals
+from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.chain import Receipt, verify
-from quorate.ledger.entries import Entry, Part
+from quorate.ledger.entries import Part
 from quorate.ledger.journal import Verified
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.reservation import Block, Reservation, SharedDraw
 from quorate.ledger.rules import Quota
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.sqlite import SqliteStore
-from quorate.ledger.state import Head, LedgerState
+from quorate.ledger.state import Head
 from quorate.ledger.store import LedgerStore, MemoryStore
 from quorate.ledger.stores import register_store
 
 __all__ = [
     "Block",
     "Budget",
-    "BudgetUnits",
-    "Entry",
     "GuaranteeScope",
     "Head",
     "Ledger",
-    "LedgerState",
     "LedgerStore",
     "register_store",
     "MemoryStore",

@@ -51,19 +51,7 @@ def float_down(units: int, digits: int) -> float:
 class BudgetUnits:
     """What was charged, or may be: whole numbers, so that sums are exact and the same on every machine.
 
-    Parameters
-    ----------
-    epsilon_e9 : int, default 0
-        Units of 10⁻⁹ of ε.
-    delta_e18 : int, default 0
-        Units of 10⁻¹⁸ of δ.
-    rho_e9 : int, default 0
-        Units of 10⁻⁹ of the ρ of zCDP.
-
-    Examples
-    --------
-    >>> BudgetUnits(epsilon_e9=3) + BudgetUnits(epsilon_e9=4, delta_e18=1)
-    BudgetUnits(epsilon_e9=7, delta_e18=1, rho_e9=0)
+    Units of 10⁻⁹ of ε, of 10⁻¹⁸ of δ, and of 10⁻⁹ of the ρ of zCDP.
     """
 
     epsilon_e9: int = 0
@@ -195,12 +183,8 @@ class Budget:
 class Totals:
     """BudgetUnits as floats, for people: rounded up where they were spent, down where they are left.
 
-    Parameters
-    ----------
-    epsilon, delta : float or None
-        Under ``"zcdp"`` the ε that the spent ρ is worth at the budget's δ, and that δ; None for what is left.
-    rho : float or None
-        None under ``"sum"``.
+    `epsilon`, `delta`: under ``"zcdp"`` the ε that the spent ρ is worth at the budget's δ, and that δ; None for what is
+    left. `rho`: None under ``"sum"``.
     """
 
     epsilon: float | None

@@ -47,24 +47,15 @@ def extend(head: Head, contents: Iterable[Content], *, time: str, session: int |
 
 
 def read_line(line: object) -> Entry:
-    """Read one stored line, or exported object; anything but the exact canonical text of a sound entry is refused.
-
-    Raises LedgerIntegrityError if the line was altered, or was not written by this package.
-    """
+    """Read one stored line, or exported object; anything but the exact canonical text of a sound entry is refused."""
     if not isinstance(line, str | dict):
         raise LedgerIntegrityError(f"the ledger holds something that is no entry; {_REFUSED}")
     try:
         line = line if isinstance(line, str) else canonical(line)
         value = json.loads(line, parse_constant=_no_constant)
         entry = Entry.from_object(value)
-        sealed = seal(
-            entry.content,
-            sequence=entry.sequence,
-            time=entry.time,
-            session=entry.session,
-            previous=entry.previous,
-        )
-        sound = sealed.to_json() == line
+        envelope: dict[str, Any] = {"sequence": entry.sequence, "time": entry.time, "session": entry.session}
+        sound = seal(entry.content, previous=entry.previous, **envelope).to_json() == line
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError) as error:
         raise LedgerIntegrityError(f"the ledger holds an entry that was altered; {_REFUSED}") from error
     if not sound:
@@ -75,23 +66,9 @@ def read_line(line: object) -> Entry:
 def verify(lines: Sequence[object], *, anchor: Head | None = None) -> LedgerState:
     """Replay a stored chain from its first entry by every rule, and hold it against its anchor.
 
-    Parameters
-    ----------
-    lines : sequence of str or dict
-        The canonical JSON of each entry, or the object it holds (as exported), oldest first.
-    anchor : Head, optional
-        The head that was anchored last: the chain must contain it. A chain that goes on beyond it is taken (the
-        process died between the commit and the anchor).
-
-    Raises
-    ------
-    LedgerIntegrityError
-        The chain was altered, breaks a rule, or is older than its anchor.
-
-    Examples
-    --------
-    >>> verify([]).head.sequence
-    0
+    `lines`: the canonical JSON of each entry, or the object it holds (as exported), oldest first. `anchor`: the head
+    that was anchored last: the chain must contain it; one that goes on beyond it is taken (the process died between the
+    commit and the anchor). Raises LedgerIntegrityError if the chain was altered, breaks a rule, or is older.
     """
     state = LedgerState()
     for line in lines:
@@ -160,18 +137,7 @@ _SHAPE = 'a receipt is {"sequence": NUMBER, "head_hash": 64 HEXADECIMAL DIGITS}'
 class Receipt:
     """What a client keeps: it shows a ledger that was altered or put back, even together with its anchor.
 
-    Parameters
-    ----------
-    sequence : int
-        Number of the entry that recorded the act.
-    head_hash : str
-        Hash of that entry, the head of the chain at the time.
-
-    Examples
-    --------
-    >>> receipt = Receipt(1, "ab" * 32)
-    >>> Receipt.from_object(receipt.to_object()) == receipt
-    True
+    `sequence`: number of the entry that recorded the act. `head_hash`: hash of that entry, the head at the time.
     """
 
     sequence: int
@@ -183,13 +149,7 @@ class Receipt:
 
     @classmethod
     def from_object(cls, value: object) -> Receipt:
-        """Read a receipt.
-
-        Raises
-        ------
-        InvalidParameter
-            The object is none.
-        """
+        """Read a receipt; InvalidParameter if the object is none."""
         if not isinstance(value, dict) or value.keys() != {"sequence", "head_hash"}:
             raise InvalidParameter(_SHAPE)
         sequence, head_hash = value["sequence"], value["head_hash"]

@@ -22,21 +22,9 @@ _CLIENT, _KEY, _COUNT = text(128), optional(text(256)), whole(1)
 class Part:
     """What one client asks of a block that it shares with others.
 
-    Parameters
-    ----------
-    client : str
-        Who asks; its quota is what bounds it below the cap.
-    count : int
-        How many answers, at least 1.
-    key : str, optional
-        Idempotency key of the client. Another body under the same key is refused.
-    body : str, optional
-        Digest of the request. Left out, it is the number of answers that tells requests under one key apart.
-
-    Examples
-    --------
-    >>> Part(client="alice", count=2, key="first", body="sha").count
-    2
+    `client`: who asks; its quota is what bounds it below the cap. `count`: how many answers, at least 1. `key`: its
+    idempotency key; another body under the same key is refused. `body`: digest of the request; left out, it is the
+    number of answers that tells requests under one key apart.
     """
 
     client: str
@@ -74,11 +62,6 @@ def parts(name: str, value: object) -> tuple[Part, ...]:
     return value
 
 
-def read_parts(value: Any) -> tuple[Part, ...] | None:
-    """Read the parts of a stored entry."""
-    return None if value is None else tuple(Part(**part) for part in value)
-
-
 FORMAT: Final = 1
 GENESIS_HASH: Final = "0" * 64
 
@@ -87,18 +70,16 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
-def _purposes(name: str, value: object) -> Mapping[str, int]:
-    if not isinstance(value, Mapping) or not value:
-        raise InvalidParameter(f"{name} must map each purpose to its number of answers, got {type(value).__name__}")
-    checked = {_PURPOSE("purpose", key): whole(0)("count", item) for key, item in value.items()}
-    return MappingProxyType(dict(sorted(checked.items())))
+def _by_purpose(item: str, what: str, *, at_least: int) -> Callable[[str, object], Mapping[str, int]]:
+    """Make a check: a whole number for each purpose, sorted; `item`: what a number is called, `what`: what it is."""
 
+    def check(name: str, value: object) -> Mapping[str, int]:
+        if not isinstance(value, Mapping) or len(value) < at_least:
+            raise InvalidParameter(f"{name} must map each purpose to {what}, got {type(value).__name__}")
+        checked = {_PURPOSE("purpose", key): whole(0)(item, number) for key, number in value.items()}
+        return MappingProxyType(dict(sorted(checked.items())))
 
-def _paid_by(name: str, value: object) -> Mapping[str, int]:
-    if not isinstance(value, Mapping):
-        raise InvalidParameter(f"{name} must map each purpose to the part that pays for it, got {type(value).__name__}")
-    checked = {_PURPOSE("purpose", key): whole(0)("part", item) for key, item in value.items()}
-    return MappingProxyType(dict(sorted(checked.items())))
+    return check
 
 
 _PURPOSE = text(64)
@@ -119,10 +100,10 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "key": text(256),
     "ledger": matching(_IDENTITY, "32 hexadecimal digits"),
     "limit": instance(BudgetUnits),
-    "paid_by": optional(_paid_by),
+    "paid_by": optional(_by_purpose("part", "the part that pays for it", at_least=0)),
     "parts": optional(parts),
     "purpose": _PURPOSE,
-    "purposes": _purposes,
+    "purposes": _by_purpose("count", "its number of answers", at_least=1),
     "quota": optional(whole(0)),
     "reason": text(1000),
     "reservation": whole(1),
@@ -335,33 +316,18 @@ _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "claim": _read_claim,
     "event": Json.of,
     "limit": lambda value: BudgetUnits(**value),
-    "parts": read_parts,
+    "parts": lambda value: tuple(Part(**part) for part in value),
     "store": Json.of,
 }
-
-
-def _as_is(item: object) -> object:
-    return item
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
     """One link of the chain.
 
-    Parameters
-    ----------
-    sequence : int
-        Position in the chain, from 1.
-    time : str
-        UTC, ISO 8601 with microseconds.
-    session : int
-        Sequence number of the ``opened`` or ``started`` entry of the process that wrote this one.
-    content : Content
-        What happened.
-    previous : str
-        Hash of the entry before it; zeros for the first.
-    hash : str
-        SHA-256 of the canonical JSON of all the rest, in hexadecimal.
+    `sequence`: position in the chain, from 1. `time`: UTC, ISO 8601 with microseconds. `session`: number of the
+    ``opened`` or ``started`` entry of the process that wrote this one. `content`: what happened. `previous`: hash of
+    the entry before it; zeros for the first. `hash`: SHA-256 of the canonical JSON of all the rest, in hexadecimal.
     """
 
     sequence: int
@@ -402,7 +368,7 @@ class Entry:
         own = {field.name for field in fields(kind)}  # type: ignore[arg-type]
         if not own - _ADDED <= rest.keys() <= own or any(rest[name] is None for name in _ADDED & rest.keys()):
             raise InvalidParameter(f"an entry of kind {kind.kind!r} must have exactly its own fields")
-        content = kind(**{name: _DECODERS.get(name, _as_is)(item) for name, item in rest.items()})
+        content = kind(**{name: _DECODERS[name](item) if name in _DECODERS else item for name, item in rest.items()})
         return cls(content=content, **envelope)
 
 

@@ -47,10 +47,6 @@ class Turn:
     ) -> None:
         self._lock.release()
 
-    def renew(self) -> None:
-        """Open the lock, whoever held it: for a child that was just forked."""
-        self._lock = RLock()
-
 
 _TURNS: WeakSet[Turn] = WeakSet()
 
@@ -59,7 +55,7 @@ def _begin_child() -> None:
     global _token
     _token = object()
     for turn in tuple(_TURNS):
-        turn.renew()
+        turn._lock = RLock()  # open, whoever held it
 
 
 os.register_at_fork(after_in_child=_begin_child)
@@ -83,10 +79,7 @@ class _Ticket(Generic[R]):
 class Verified:
     """What a process verified of a chain before it let go of it: it may go on from there, and so may nobody else.
 
-    Parameters
-    ----------
-    state : LedgerState
-        All that the entries up to the newest one add up to. Whoever opens the ledger with it goes on with a copy.
+    `state`: what the entries up to the newest one add up to; whoever opens the ledger with it goes on with a copy.
     """
 
     state: LedgerState
@@ -100,14 +93,6 @@ class Journal:
     state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of the
     store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again; but
     where the store could not even begin (``LedgerBusy``), nothing was written, and the next request may go on.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> from quorate.ledger.store import MemoryStore
-    >>> journal = Journal(MemoryStore(), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-    >>> journal.read(lambda state: state.head.sequence)
-    0
     """
 
     def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime], known: Verified | None = None) -> None:

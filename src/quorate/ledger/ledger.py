@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
 from quorate.ledger.budget import Budget
@@ -16,7 +16,7 @@ from quorate.ledger.chain import Receipt, now, receipt_of
 from quorate.ledger.entries import BudgetRaised, Closed, Opened, QuotaSet, SameRelease
 from quorate.ledger.fields import Json
 from quorate.ledger.journal import Journal, Verified
-from quorate.ledger.pricing import priced_request
+from quorate.ledger.pricing import Request, priced_request
 from quorate.ledger.readings import LedgerReadings
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.rules import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
@@ -300,34 +300,12 @@ class Ledger(LedgerReadings):
         note_charge()
         return receipt
 
-    def check_affordable(
-        self,
-        event: Event,
-        *,
-        delta: float | None = None,
-        purposes: Mapping[str, int],
-        key: str,
-        epsilon: float | None = None,
-        client: str = "local",
-        scope: GuaranteeScope | None = None,
-        charged_to: Mapping[str, int] | None = None,
-        also: tuple[Neighbouring, Event] | None = None,
-    ) -> None:
+    def check_affordable(self, event: Event, **request: Unpack[Request]) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
         It is asked before long work whose result would be thrown away. It promises nothing: another client may
         charge in between.
         """
-        content = priced_request(
-            event,
-            composition=self.budget.composition,
-            delta=delta,
-            purposes=purposes,
-            key=key,
-            epsilon=epsilon,
-            client=client,
-            scope=scope,
-            charged_to=charged_to,
-            also=also,
-        )
-        self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
+        content = priced_request(event, composition=self.budget.composition, **request)
+        stated = request.get("epsilon") is not None
+        self._journal.read(lambda state: check_reservation(state, content, stated=stated))

@@ -107,6 +107,14 @@ def key_file(path: Path, *, new: bool = False) -> Path:
     return beside(path, ".key.new" if new else ".key")
 
 
+def name_key(path: Path) -> None:
+    """Give the key that was drawn for a new ledger its name, once there is an entry."""
+    key, drawn = key_file(path), key_file(path, new=True)
+    if drawn.exists() and not key.exists():
+        drawn.rename(key)
+        sync_folder(path.parent)
+
+
 def had_ledger(path: Path) -> bool:
     """Tell from what lies beside `path` whether a ledger with an entry was ever there."""
     lock = beside(path, ".lock")

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.ledger_files import key_file, sync_folder
+from quorate.ledger.ledger_files import name_key
 from quorate.ledger.postgres_url import NOT_CLEAR, LedgerUrl, is_clear
 from quorate.ledger.state import GENESIS, Epoch, Head
 from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
@@ -126,16 +126,8 @@ class PostgresStore:
                 raise
 
     shared: Final = True
-
-    @property
-    def durable(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def in_place(self) -> bool:
-        """True: a server is not asked for this."""
-        return True
+    durable: Final = True
+    in_place: Final = True  # a server is not asked for this
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -197,7 +189,8 @@ class PostgresStore:
             self._commit(head.sequence)
             self.commits += 1
             self._at("committed")
-            self._name_key()
+            if self.path is not None:
+                name_key(self.path)
 
     def abandon(self) -> None:
         """Unlock the head, with nothing written; what others wrote is waited for, as :meth:`load` says."""
@@ -359,15 +352,6 @@ class PostgresStore:
             self._commit(self._kept_to)
         else:
             self._end()
-
-    def _name_key(self) -> None:
-        """Give the key its name, once there is an entry (see :class:`~quorate.ledger.SqliteStore`)."""
-        if self.path is None:
-            return
-        key, drawn = key_file(self.path), key_file(self.path, new=True)
-        if drawn.exists() and not key.exists():
-            drawn.rename(key)
-            sync_folder(self.path.parent)
 
     def _open_connection(self) -> psycopg.Connection[Any]:
         if self._connection is None:

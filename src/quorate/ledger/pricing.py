@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from typing import Required, TypedDict, Unpack
 
 from quorate import accounting
 from quorate.accounting.neighbouring import Neighbouring
@@ -43,29 +44,31 @@ def price(
     return BudgetUnits(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
 
 
-def priced_request(
-    event: accounting.Event,
-    *,
-    composition: Composition,
-    delta: float | None,
-    purposes: Mapping[str, int],
-    key: str,
-    epsilon: float | None,
-    client: str,
-    scope: GuaranteeScope | None,
-    charged_to: Mapping[str, int] | None,
-    also: tuple[Neighbouring, accounting.Event] | None,
-) -> Reserved:
-    """Return what a reservation would be recorded as, at the price of its event; see :meth:`Ledger.reserve`."""
-    amounts = price(event, composition=composition, delta=delta, epsilon=epsilon)
+class Request(TypedDict, total=False):
+    """What :meth:`quorate.ledger.Ledger.reserve` takes beside the event."""
+
+    delta: float | None
+    purposes: Required[Mapping[str, int]]
+    key: Required[str]
+    epsilon: float | None
+    client: str
+    scope: GuaranteeScope | None
+    charged_to: Mapping[str, int] | None
+    also: tuple[Neighbouring, accounting.Event] | None
+
+
+def priced_request(event: accounting.Event, *, composition: Composition, **request: Unpack[Request]) -> Reserved:
+    """Return what a reservation would be recorded as, at the price of its event."""
+    delta, also = request.get("delta"), request.get("also")
+    amounts = price(event, composition=composition, delta=delta, epsilon=request.get("epsilon"))
     reserved = Reserved(
         event=Json.of(json.loads(event.to_json()), "event"),
         amounts=amounts,
-        purposes=purposes,
-        client=client,
-        key=key,
-        claim=scope,
-        paid_by=charged_to,
+        purposes=request["purposes"],
+        client=request.get("client", "local"),
+        key=request["key"],
+        claim=request.get("scope"),
+        paid_by=request.get("charged_to"),
         also=None if also is None else _priced_otherwise(*also, composition=composition, delta=delta),
     )
     check_parts(event, reserved.paid_by)
@@ -86,11 +89,6 @@ def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -
     """Refuse a purpose that is paid by a part which the event does not have.
 
     Raises InvalidParameter if the event is neither ``Composed`` nor ``Parallel``, or has fewer parts.
-
-    Examples
-    --------
-    >>> half = accounting.PureDP(0.5)
-    >>> check_parts(accounting.Composed((half, half)), {"label": 0, "evaluation": 1})
     """
     n_parts = len(event.events) if isinstance(event, accounting.Composed | accounting.Parallel) else 0
     if charged_to is not None and not all(part < n_parts for part in charged_to.values()):

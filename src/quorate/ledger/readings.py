@@ -164,11 +164,7 @@ class LedgerReadings:
         return self.head
 
     def check_receipt(self, receipt: Receipt) -> None:
-        """Accept a receipt of this ledger.
-
-        Raises LedgerIntegrityError if the chain does not hold the receipt's entry: an older or another ledger was put
-        in its place.
-        """
+        """Accept a receipt of this ledger; see :func:`~quorate.ledger.chain.check_held`."""
         if not isinstance(receipt, Receipt):
             raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")
         self._journal.read(lambda state: check_held(state, receipt))

@@ -34,26 +34,12 @@ from quorate.ledger.state import BlockState, BlockStatus, LedgerState
 class Block:
     """A block of answers that count as given.
 
-    Parameters
-    ----------
-    sequence : int
-        Number of the entry that marks it as drawn.
-    purpose : str
-        What the answers are for.
-    first, count : int
-        It holds answers ``first`` to ``first + count - 1`` of the reservation's answers for this purpose, from 0.
-    status : {"drawn", "stored", "interrupted"}
-        Stored, with `answers`; drawn by this process and not stored yet; or drawn by a process that ended before it
-        stored them: those answers are lost, and count as declined.
-    answers : JSON value
-        What was stored; None before.
-    receipt : Receipt
-        Of the newest entry about the block.
-    stage : int or None
-        The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
-        of version 0.1.
-    parts : tuple of Part
-        The requests of several clients that share the block, in the order of its answers; empty where one client asked.
+    `sequence`: number of the entry that marks it as drawn. It holds answers `first` to `first` + `count` - 1 of the
+    reservation's answers for `purpose`, from 0. `status`: stored, with `answers`, a JSON value; drawn by this process
+    and not stored yet; or interrupted: the process that drew it ended before it stored them, so they are lost, and
+    count as declined. `receipt`: of the newest entry about it. `stage`: of a sparse vector, in which it began; None
+    where none was open, for other mechanisms, and in ledgers of version 0.1. `parts`: requests of several clients that
+    share it, in the order of its answers.
     """
 
     sequence: int
@@ -89,22 +75,6 @@ class SharedDraw:
     It decides by what the ledger holds at the moment, and counts nothing. The draw decides again, under the ledger's
     lock, and refuses the block as a whole where another process was given answers in between: collect anew then.
     Made by :meth:`Reservation.share`; used by one thread.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget, Ledger
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 9}, key="kept back")
-    >>> receipt = ledger.set_quota("bob", 1, "a trial")
-    >>> shared = reservation.share("online answer")
-    >>> shared.add(Part(client="alice", count=2, key="first", body="sha"))
-    >>> shared.add(Part(client="bob", count=2, key="first", body="sha"))
-    Traceback (most recent call last):
-    quorate.errors.QuotaExhausted: 2 new rows for the client 'bob', 1 of its quota of 1 answers left; ask for fewer, ...
-    >>> block = reservation.draw("online answer", shared.count, parts=shared.parts)
-    >>> block.count, ledger.quota("alice").drawn, ledger.quota("bob").left
-    (2, 2, 1)
     """
 
     def __init__(self, read: Callable[[Callable[[LedgerState], Any]], Any], reservation: int, purpose: str) -> None:
@@ -124,14 +94,8 @@ class SharedDraw:
     def add(self, part: Part) -> None:
         """Take one request more.
 
-        Raises
-        ------
-        BudgetExhausted
-            The reservation has fewer answers left, the earlier parts counted.
-        QuotaExhausted
-            The client has fewer left, likewise.
-        PreconditionFailed
-            The key was used for another request, or an earlier part has it.
+        Raises BudgetExhausted or QuotaExhausted if the reservation or the client has fewer answers left, the earlier
+        parts counted; PreconditionFailed if the key was used for another request, or an earlier part has it.
         """
         if not isinstance(part, Part):
             raise InvalidParameter(f"part must be a Part, got {type(part).__name__}")
@@ -145,23 +109,11 @@ class SharedDraw:
             self._keys.add((part.client, part.key))
 
     def check_quota(self, client: str, count: int, at_most: int) -> None:
-        """Refuse more answers for a client than are left of `at_most`, or of its quota in the ledger.
-
-        Raises
-        ------
-        QuotaExhausted
-            Fewer are left.
-        """
+        """Refuse more answers for a client than are left of `at_most`, or its quota in the ledger: QuotaExhausted."""
         self._read(lambda state: check_quota(state, client, count, at_most))
 
     def answered(self, client: str, key: str, body: str) -> bool:
-        """Whether the ledger holds the answer to a request under a key.
-
-        Raises
-        ------
-        PreconditionFailed
-            The key was used for another request.
-        """
+        """Whether the ledger holds the answer to a request under a key; PreconditionFailed if that was another one."""
         body_hash = Part(client=client, count=1, key=key, body=body).body_hash(self._reservation)
 
         def read(state: LedgerState) -> bool:
@@ -271,40 +223,19 @@ class Reservation:
     ) -> Block:
         """Count ``count`` answers as given, durably; only then may their noise be drawn.
 
-        Parameters
-        ----------
-        purpose : str
-            One of the reservation's.
-        count : int, default 1
-            How many answers, at least 1.
-        key : str, optional
-            Idempotency key of the client. A retry with the same key and body returns the block whose answers were
-            stored; where none was, the retry is counted again, and gets a block of its own.
-        client : str, optional
-            Who asks; the reservation's own client if left out.
-        body : str, optional
-            Digest of the request: another body under the same key is refused.
-        stage : int, optional
-            Number of the sparse-vector stage that is open, where the block goes on in one.
-        after : Block, optional
-            The newest block that began in this stage; left out for the first of them.
-        parts : sequence of Part, optional
-            The requests of several clients that share the block; `count` is what they ask for together, and each has
-            its own client, key and body (:meth:`share` collects them).
+        `purpose`: one of the reservation's. `key`: idempotency key of the client: a retry with the same key and body
+        returns the block whose answers were stored; where none was, the retry is counted again, and gets a block of its
+        own. `client`: who asks; the reservation's own if left out. `body`: digest of the request: another one under the
+        same key is refused. `stage`: number of the sparse-vector stage that is open, where the block goes on in one.
+        `after`: the newest block that began in this stage; left out for the first of them. `parts`: the requests of
+        several clients that share the block, each with its own client, key and body (:meth:`share` collects them);
+        `count` is what they ask for together.
 
-        Raises
-        ------
-        BudgetExhausted
-            Fewer answers are left for this purpose (``unit="answers"``); nothing was counted.
-        QuotaExhausted
-            Fewer are left of a client's quota; nothing was counted.
-        PreconditionFailed
-            The key was used for another request.
-        MechanismClosed
-            Another block than `after` is the newest of the stage, or its answers were not stored: whoever holds the
-            stage's threshold is not the only one. Nothing was counted.
-        InvalidParameter
-            An argument is of the wrong kind, or the purpose was not reserved.
+        Raises BudgetExhausted or QuotaExhausted if fewer answers are left for this purpose (``unit="answers"``), or of
+        a client's quota; PreconditionFailed if the key was used for another request; MechanismClosed if another block
+        than `after` is the newest of the stage, or its answers were not stored: whoever holds the stage's threshold is
+        not the only one; InvalidParameter if an argument is of the wrong kind, or the purpose was not reserved. Nothing
+        was counted then.
         """
         content = Drawn(
             reservation=self.sequence,
@@ -340,20 +271,9 @@ class Reservation:
     def store(self, block: Block, answers: object) -> Receipt:
         """Record the answers of a block, durably; only then may they leave.
 
-        Parameters
-        ----------
-        block : Block
-            As :meth:`draw` returned it.
-        answers : list or JSON value
-            A list (or array) has one item for each answer; None or -1 stand for declined as the caller likes.
-            Storing the very same answers again changes nothing.
-
-        Raises
-        ------
-        PreconditionFailed
-            The block has other answers, or was drawn by a process that ended.
-        InvalidParameter
-            The answers are not JSON, or not as many as were drawn.
+        `answers`: a JSON value; a list (or array) has one item for each answer; None or -1 stand for declined as the
+        caller likes. Storing the very same ones again changes nothing. Raises PreconditionFailed if the block has other
+        answers, or was drawn by a process that ended; InvalidParameter if they are not JSON, or not as many as drawn.
         """
         if not isinstance(block, Block):
             raise InvalidParameter(f"block must be a Block, got {type(block).__name__}")

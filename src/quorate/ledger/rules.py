@@ -45,19 +45,8 @@ from quorate.ledger.state import KeyUse, LedgerState, ReservationState
 class Quota:
     """What a client may be given, and what it was given.
 
-    Parameters
-    ----------
-    answers : int or None
-        The most answers it is ever given; None where the cap alone bounds it.
-    drawn : int
-        Answers that were drawn for it, those lost in a crash included.
-    removed : bool
-        Whether it had a quota that was taken away.
-
-    Examples
-    --------
-    >>> Quota(answers=10, drawn=12).left, Quota(answers=None, drawn=12).left
-    (0, None)
+    `answers`: the most it is ever given; None where the cap alone bounds it. `drawn`: what was drawn for it, answers
+    lost in a crash included. `removed`: whether it had a quota that was taken away.
     """
 
     answers: int | None
@@ -71,21 +60,12 @@ class Quota:
 
 
 def quota_of(state: LedgerState, client: str) -> Quota:
-    """Return the quota of a client.
-
-    Examples
-    --------
-    >>> quota_of(LedgerState(), "alice")
-    Quota(answers=None, drawn=0)
-    """
+    """Return the quota of a client."""
     return Quota(state.quotas.get(client), state.drawn_by.get(client, 0), client in state.unbound)
 
 
 def check_quota(state: LedgerState, client: str, count: int, at_most: int | None = None) -> None:
-    """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
-
-    Raises QuotaExhausted if fewer are left.
-    """
+    """Refuse, with QuotaExhausted, more answers than a client's quota has left, or than are left of `at_most`."""
     quota = quota_of(state, client)
     if at_most is not None and (quota.answers is None or at_most < quota.answers):
         quota = replace(quota, answers=at_most)
@@ -279,10 +259,7 @@ def _check_stored(state: LedgerState, stored: Stored, session: int) -> None:
 
 
 def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
-    """Open a ledger, or return its first entry where another server opened it just now, with the same budget.
-
-    Raises LedgerMismatch if it was opened with another budget.
-    """
+    """Open a ledger, or return its first entry where another server opened it just now, with the same budget."""
     if not state.head.sequence:
         return opened
     check_budget(state, opened.budget)
@@ -358,10 +335,7 @@ def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int
 
 
 def check_budget(state: LedgerState, budget: Budget | None) -> None:
-    """Refuse to open a ledger with another budget than its own.
-
-    Raises LedgerMismatch if the budgets differ.
-    """
+    """Refuse, with LedgerMismatch, to open a ledger with another budget than its own."""
     if budget is not None and state.budget is not None and not budget.same_as(state.budget):
         own = state.budget
         remedy = "put it back: a budget is never lowered, and its composition is fixed"

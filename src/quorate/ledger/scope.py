@@ -20,37 +20,21 @@ from quorate.accounting.neighbouring import (
 )
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger.budget import BudgetUnits
-from quorate.ledger.fields import Json
+from quorate.ledger.fields import Json, text
 
 DIFFERENT_NEIGHBOURS = (
     "part of what was charged to the ledger is guaranteed for replacing one unit alone, not for adding or removing "
     "one; and so is the whole"
 )
-_LONGEST = 1000
+_LINE = text(1000)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GuaranteeScope:
-    """The half of a guarantee that is no number.
+    """The half of a guarantee that is no number, in lines of text; InvalidParameter for anything else.
 
-    Parameters
-    ----------
-    unit : str
-        Whose data is protected: "record", "person", "patient".
-    neighbours : str
-        The change that the guarantee is about, in a phrase: "add, remove or replace one person".
-    caveats : tuple of str
-        What the guarantee rests on beside the noise.
-
-    Raises
-    ------
-    InvalidParameter
-        If anything but a line of text is given.
-
-    Examples
-    --------
-    >>> GuaranteeScope(unit="person", neighbours="add, remove or replace one person").caveats
-    ()
+    `unit`: whose data is protected: "record", "person", "patient". `neighbours`: the change that the guarantee is
+    about, in a phrase: "add, remove or replace one person". `caveats`: what it rests on beside the noise.
     """
 
     unit: str
@@ -60,17 +44,9 @@ class GuaranteeScope:
     def __post_init__(self) -> None:
         if not isinstance(self.caveats, tuple):
             raise InvalidParameter("caveats must be a tuple of texts; pass ('…',) or ()")
-        for name, said in (
-            ("unit", self.unit),
-            ("neighbours", self.neighbours),
-            *(("caveats", c) for c in self.caveats),
-        ):
-            if (
-                not isinstance(said, str)
-                or not 0 < len(said.strip()) <= len(said) <= _LONGEST
-                or not said.isprintable()
-            ):
-                raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
+        lines = [("unit", self.unit), ("neighbours", self.neighbours), *(("caveats", c) for c in self.caveats)]
+        for name, said in lines:
+            _LINE(name, _LINE(name, said).strip())
         # entries of version 0.1 speak of all three changes there, and are read as replacement: relation_that_holds
         if self.neighbouring.change == "add-or-remove" and not holds_where_read_off(self.neighbouring, self.caveats):
             raise InvalidParameter(
@@ -89,15 +65,7 @@ class GuaranteeScope:
         return Neighbouring.read(self.neighbours, self.unit)
 
     def covers(self, later: GuaranteeScope | None) -> bool:
-        """Whether this scope says all that a retry of its request says: no weaker promise, and no caveat less.
-
-        Examples
-        --------
-        >>> more = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-        >>> less = GuaranteeScope(unit="person", neighbours="replace one person")
-        >>> more.covers(less), less.covers(more)
-        (True, False)
-        """
+        """Whether this scope says all that a retry of its request says: no weaker promise, and no caveat less."""
         return (
             later is not None
             and self.unit == later.unit

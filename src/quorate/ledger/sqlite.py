@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.ledger_files import (
@@ -26,7 +27,7 @@ from quorate.ledger.ledger_files import (
     beside,
     both_missing,
     had_ledger,
-    key_file,
+    name_key,
     opened,
     refuse_other_files,
     refuse_second_names,
@@ -46,41 +47,19 @@ class SqliteStore:
     empty; and ``<path>.key``, if somebody put it there as ``<path>.key.new``: with the first entry it gets its name.
     So a ledger and an anchor that were both deleted are missed, and a start that was interrupted is none of these.
 
-    Parameters
-    ----------
-    path : str or PathLike
-        The database file, in a folder that exists.
-    create : bool
-        Whether to create it where there is neither file nor anchor.
-    at : callable, optional
-        Told the name of each step just after it: "begun", "inserted", "committed", "anchor written", "anchored"; and,
-        where the anchor is made, "anchor renamed". Fault tests stop there.
+    `path`: the database file, in a folder that exists. `create`: whether to create it where there is neither file nor
+    anchor. `at`: told the name of each step just after it: "begun", "inserted", "committed", "anchor written",
+    "anchored"; and, where the anchor is made, "anchor renamed". Fault tests stop there. Raises PreconditionFailed if
+    there is no ledger and `create` is False, or the path cannot hold one; LedgerBusy if another process, or another
+    object of this one, holds it; LedgerIntegrityError if ledger or anchor, or both, are missing, or cannot be read; or
+    the anchor says that there is no entry yet, where a lock file or a key says that there was one.
 
-    Raises
-    ------
-    PreconditionFailed
-        There is no ledger and `create` is False, or the path cannot hold one.
-    LedgerBusy
-        Another process, or another object of this one, holds the ledger.
-    LedgerIntegrityError
-        Ledger or anchor, or both, are missing, or cannot be read; or the anchor says that there is no entry yet, where
-        a lock file or a key says that there was one.
-
-    Notes
-    -----
     A ledger has one name. Its anchor, lock, log and key are found by that name, so under a second one (a symbolic or a
     hard link) it would have another set of them: whoever opens it there would miss what the first set tells. A link to
     a folder above it is no second name.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = SqliteStore(Path(folder) / "ledger.db", create=True)
-    ...     store.durable, store.load().lines
-    ...     store.close()
-    (True, ())
     """
+
+    durable: Final = True
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, at: Callable[[str], None] = lambda _: None
@@ -116,11 +95,6 @@ class SqliteStore:
                 raise
         _watch_forks()
         _OPEN.add(self)
-
-    @property
-    def durable(self) -> bool:
-        """True."""
-        return True
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -163,12 +137,8 @@ class SqliteStore:
     def begin(self, _after: int, /) -> Sequence[object]:
         """Begin to write: nobody else can have appended.
 
-        Raises
-        ------
-        LedgerIntegrityError
-            A file of the ledger was removed or replaced since it was opened.
-        LedgerBusy
-            This process has no descriptor or no memory left; nothing was written, and it may be tried again.
+        Raises LedgerIntegrityError if a file of the ledger was removed or replaced since it was opened; LedgerBusy if
+        this process has no descriptor or no memory left: nothing was written, and it may be tried again.
         """
         with self._guarded("written"):
             connection = self._open_connection()
@@ -218,13 +188,7 @@ class SqliteStore:
             self._leave_traces()
 
     def close(self) -> None:
-        """Close the file, then unlock it.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            What was written is in a file that was removed or replaced since.
-        """
+        """Close the file, then unlock it; LedgerIntegrityError if what was written is in a file that was replaced."""
         _OPEN.discard(self)
         connection, self._connection = self._connection, None
         lock, self._lock = self._lock, None
@@ -251,10 +215,7 @@ class SqliteStore:
 
     def _leave_traces(self) -> None:
         """Let what lies beside the ledger tell, from now on, that there is one."""
-        key, drawn = key_file(self.path), key_file(self.path, new=True)
-        if drawn.exists() and not key.exists():
-            drawn.rename(key)
-            sync_folder(self.path.parent)
+        name_key(self.path)
         if self._lock is not None and not os.fstat(self._lock).st_size:
             os.write(self._lock, b"a ledger is here\n")
             os.fsync(self._lock)

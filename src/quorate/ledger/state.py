@@ -48,11 +48,6 @@ class Head:
     """The newest entry of a chain: what an anchor and a receipt hold.
 
     `epoch`: of the database in which it was seen to be the newest, where that tells one; no part of the entry itself.
-
-    Examples
-    --------
-    >>> GENESIS.sequence, GENESIS.epoch
-    (0, None)
     """
 
     sequence: int
@@ -115,28 +110,12 @@ class ReservationState:
 class LedgerState:
     """The sum of a chain.
 
-    Attributes
-    ----------
-    hashes : list of str
-        Hash of each entry, in order.
-    budget, limit : Budget or None, BudgetUnits
-        The budget in force, and the amounts it comes to; None before the first entry.
-    spent : BudgetUnits
-        Sum of all reservations; never above `limit`.
-    scope : GuaranteeScope or None
-        What the guarantees of all reservations that state their scope cover together.
-    fingerprints : tuple of str
-        The data sets that are this release; the last is the newest.
-    reservations, blocks : dict
-        By sequence number.
-    keys : dict
-        By (client, idempotency key).
-    quotas : dict
-        The most answers that a client is ever given, where it has a quota.
-    unbound : set of str
-        Clients whose quota was taken away and not set again.
-    drawn_by : dict
-        How many answers were drawn for each client.
+    `hashes`: of each entry, in order. `budget`, `limit`: what is in force, and the amounts it comes to; None before the
+    first entry. `spent`: sum of all reservations; never above `limit`. `scope`: what the guarantees of all reservations
+    that state theirs cover together. `fingerprints`: the data sets that are this release, the newest last.
+    `reservations`, `blocks`: by sequence number. `keys`: by client and idempotency key. `quotas`: the most answers that
+    a client is ever given, where it has a quota. `unbound`: clients whose quota was taken away and not set again.
+    `drawn_by`: how many answers were drawn for each client.
     """
 
     hashes: list[str] = field(default_factory=list)

@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Protocol, runtime_checkable
 
 from quorate.ledger.state import GENESIS, Head
@@ -144,34 +145,16 @@ class LedgerStore(Protocol):
 
 
 class MemoryStore:
-    """Keeps lines in a list; they end with the process.
+    """Keeps lines in a list; they end with the process."""
 
-    Examples
-    --------
-    >>> store = MemoryStore()
-    >>> store.durable, store.load().lines
-    (False, ())
-    """
+    durable: Final = False
+    in_place: Final = True
+    facts: Final[Mapping[str, str]] = MappingProxyType({"store": "memory"})
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._anchor = GENESIS
         self.commits = 0
-
-    @property
-    def durable(self) -> bool:
-        """False: nothing outlives the process."""
-        return False
-
-    @property
-    def in_place(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """The store's kind."""
-        return {"store": "memory"}
 
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor."""

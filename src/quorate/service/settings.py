@@ -11,11 +11,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from quorate.arguments import count, nearest, one_of, real
+from quorate.arguments import count, is_this_machine, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed, named, naming
 
 FILE: Final = "service.toml"
@@ -88,10 +87,7 @@ class ServiceSettings:
     @property
     def on_loopback(self) -> bool:
         """Whether this machine alone can reach it."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_this_machine(self.host)
 
 
 def read_service_settings(

@@ -20,28 +20,14 @@ SECTOR, BLOCK, HEADER, FRAME = 512, 4096, 32, 24
 
 @dataclass
 class Recording:
-    """A ledger as it lay on the disk while it was written, commit by commit.
+    """A ledger as it lay on the disk while it was written, commit by commit."""
 
-    Attributes
-    ----------
-    database : bytes
-        Before the log; `checkpointed` is after all of the log was put into it.
-    log : bytes
-        All of the write-ahead log.
-    ends : list of int
-        Where each commit ends in the log; the first is 0, for what the database holds.
-    anchors, heads : list
-        The anchor's bytes, and the number of entries, after each of them.
-    hashes : list of str
-        Of all entries.
-    """
-
-    database: bytes = b""
-    checkpointed: bytes = b""
+    database: bytes = b""  # before the log
+    checkpointed: bytes = b""  # after all of the log was put into it
     log: bytes = b""
-    ends: list[int] = field(default_factory=list)
-    anchors: list[bytes] = field(default_factory=list)
-    heads: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)  # of each commit in the log; first 0, for what the database holds
+    anchors: list[bytes] = field(default_factory=list)  # after each of them
+    heads: list[int] = field(default_factory=list)  # how many entries there are after each of them
     hashes: list[str] = field(default_factory=list)
     lines: list[bytes] = field(default_factory=list)
 

@@ -27,30 +27,14 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Line:
-    """What one row of the matrix found.
-
-    Attributes
-    ----------
-    fault : str
-        The row's name.
-    cases : int
-        How often it was tried.
-    counted : str
-        What happened meanwhile, in figures.
-    violations : int
-        How often a promise was broken.
-    twin : str
-        What its broken twin does.
-    caught : int
-        How many violations the same check finds in the twin.
-    """
+    """What one row of the matrix found."""
 
     fault: str
     cases: int
-    counted: str
+    counted: str  # what happened meanwhile, in figures
     violations: int
-    twin: str
-    caught: int
+    twin: str  # what its broken twin does
+    caught: int  # how many violations the same check finds in the twin
 
     def __str__(self) -> str:
         return (

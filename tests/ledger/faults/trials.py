@@ -130,15 +130,11 @@ def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | N
         path.parent.mkdir()
         nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
         twin.update(breaches(path, place))
+    assert {"an answer left before its charge", "an answer left that is not on record"} <= twin.keys()
     store = "SQLite" if url is None else "PostgreSQL"
-    return Line(
-        f"kill −9, {store}",
-        killed,
-        f"half at {len(points)} named points, half at random moments, in {run} runs",
-        sum(found.values()),
-        "answers before charge, or before store",
-        sum(twin.values()),
-    )
+    counted = f"half at {len(points)} named points, half at random moments, in {run} runs"
+    early = "answers before charge, or before store"
+    return Line(f"kill −9, {store}", killed, counted, sum(found.values()), early, sum(twin.values()))
 
 
 # --- what a power cut leaves -------------------------------------------------------------------------------------
@@ -151,13 +147,9 @@ def power_cuts(folder: Path, times: int, seed: int = 1) -> Line:
     found = list(surprises(recording, folder / "honest", cases, seed))
     with without_anchor():
         twin = list(surprises(recording, folder / "twin", cases[:: max(1, len(cases) // 60)], seed))
+    counted = f"as many each: {', '.join(LOSSES)}"
     return Line(
-        "log cut, torn, dropped in parts",
-        len(cases),
-        f"as many each: {', '.join(LOSSES)}",
-        len(found),
-        "does not look at its anchor",
-        len(twin),
+        "log cut, torn, dropped in parts", len(cases), counted, len(found), "does not look at its anchor", len(twin)
     )
 
 
@@ -171,15 +163,12 @@ def anchor_faults(folder: Path, times: int, seed: int = 1) -> Line:
             breaks = list(anchor_surprises(recording, folder / "twin", 60, seed))
         assert breaks, f"the check would not have noticed a ledger {twin.__name__}"
         caught += breaks
-    return Line(
-        "anchor torn, lost, old",
-        times,
+    counted = (
         "as many each: a torn slot, one and two lost slot writes, a spoilt slot, an older log with a whole and with a "
-        "spoilt anchor",
-        len(found),
-        "one slot; no checksum; a spoilt slot overlooked",
-        len(caught),
+        "spoilt anchor"
     )
+    twins = "one slot; no checksum; a spoilt slot overlooked"
+    return Line("anchor torn, lost, old", times, counted, len(found), twins, len(caught))
 
 
 def bit_flips(folder: Path, times: int, seed: int = 1) -> Line:
@@ -224,16 +213,8 @@ def storage_breaches(
     where = folder / "ledger"
     where.mkdir(parents=True)
     aside = folder / "ledger.db"  # what was told stands on another disk
-    result = nursery(
-        do="failing_disk",
-        folder=str(where),
-        told=str(aside),
-        kind=kind,
-        place=place,
-        code=code,
-        sticky=kind == 0,
-        careless=careless,
-    )
+    how = {"kind": kind, "place": place, "code": code, "sticky": kind == 0, "careless": careless}
+    result = nursery(do="failing_disk", folder=str(where), told=str(aside), **how)
     wrong = []
     if result.get("died") or (result["met"] and not result["stopped"]):
         wrong.append("the disk failed, and no error was told")
@@ -279,9 +260,8 @@ def crowds(folder: Path, nursery: Nursery, repeats: int, processes: int, url: Ca
     beyond = sum(len(each) for each in firsts) - answers
     store = "SQLite" if url is None else "PostgreSQL"
     counted = f"{processes} processes each; {given:,} answers given, {repeats * answers:,} is the cap"
-    return Line(
-        f"many processes on one budget, {store}", repeats, counted, wrong, "reads what is left, then writes it", beyond
-    )
+    twin = "reads what is left, then writes it"
+    return Line(f"many processes on one budget, {store}", repeats, counted, wrong, twin, beyond)
 
 
 # --- files -------------------------------------------------------------------------------------------------------

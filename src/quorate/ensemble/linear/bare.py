@@ -8,13 +8,13 @@ is left to the estimator's own ``fit`` is trained by the teacher itself, which i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from quorate.data.rows import kind, n_rows, width
 from quorate.deferred import linalg, special
-from quorate.ensemble.linear.equivalent import fill, is_solved, optimum
+from quorate.ensemble.linear.equivalent import fill, is_solved, optimum, settings_of
 from quorate.ensemble.linear.newton import Optimum
 from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter, untrained
@@ -50,20 +50,7 @@ class BareLinearTeacher:
     fit_intercept: bool
     whole: Callable[[], ClassifierTeacher] = field(repr=False)
 
-    @property
-    def keeps_no_global_state(self) -> bool:
-        """Always: what is solved here is NumPy's and SciPy's, or scikit-learn's."""
-        return True
-
-    @property
-    def C(self) -> float:  # noqa: N802 - scikit-learn's name
-        """Inverse strength of the penalty of logistic regression."""
-        return self.strength
-
-    @property
-    def alpha(self) -> float:
-        """Strength of the penalty of ridge classification."""
-        return self.strength
+    keeps_no_global_state: ClassVar[bool] = True  # what is solved here is NumPy's and SciPy's, or scikit-learn's
 
     def load(self) -> None:
         """In a worker: load what every child would load anew otherwise."""
@@ -75,7 +62,7 @@ class BareLinearTeacher:
         if (voter := untrained(codes)) is not None:
             return voter
         try:
-            solution = optimum(self, X, local, logistic=self.logistic)
+            solution = optimum(X, local, self.strength, self.fit_intercept, logistic=self.logistic)
         except MemoryError:
             raise  # as there
         except Exception:  # noqa: BLE001 - as there
@@ -95,12 +82,11 @@ def bare(
         return None
     if kind(X) not in {"numpy", "sparse"} or X.dtype != np.float64:
         return None
-    logistic = hasattr(teacher.estimator, "C")
+    logistic, strength, intercept = settings_of(teacher.estimator)
     rows = _ROOM * -(-n_rows(X) // max(1, n_teachers))
     if not is_solved(rows, width(X), n_classes, logistic=logistic):
         return None
-    strength = teacher.estimator.C if logistic else teacher.estimator.alpha
-    return BareLinearTeacher(logistic, float(strength), teacher.estimator.fit_intercept, whole)
+    return BareLinearTeacher(logistic, strength, intercept, whole)
 
 
 def read_voter(teacher: Teacher, seed: int, loads: Callable[[bytes], Any], data: bytes) -> Any:

@@ -88,29 +88,34 @@ def _positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
+def settings_of(estimator: Any) -> tuple[bool, float, bool]:
+    """Return whether a bare estimator is logistic, its `C` or `alpha`, and whether it has an intercept."""
+    logistic = hasattr(estimator, "C")
+    return logistic, float(estimator.C if logistic else estimator.alpha), estimator.fit_intercept
+
+
 def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
     """Fit an estimator for which :func:`is_equivalent` holds on one shard, as its own ``fit`` but at the optimum. `y`:
     classes 0..k-1, k ≥ 2, all of which occur. Raises whatever the estimator's own ``fit`` raises.
     """
-    from sklearn.linear_model import LogisticRegression
-
     if hasattr(estimator, "steps"):
         before = estimator[:-1]
         X = before.fit_transform(X, y)
         estimator.steps[:-1] = before.steps
         estimator = estimator.steps[-1][1]
-    solution = optimum(estimator, X, y, logistic=type(estimator) is LogisticRegression)
+    logistic, strength, intercept = settings_of(estimator)
+    solution = optimum(X, y, strength, intercept, logistic=logistic)
     if solution is None:
         estimator.fit(X, y)
     else:
         fill(estimator, solution)
 
 
-def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum | None:
-    """Return the optimum of a bare estimator on one shard; None where that is left to the estimator's own ``fit``."""
+def optimum(X: Any, y: IntArray, strength: float, intercept: bool, *, logistic: bool) -> Optimum | None:
+    """Return a bare estimator's optimum on one shard, by its :func:`settings_of`; None: left to its own ``fit``."""
     solution = None
     if is_plain_float_matrix(X) and X.shape[1]:
-        solution = (_logistic if logistic else _ridge)(estimator, X, y, int(y.max()) + 1)
+        solution = (_logistic if logistic else _ridge)(X, y, int(y.max()) + 1, strength, intercept)
     if solution is None or not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
         return None
     return solution
@@ -151,8 +156,8 @@ def _learned_by_ridge(n_classes: int) -> dict[str, Any]:
     return {name: value for name, value in vars(fitted).items() if name not in from_rows}
 
 
-def _logistic(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | None:
-    C, intercept, (n, d) = float(estimator.C), estimator.fit_intercept, X.shape
+def _logistic(X: Any, y: IntArray, n_classes: int, C: float, intercept: bool) -> Optimum | None:
+    n, d = X.shape
     by_rows, work = _by_rows(n, d, n_classes)
     if work > _MOST_WORK:
         return None
@@ -179,9 +184,9 @@ def _by_rows(n: int, d: int, n_classes: int) -> tuple[bool, float]:
     return in_rows < in_columns, min(in_rows, in_columns)
 
 
-def _ridge(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | None:
+def _ridge(X: Any, y: IntArray, n_classes: int, alpha: float, intercept: bool) -> Optimum | None:
     """Solve for targets of ±1: for w where columns are few, else for w = Xᵀa with the intercept as a side condition."""
-    alpha, intercept, (n, d) = float(estimator.alpha), estimator.fit_intercept, X.shape
+    n, d = X.shape
     if not is_solved(n, d, n_classes, logistic=False):
         return None
     targets = np.where(y[:, np.newaxis] == np.arange(n_classes), 1.0, -1.0)
@@ -206,17 +211,13 @@ def _ridge(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | Non
     return None if failed else Optimum(np.ascontiguousarray(w.T), middle - centre @ w, 1)
 
 
-def _is_sparse(X: Any) -> bool:
-    return kind(X) == "sparse"
-
-
 def _dense(X: Any) -> FloatArray:
-    return np.asarray(X.toarray() if _is_sparse(X) else X)
+    return np.asarray(X.toarray() if kind(X) == "sparse" else X)
 
 
 def _gram(X: Any) -> FloatArray:
     """Return the inner products of the rows."""
-    if _is_sparse(X):
+    if kind(X) == "sparse":
         if X.shape[0] * X.shape[1] > _DENSE_CELLS:
             return np.ascontiguousarray((X @ X.T).toarray())
         X = X.toarray()
@@ -225,4 +226,4 @@ def _gram(X: Any) -> FloatArray:
 
 def _of_rows(weights: FloatArray, X: Any) -> FloatArray:
     """Return the combinations of the rows with these weights, ``(n_scores, n_features)``."""
-    return np.ascontiguousarray((X.T @ weights.T).T if _is_sparse(X) else weights @ X)
+    return np.ascontiguousarray((X.T @ weights.T).T if kind(X) == "sparse" else weights @ X)

@@ -38,21 +38,17 @@ class TinyTeacher:
     n_classes: int
 
     called_in_prose: ClassVar[str] = "linear"  # nobody chose it by the name of its class
-
-    @property
-    def keeps_no_global_state(self) -> bool:
-        """Always: it is NumPy's and SciPy's arithmetic."""
-        return True
+    keeps_no_global_state: ClassVar[bool] = True  # it is NumPy's and SciPy's arithmetic
 
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
         """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
         if not len(y):
             return AbstainingVoter()
-        weights, constants = self._regression(X, y) if self.n_classes == 2 else self._sums(X, y, seed)
+        if self.n_classes == 2:
+            weights, constants = ridge(X, np.where(y == 1, 1.0, -1.0), self.penalty)[None], np.zeros(1)
+        else:
+            weights, constants = self._sums(X, y, seed)
         return ClassifierVoter(_logistic(weights, constants, self.n_classes), np.arange(self.n_classes))
-
-    def _regression(self, X: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        return ridge(X, np.where(y == 1, 1.0, -1.0), self.penalty)[None], np.zeros(1)
 
     def _sums(self, X: FloatArray, y: IntArray, seed: int) -> tuple[FloatArray, FloatArray]:
         weights = np.zeros((self.n_classes, X.shape[1]))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ensemble.teachers.plain_classes import attributes, is_plain
+from quorate.ensemble.teachers.plain_classes import attributes, is_plain, library_of
 from quorate.ensemble.teachers.unfitted import parts
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
@@ -51,7 +51,7 @@ def fit_named(
         order = sorted(declared)
         present.sort(key=declared.__getitem__)
     # A network has an output for each declared class, whatever a shard has.
-    as_declared = any(_library(part) == "skorch" for part in parts(estimator))
+    as_declared = any(library_of(part) == "skorch" for part in parts(estimator))
     numbers = {declared[code]: code if as_declared else at for at, code in enumerate(present)}
     if not alone and _needs_labels(estimator, declared):
         numbers = {declared[code]: declared[code] for code in present}
@@ -90,16 +90,27 @@ class LabelledEstimator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A parameter: whose, its name, what it holds and how it is set. `numbered`: whoever has it is given 0..k-1 in
-    place of labels by the ensemble around it; `paired`: pairs of classes, 0 and 1, told as such.
+class _Told:
+    """What a model is given in place of labels by those around it: `numbered`: 0..k-1; `paired`: pairs of classes, 0
+    and 1, told as such.
     """
+
+    numbered: bool
+    paired: bool
+
+    def inside(self, model: Any) -> _Told:
+        """Return what the models in `model`, which is told this, are told."""
+        return _Told(self.numbered or _numbers_labels(model), self.paired or _pairs_classes(model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A parameter: whose, its name, what it holds, what its owner is told, and how it is set."""
 
     owner: Any
     name: str
     value: Any
-    numbered: bool
-    paired: bool
+    told: _Told
     put: Callable[[Any], None] = field(compare=False)
 
 
@@ -113,9 +124,9 @@ class _AtHand:
     def value(self, place: _Place) -> Any:
         """Return a parameter as the labels at hand have it; itself where nothing of it changes."""
         labels, value = self.shown, place.value
-        if place.paired:
+        if place.told.paired:
             return value
-        if place.numbered:
+        if place.told.numbered:
             labels = {
                 label: number for number, label in enumerate(label for label in self.order if label in self.shown)
             }
@@ -126,7 +137,7 @@ class _AtHand:
             return kept or (None if place.name == "class_weight" else kept)
         if place.name in OF_ONE and _is_one_of(value, self.order):
             return labels.get(value, value)
-        lacks = len(labels) < len(self.order) and _library(place.owner) != "skorch"
+        lacks = len(labels) < len(self.order) and library_of(place.owner) != "skorch"
         if place.name in IN_ORDER and lacks and np.shape(value) == (len(self.order),):
             of_these = np.asarray(value, dtype=np.float64)[[label in labels for label in self.order]]
             return of_these / of_these.sum() if place.name in {"priors", "class_prior"} else of_these
@@ -141,10 +152,10 @@ def _names_one(place: _Place, declared: tuple[Any, ...]) -> bool:
             f"{name}={value!r} of {owner} is the weight of the second of two classes, and there are {len(declared)}; "
             "leave it out"
         )
-    if place.paired:  # of two classes, which is 1 hangs on their order
+    if place.told.paired:  # of two classes, which is 1 hangs on their order
         return name in (*BY_CLASS, *IN_ORDER, *OF_ONE) and value is not None and not isinstance(value, str)
     if name in BY_CLASS and isinstance(value, Mapping):
-        numbers = place.numbered and all(type(key) is int and 0 <= key < len(declared) for key in value)
+        numbers = place.told.numbered and all(type(key) is int and 0 <= key < len(declared) for key in value)
         strange = [key for key in value if not _is_one_of(key, declared)]
         if strange and not numbers:
             raise InvalidParameter(
@@ -192,45 +203,38 @@ def _is_default(part: Any, name: str, value: Any) -> bool:
     return isinstance(value, str) and parameter is not None and bool(parameter.default == value)
 
 
-def _places(
-    model: Any, numbered: bool = False, paired: bool = False, within: frozenset[int] = frozenset()
-) -> Iterator[_Place]:
+def _places(model: Any, how: _Told | None = None, within: frozenset[int] = frozenset()) -> Iterator[_Place]:
     """Yield every parameter of a model and of the models in it that learn from its labels."""
     from sklearn.frozen import FrozenEstimator
 
+    how = _Told(numbered=False, paired=False) if how is None else how
     if id(model) in within or isinstance(model, FrozenEstimator):
         return
-    inside = {"numbered": numbered or _numbers_labels(model), "paired": paired or _pairs_classes(model)}
-    within = within | {id(model)}
+    inside, within = how.inside(model), within | {id(model)}
     for name, value in _parameters(model):
         if name in TRIED:
-            yield from _places_tried(model, value, numbered, paired, within)
+            yield from _places_tried(model, value, how, within)
             continue
-        yield _Place(model, _last(name), value, numbered, paired, partial(_put, model, name))
+        yield _Place(model, _last(name), value, how, partial(_put, model, name))
         for part in _models(value):
-            yield from _places(part, **inside, within=within)
+            yield from _places(part, inside, within)
 
 
-def _places_tried(search: Any, tried: Any, numbered: bool, paired: bool, within: frozenset[int]) -> Iterator[_Place]:
+def _places_tried(search: Any, tried: Any, how: _Told, within: frozenset[int]) -> Iterator[_Place]:
     """Yield what a search tries, as parameters of the parts that it is tried in."""
     if isinstance(tried, list | tuple):
         for grid in tried:
-            yield from _places_tried(search, grid, numbered, paired, within)
+            yield from _places_tried(search, grid, how, within)
         return
     for path, candidates in tried.items() if isinstance(tried, dict) else ():
-        owner, of_owner = search.estimator, {"numbered": numbered, "paired": paired}
-        inside = {"numbered": numbered or _numbers_labels(owner), "paired": paired or _pairs_classes(owner)}
+        owner, of_owner = search.estimator, how
         for step in str(path).split("__")[:-1]:
+            of_owner = of_owner.inside(owner)
             owner = owner.get_params(deep=True).get(step) if hasattr(owner, "get_params") else None
-            of_owner = inside
-            inside = {
-                "numbered": inside["numbered"] or _numbers_labels(owner),
-                "paired": inside["paired"] or _pairs_classes(owner),
-            }
         for at, value in enumerate(candidates if isinstance(candidates, list | tuple) else ()):
-            yield _Place(owner, _last(str(path)), value, **of_owner, put=partial(_put_tried, tried, path, at))
+            yield _Place(owner, _last(str(path)), value, of_owner, partial(_put_tried, tried, path, at))
             for part in _models(value):
-                yield from _places(part, **inside, within=within)
+                yield from _places(part, of_owner.inside(owner), within)
 
 
 def _put(model: Any, name: str, value: Any) -> None:
@@ -282,7 +286,7 @@ def _pairs_classes(model: Any) -> bool:
 
 
 def _takes_numbers_alone(estimator: Any) -> bool:
-    return any(_library(part) in NUMBERS_ALONE for part in parts(estimator))
+    return any(library_of(part) in NUMBERS_ALONE for part in parts(estimator))
 
 
 def _last(name: str) -> str:
@@ -294,8 +298,3 @@ def _is_one_of(value: Any, declared: Sequence[Any]) -> bool:
         return value in set(declared)
     except TypeError:  # no class is a list
         return False
-
-
-def _library(part: Any) -> str:
-    module = getattr(part, "__module__", None) or type(part).__module__
-    return str(module).partition(".")[0]

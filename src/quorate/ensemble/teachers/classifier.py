@@ -19,7 +19,7 @@ from quorate.arguments import truth
 from quorate.data.rows import n_rows
 from quorate.ensemble.linear.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.teachers.class_names import LabelledEstimator, fit_named, names_classes
-from quorate.ensemble.teachers.plain_classes import is_plain
+from quorate.ensemble.teachers.plain_classes import is_plain, library_of
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Voter, by_halves, other_classes, untrained
 from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
@@ -301,9 +301,4 @@ def _keep_fitted(estimator: Any) -> Any:
 
 def _keeps_no_global_state(estimator: Any) -> bool:
     estimator = estimator.estimator if isinstance(estimator, LabelledEstimator) else estimator
-    return all(_library(part) in _WITHOUT_GLOBAL_STATE for part in parts(estimator))
-
-
-def _library(part: Any) -> str:
-    module = getattr(part, "__module__", None) or type(part).__module__
-    return str(module).partition(".")[0]
+    return all(library_of(part) in _WITHOUT_GLOBAL_STATE for part in parts(estimator))

@@ -23,6 +23,12 @@ def is_plain(part: Any) -> bool:
     return not (hasattr(part, "get_params") and hasattr(part, "__sklearn_tags__"))
 
 
+def library_of(part: Any) -> str:
+    """Name the package at the top that `part`, or its class, is defined in."""
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return str(module).partition(".")[0]
+
+
 def made_anew(model: Any, **changed: Any) -> Any | None:
     """Return a new instance with the same constructor arguments, but for those in `changed` that it takes. None where
     an argument is not kept under its own name, or the constructor refuses them.

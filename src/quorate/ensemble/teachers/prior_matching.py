@@ -36,15 +36,6 @@ class PriorMatchingTeacher:
     The threshold lies halfway between the scores of two neighbouring pool points, so that the number of points above it
     is the base rate times the pool, to the nearest whole number; of points with one and the same score either all are
     above or none.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> pool = np.arange(10.0).reshape(-1, 1)
-    >>> teacher = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression(C=1e-3)), pool)
-    >>> X, y = np.array([[0.0], [2.0], [3.0], [5.0], [9.0]]), np.array([0, 0, 0, 0, 1])
-    >>> teacher.classifier.train(X, y, 0).vote(pool).sum(), teacher.train(X, y, 0).vote(pool).sum()
-    (np.int64(0), np.int64(2))
     """
 
     classifier: ClassifierTeacher | TinyTeacher

@@ -65,13 +65,7 @@ class Teacher(Protocol):
 @stored_as("quorate.ensemble.teachers.AbstainingVoter")
 @dataclass(frozen=True, slots=True)
 class AbstainingVoter:
-    """The voter of a teacher that could not be trained.
-
-    Examples
-    --------
-    >>> AbstainingVoter().vote(np.zeros((3, 2)))
-    array([-1, -1, -1])
-    """
+    """The voter of a teacher that could not be trained."""
 
     def vote(self, X: Any, /) -> IntArray:
         """Abstain on every row of `X`."""
@@ -81,13 +75,7 @@ class AbstainingVoter:
 @stored_as("quorate.ensemble.teachers.ConstantVoter")
 @dataclass(frozen=True, slots=True)
 class ConstantVoter:
-    """The voter of a shard in which only one class occurs, for which it votes everywhere.
-
-    Examples
-    --------
-    >>> ConstantVoter(2).vote(np.zeros((3, 2)))
-    array([2, 2, 2])
-    """
+    """The voter of a shard in which only one class occurs, for which it votes everywhere."""
 
     code: int = field(repr=False)
 

@@ -48,15 +48,7 @@ _NAMED = {("torch", "device"), ("torch", "dtype")}
 
 
 def not_looked_into(*models: Any) -> str | None:
-    """Name the class of something that copies of these models take over, and that cannot be looked into.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> not_looked_into(LogisticRegression(C=0.5)), not_looked_into(GaussianNB(priors=np.array([0.5, 0.5])))
-    (None, 'ndarray')
-    """
+    """Name the class of something that copies of these models take over, and that cannot be looked into."""
     return next((type(part).__name__ for model in models for part in carried(model) if _is_closed(part)), None)
 
 

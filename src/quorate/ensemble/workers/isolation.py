@@ -76,6 +76,14 @@ def in_children(
     return results
 
 
+def on_one_thread_each(
+    function: Callable[[Item], bytes], together: bool, cpu_seconds: float | None, items: Sequence[Item]
+) -> list[bytes | Lost]:
+    """In a worker: do as :func:`in_children`, with the numerical libraries held to one thread."""
+    with one_thread_each():
+        return in_children(function, items, together=together, cpu_seconds=cpu_seconds)
+
+
 def polars_threads() -> bool:
     """Tell whether threads of polars run in this process, as after another teacher's code was loaded: it must not be
     forked from then, since a child has none of them and would wait for ever.

@@ -15,7 +15,7 @@ from quorate.arguments import count
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.isolation import Lost, polars_threads
 from quorate.ensemble.workers.pool import WorkerPool, first_done, import_path
-from quorate.errors import QuorateError
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +28,33 @@ _SPENT: Final = "spent"  # what a worker says that cannot be forked from any mor
 _kept: list[WorkerPool] = []  # none or one
 _choosing = Lock()  # fits in two threads share the pool that is kept
 _at_exit: list[object] = []  # whether the workers are stopped at exit
+
+
+def packed(thing: Any, called: str, *, where: str = "a worker process") -> bytes:
+    """Return what workers are sent of something of the user's own, or refuse it."""
+    from cloudpickle import dumps  # type: ignore[import-untyped]
+
+    try:
+        pickled: bytes = dumps(thing)
+    except Exception as error:  # noqa: BLE001 - pickling runs the user's own code
+        raise InvalidParameter(
+            f"{called} cannot be sent to {where}: {type(error).__name__}. Keep open files, locks and connections out "
+            "of it."
+        ) from None
+    return pickled
+
+
+def unpacked(pickled: bytes, called: str) -> Any:
+    """In a worker: load what :func:`packed` packed, before any row is looked at: that it fails is a public fact."""
+    from cloudpickle import loads
+
+    try:
+        return loads(pickled)
+    except Exception as error:  # noqa: BLE001 - as in packed
+        raise PreconditionFailed(
+            f"a worker process cannot load {called}: {type(error).__name__}. "
+            "Its code must be importable, or defined in the main script."
+        ) from None
 
 
 def isolated_map(

@@ -7,8 +7,8 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -87,23 +87,16 @@ class Endpoint:
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
-    def stop(self) -> None:
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
 
 
-@contextmanager
-def endpoint(
-    model: Callable[[dict[str, Any]], str] = nearest_example,
-    manner: Manner = well,
-    tls: ssl.SSLContext | None = None,
-) -> Iterator[Endpoint]:
-    running = Endpoint(model, manner, tls)
-    try:
-        yield running
-    finally:
-        running.stop()
+endpoint = Endpoint
 
 
 # --- bad manners -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from quorate.arguments import count, real
+from quorate.arguments import count, is_this_machine, real
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.stored_names import stored_as
 
@@ -265,7 +265,7 @@ def _checked(url: Any, hosts: tuple[str, ...]) -> None:
             "endpoint must be a URL without a name, a password, a query or a fragment; name the environment variable "
             "that holds the key with api_key_env"
         )
-    if is_this_machine(host):
+    if is_this_machine(host):  # the address that localhost stands for is looked at again when a connection is made
         return
     if host not in hosts:
         raise InvalidParameter(
@@ -274,16 +274,6 @@ def _checked(url: Any, hosts: tuple[str, ...]) -> None:
         )
     if parts.scheme != "https":
         raise InvalidParameter(f"endpoint is on another machine ({host}), so it must be asked over https, not http")
-
-
-def is_this_machine(host: str) -> bool:
-    """Tell whether a host is this machine's loopback, by its address or by the name ``localhost``."""
-    if host == "localhost":  # the address that it stands for is looked at again when a connection is made
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # what OpenSSL makes of an answer in http

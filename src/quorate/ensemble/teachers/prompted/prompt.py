@@ -32,14 +32,6 @@ class Prompt:
     blanks and the case of letters, so that two names that differ by these alone, and an empty one, are an
     InvalidParameter. `instruction`: what the model is told first. `text`: the column whose text stands for the row;
     None shows every column as a line ``name: value``, and the only column of a table by its text alone.
-
-    Examples
-    --------
-    >>> prompt = Prompt(("no", "yes"))
-    >>> prompt.code_of(" Yes "), prompt.code_of("yes."), prompt.code_of("maybe")
-    (1, -1, -1)
-    >>> [each["role"] for each in prompt.messages([("a row", 0)], "another row")]
-    ['system', 'user', 'assistant', 'user']
     """
 
     classes: tuple[str, ...]
@@ -88,15 +80,6 @@ def row_texts(X: Any, *, text: str | None = None) -> list[str]:
 
     `X`: rows ``(n_rows, n_features)``; columns of an array are called x1, x2 and so on. `text`: the column whose text
     stands for the row, or DataRefused.
-
-    Examples
-    --------
-    >>> import polars
-    >>> frame = polars.DataFrame({"age": [39.0, None], "job": ["clerk", "cook"]})
-    >>> row_texts(frame)
-    ['age: 39\njob: clerk', 'age: \njob: cook']
-    >>> row_texts(frame, text="job")
-    ['clerk', 'cook']
     """
     names, rows = _cells(fixed_types(X))
     if text is not None:

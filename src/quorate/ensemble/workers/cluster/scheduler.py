@@ -11,12 +11,12 @@ import logging
 import re
 import time
 from contextlib import contextmanager, suppress
-from ipaddress import ip_address
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ambient import unwarned
+from quorate.arguments import is_this_machine
 from quorate.data.stream import Workspace
 from quorate.ensemble.workers.cluster.exchange import check_folder
 from quorate.ensemble.workers.cluster.remote import ALWAYS, differences, environment, not_as_here
@@ -204,33 +204,19 @@ class Connection:
 def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> str:
     """Return an address of a scheduler as it is; InvalidParameter for none, or if others on the network could give
     orders there.
-
-    Examples
-    --------
-    >>> check_address("tcp://127.0.0.1:8786", plain_tcp=False)
-    'tcp://127.0.0.1:8786'
     """
     parts = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if parts is None or parts["how"] not in ("tls", "tcp"):
         raise InvalidParameter(
             parameter=name, got=address, expected='the address of a Dask scheduler, such as "tls://host:8786"'
         )
-    if parts["how"] == "tcp" and not plain_tcp and not _is_loopback(parts["host"].strip("[]")):
+    if parts["how"] == "tcp" and not plain_tcp and not is_this_machine(parts["host"].strip("[]")):
         raise InvalidParameter(
             f"{name} is reached by plain TCP on another machine, where whoever reaches that port can have the workers "
             "read the private rows; take tls:// with certificates, or allow it by name where the network is your own: "
             "plain_tcp"
         )
     return address
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:  # a name: where it leads is another machine's to say
-        return False
 
 
 def _versions(said: Any) -> dict[str, str]:
