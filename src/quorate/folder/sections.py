@@ -84,8 +84,8 @@ class MethodSettings:
         'for `"direct"`: one more round, at the price of the others, counts how often the model is right, by how sure '
         "it is, and its scores are divided by the [temperature](../how-to/calibrated-probabilities.md"
         "#where-no-public-rows-have-labels) that follows",
-        default=False, example=True,
-    )  # fmt: skip
+        default=False,
+    )
     marginals: float | None = setting(
         partial(real, at_least=0, below=1),
         "with a `[schema]`: the share of μ² that pays for noisy counts of the columns, from which a pool is drawn; "
