@@ -32,6 +32,8 @@ from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.temperature import edges_of, temperature_of
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
+from quorate.report import by_rounds
+from quorate.report.sentences import calibrated
 from quorate.types import FloatArray, IntArray
 
 N, POOL = 6_000, 300
@@ -165,17 +167,6 @@ class TestTheTemperature:
         assert published < min(losses.values()) + 0.001
         assert (model.predict(rows[TEST]) == scores.argmax(axis=1)).all()
 
-    def test_is_told_and_public_rows_may_still_calibrate(self, fit: Any) -> None:
-        facts = fit.facts()
-        assert (facts.fitted.temperature, facts.fitted.calibration_rows) == (fit.temperature_, None)
-        assert type(facts).from_json(facts.to_json()) == facts
-        assert "the last of them counts of how often the model is right" in str(fit.guarantee_.mechanism)
-        before = fit.predict(X[TEST])
-        paid = fit.temperature_
-        fit.calibrate(X[N + POOL : N + POOL + 500], Y[N + POOL : N + POOL + 500])
-        assert (fit.predict(X[TEST]) == before).all()
-        assert fit.temperature_ != paid
-
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
@@ -308,3 +299,37 @@ def test_units_held_out_have_their_limit_at_the_temperature() -> None:
 def test_a_check_says_what_the_last_round_does() -> None:
     said = " ".join(str(check(estimator(), X[:N], Y[:N], public=PUBLIC)).split())
     assert "the last round counts how often the model is right" in said
+
+
+def test_a_fit_of_another_kind_has_no_temperature_of_an_earlier_one(tmp_path: Path) -> None:
+    model = estimator(PrivateClassifier, epsilon=5.0).fit(X[:N], Y[:N], public=PUBLIC)
+    assert model.temperature_ != 1.0
+    model.set_params(private_temperature=False, method="votes", n_teachers=60, ledger=tmp_path / "ledger.db")
+    assert model.fit(X[:N], Y[:N], public=PUBLIC).temperature_ == 1.0
+    begun = estimator(PrivateClassifier, epsilon=5.0, ledger=tmp_path / "ledger.db")
+    with pytest.raises(InvalidParameter, match="the ledger was charged for a fit by votes"):
+        begun.resume(X[:N], Y[:N], public=PUBLIC)
+
+
+def test_a_report_tells_the_counts_apart_and_both_temperatures() -> None:
+    model = fitted()
+    facts, paid = model.facts(), model.temperature_
+    assert "the last of them counts of how often the model is right (one unit adds 1," in model.guarantee_.mechanism
+    assert (facts.rounds.counts, facts.rounds.stored) == (1, model.n_rounds_ + 1)
+    assert facts.rounds.counts_noise == pytest.approx(facts.rounds.noise / facts.rounds.clip)
+    assert (facts.fitted.temperature, facts.fitted.paid_temperature, facts.fitted.calibration_rows) == (
+        paid,
+        paid,
+        None,
+    )
+    assert type(facts).from_json(facts.to_json()) == facts
+    assert f"of {model.n_rounds_} noisy gradient rounds" in by_rounds.model(facts)
+    assert "1 other round counted each record once" in by_rounds.card(facts)
+
+    before = model.predict(X[TEST])
+    model.calibrate(X[N + POOL : N + POOL + 500], Y[N + POOL : N + POOL + 500])
+    assert (model.predict(X[TEST]) == before).all()
+    both = model.facts().fitted
+    assert (both.temperature, both.paid_temperature) == (model.temperature_, paid)
+    assert both.temperature != paid
+    assert "the last round released, and then 250 labelled public rows: the" in str(calibrated(model.facts()))

@@ -221,3 +221,27 @@ def test_a_share_that_cannot_be_had_is_refused_in_a_line(make_run: MakeRun, data
     changes = {f"data.{key}": held for key, held in given.items() if held is not None}
     with pytest.raises(InvalidParameter, match=said):
         read_run(make_run(**changes), begin=False)
+
+
+@pytest.mark.heavy
+def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: MakeRun) -> None:
+    root = made_run(make_run, "direct")
+    file = root / "quorate.toml"
+    file.write_text(file.read_text("utf-8").replace("[method]\n", "[method]\nprivate_temperature = true\n"), "utf-8")
+    paid = execute(read_run(root), command="quorate run").fitted
+    assert paid.temperature == paid.paid_temperature != 1
+    spent = spent_on(root)
+    with_calibration(root)
+    both = execute(read_run(root), command="quorate run").fitted
+    assert spent_on(root) == spent
+    assert (both.paid_temperature, both.calibration_rows) == (paid.temperature, 150)
+    assert both.temperature != paid.temperature
+
+
+@pytest.mark.parametrize("by", ["votes", "auto"])
+def test_a_temperature_that_is_not_asked_for_decides_nothing(make_run: MakeRun, by: str) -> None:
+    asked = make_run("asked", **{"method.by": "votes", "method.private_temperature": True})
+    with pytest.raises(InvalidParameter, match=r"private_temperature is for the direct method, .* leave it out"):
+        settings_of(asked)
+    root = make_run("left", **{"method.by": by, "method.private_temperature": False})
+    assert settings_of(root).method.by == "votes"

@@ -40,6 +40,7 @@ from quorate.direct.contribution_check import made_up
 from quorate.direct.contributions import Grid, lengths_of, of_records, slopes
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import SummedRows, unit_starts, units_of
+from quorate.direct.temperature import edges_of
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 from quorate.run.drawn_pool import CellCounts, count_cells
 from quorate.run.resources import Threads
@@ -283,6 +284,8 @@ def answer_of(plan: DirectPlan, pool: Any) -> bytes:
     rows, codes, weights = made_up(plan, pool)
     hashed = sha256()
     with one_thread(), np.errstate(all="ignore"):
+        if plan.settings.judges:
+            hashed.update(edges_of(plan.settings.cells // 2, max(plan.n_outputs, 2)).tobytes())
         hashed.update(exp(_ARGUMENTS).tobytes() + np.sqrt(-_ARGUMENTS).tobytes() + (1.0 / _ARGUMENTS).tobytes())
         for factor in (1.0, *_EXTREMES):
             own = rows * factor

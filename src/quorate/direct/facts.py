@@ -59,6 +59,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         fitted=Fitted(
             name=model,
             temperature=result.temperature,
+            paid_temperature=result.temperature,
             **({} if task.held is None else task.held.plan.as_fitted(result.limit)),
         ),
         rounds=rounds_of(task, result.reservation),
@@ -98,6 +99,8 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
     plan, settings = task.plan, task.plan.settings
     blocks = reservation.blocks(GRADIENT_ROUND)
     stored = sum(block.answers is not None for block in blocks)
+    of_counts = blocks[settings.rounds - 1 :] if settings.judges else blocks[: settings.counting]
+    counts = sum(block.answers is not None for block in of_counts)
     return Rounds(
         feature_map=plan.coordinates.feature_map.words,
         n_coordinates=plan.coordinates.n_coordinates,
@@ -114,6 +117,8 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
         residual_ridge=settings.residual_ridge,
         averaged=None if settings.averaged == HALF else settings.averaged,
         shrunk=None if settings.length is None else True,
+        counts=counts or None,
+        counts_noise=plan.noise_of_counts if counts else None,
     )
 
 

@@ -271,6 +271,7 @@ def told_of(task: DirectTask) -> str:
     counting = plan.settings.counting
     counts = f", the first {counting} of them counts of targets in {plan.settings.cells} cells" if counting else ""
     counts += ", the last of them counts of how often the model is right" if plan.settings.judges else ""
+    counts += f" (one unit adds 1, with noise of {at_least(plan.noise_of_counts)})" if plan.settings.cells else ""
     limit = "" if task.held is None else f"; and {task.held.plan.told}"
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients{counts}, discrete Gaussian noise of "

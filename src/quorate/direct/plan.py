@@ -146,6 +146,11 @@ class DirectPlan:
         return self.sigma * self.grid.step
 
     @property
+    def noise_of_counts(self) -> float:
+        """The same of a round that counts, to which one unit adds 1."""
+        return self.sigma * 2.0**-self.grid.k
+
+    @property
     def digest(self) -> str:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
@@ -236,7 +241,7 @@ class DirectPlan:
         """Return the temperature that the last round's noisy sum tells of weights, by the encoded pool."""
         units = counts[: self.settings.cells, 0] * 2.0**-self.grid.k
         logits = logits_of(self.coordinates(pool), weights, self.grid)
-        return temperature_of(np.asarray(units), self.sigma * 2.0**-self.grid.k, logits)
+        return temperature_of(np.asarray(units), self.noise_of_counts, logits)
 
     @property
     def grids(self) -> tuple[Grid, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, NoReturn, Self, cast
 
 from quorate.ambient import own_switches
-from quorate.arguments import one_of
+from quorate.arguments import one_of, truth
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
 from quorate.estimators.resumable import charged_methods
@@ -47,6 +47,13 @@ def _declared(value: object) -> int | None:
 
 
 @stored_as("quorate.estimators.either_method.EitherMethod")
+def _refuse_temperature(why: str) -> NoReturn:
+    raise InvalidParameter(
+        f"private_temperature is of the direct method, and {why}; leave one of them out. Public rows with labels "
+        "calibrate a student: calibrate(X, y)"
+    )
+
+
 class EitherMethod(VotedClassifier):
     """What :class:`~quorate.PrivateClassifier` does by whichever method its fit had."""
 
@@ -55,7 +62,7 @@ class EitherMethod(VotedClassifier):
     def _chosen(self, *, grouped: bool) -> ChosenMethod:
         """Return the method of a fit, by arguments and declared numbers alone."""
         of_votes = [name for name, default in _OF_VOTES.items() if not is_default(getattr(self, name), default)]
-        way = one_of("method", self.method, WAYS)
+        way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
             *most, last = of_votes
             names, are = (f"{', '.join(most)} and {last}", "are") if most else (last, "is")
@@ -63,17 +70,14 @@ class EitherMethod(VotedClassifier):
                 f'{names} {are} for votes of teachers, and method="direct" has none; leave {"them" if most else "it"} '
                 'out, or set method="votes"'
             )
-        if self.private_temperature and (way == "votes" or of_votes):
+        if paid and (way == "votes" or of_votes):
             given = " and ".join(of_votes) or 'method="votes"'
-            raise InvalidParameter(
-                f"private_temperature is of the direct method, and {given} asks for votes of teachers; leave one of "
-                "them out. Public rows with labels calibrate a student: calibrate(X, y)"
-            )
+            _refuse_temperature(f"{given} asks for votes of teachers")
         if way != "auto":
             return asked_for(cast("Literal['votes', 'direct']", way))
         chosen = choose_method(
             of_votes=of_votes,
-            of_direct=["private_temperature"] if self.private_temperature else (),
+            of_direct=["private_temperature"] if paid else (),
             grouped=grouped,
             n_records=_declared(self.n_records),
             n_rows=_declared(self.n_rows),
@@ -87,7 +91,11 @@ class EitherMethod(VotedClassifier):
         if self.method != "auto":
             return chosen
         charged = charged_methods(self.ledger)
-        return chosen if chosen.by in charged or not charged else ChosenMethod(charged[-1], "the fit was begun so")
+        if chosen.by in charged or not charged:
+            return chosen
+        if self.private_temperature:
+            _refuse_temperature("the ledger was charged for a fit by votes")
+        return ChosenMethod(charged[-1], "the fit was begun so")
 
     def _of_begun_votes(self, refusal: BudgetExhausted) -> BudgetExhausted:
         """Say what goes on with fits by votes that a spent ledger was charged for, by an earlier version's default."""
@@ -116,7 +124,7 @@ class EitherMethod(VotedClassifier):
             for name, value in {**attributes, "student_": rounds.model_, "_standing": rounds._standing}.items():
                 setattr(self, name, value)
             self._calibrated, self._held_sets = rounds._calibrated, rounds._held_sets
-            self._paid_temperature = rounds._paid_temperature
+        self._paid_temperature = None if rounds is None else rounds._paid_temperature
         self.method_, self._rounds = method, rounds
         return self
 

@@ -256,8 +256,11 @@ class PrivateClassifier(EitherMethod):
         self.scheduler = scheduler
         self.marginals = marginals
         self.neighbours = neighbours
-        self.calibration_share, self.coverage = calibration_share, coverage
-        self.private_temperature = private_temperature
+        self.calibration_share, self.coverage, self.private_temperature = (
+            calibration_share,
+            coverage,
+            private_temperature,
+        )
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose

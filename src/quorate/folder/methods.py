@@ -89,7 +89,7 @@ def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:
         return run.cautions
     pool, kinds = run.published_table
     others = {"[data] public": None if run.pool_as_taken() is None else pool}
-    if run.evaluation is not None and run.settings.data.calibration is not None:  # parts of one table have no row twice
+    if run.evaluation is not None:
         others["[data] evaluation"] = run.evaluation.X
     twice = calibrates_twice_caution(run.calibration.X, others, str(run.settings.data.calibrates), kinds=kinds)
     return *run.cautions, *((twice,) if twice.applies else ())

@@ -279,7 +279,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     method = document.get("method", {})
     return choose_method(
         of_votes=keys,
-        of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
+        of_direct=[f"[method] {key}" for key in _OF_DIRECT if method.get(key, False) is not False],
         n_labelled=n_labelled,
         grouped=unit is not None,
         unit=text[0] if text else "record",
@@ -378,8 +378,8 @@ def _as_written(section: str, key: str) -> Any:
 
 def _of_votes(key: str, document: Mapping[str, Any]) -> bool:
     """Whether votes have a key of ``[method]``; on public rows they have one price for every change of a unit."""
-    open_relation = key == "neighbours" and document["method"][key] == "auto"
-    return key == "by" or open_relation or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
+    left_open = document["method"][key] == {"neighbours": "auto", "private_temperature": False}.get(key)
+    return key == "by" or left_open or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
 
 
 def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:

@@ -78,7 +78,7 @@ def model(facts: Facts) -> str:
     shrunk = " Its weights were then shrunk by the error that the noise is known to leave." if rounds.shrunk else ""
     return (
         f"The model is linear in {rounds.feature_map}; it is the mean over the {_averaged(rounds)} of "
-        f"{several(rounds.stored, 'noisy gradient round')}.{shrunk}"
+        f"{several(rounds.stored - (rounds.counts or 0), 'noisy gradient round')}.{shrunk}"
     )
 
 
@@ -133,9 +133,15 @@ def card(facts: Facts) -> str:
         )
     elif not setup.n_public:
         basis = "Settings follow from public facts alone; there was no public pool."
+    counts = ""
+    if rounds.counts is not None and rounds.counts_noise is not None:
+        counts = (
+            f" {several(rounds.counts, 'other round')} counted each {setup.unit} once, with noise of "
+            f"{at_least(rounds.counts_noise)} on each count."
+        )
     return (
         f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
-        f"{at_most(rounds.clip)}, with noise of {at_least(rounds.noise)} on each of its numbers. {basis}"
+        f"{at_most(rounds.clip)}, with noise of {at_least(rounds.noise)} on each of its numbers.{counts} {basis}"
     )
 
 

@@ -56,6 +56,8 @@ class Rounds(Plain):
         The share of the rounds, the last ones, whose weights were averaged; None for half of them.
     shrunk : bool or None
         Whether weights were shrunk by their known error afterwards; None for no.
+    counts, counts_noise : int or None, float or None
+        How many of the stored rounds counted units in cells, and the standard deviation on each count; None for none.
 
     Examples
     --------
@@ -79,8 +81,10 @@ class Rounds(Plain):
     residual_ridge: float | None = None
     averaged: float | None = None
     shrunk: bool | None = None
+    counts: int | None = None
+    counts_noise: float | None = None
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("residual_ridge", "averaged", "shrunk")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("residual_ridge", "averaged", "shrunk", "counts", "counts_noise")
 
     def _check(self) -> None:
         require(min(self.rounds, self.n_coordinates, self.n_units) >= 1, "rounds, n_coordinates and n_units are >= 1")

@@ -45,9 +45,11 @@ class Fitted(Plain):
         Of the columns that matter most, the first first; None where they were not worked out.
     temperature : float or None
         What the model's scores were divided by, so that its probabilities fit labelled public rows, or noisy counts of
-        private units.
+        private units: by the product, where both were.
+    paid_temperature : float or None
+        The part of it that follows from such counts.
     calibration_rows : int or None
-        How many labelled public rows that were; None where private units were counted.
+        How many labelled public rows there were.
     prediction_sets : PredictionSets or None
         What other labelled public rows made, for sets of classes.
     private_sets : PrivateSets or None
@@ -69,6 +71,7 @@ class Fitted(Plain):
     threshold_class: str | None = None
     importances: tuple[ColumnImportance, ...] | None = None
     temperature: float | None = None
+    paid_temperature: float | None = None
     calibration_rows: int | None = None
     prediction_sets: PredictionSets | None = None
     private_sets: PrivateSets | None = None
@@ -76,13 +79,14 @@ class Fitted(Plain):
     private_intervals: PrivateIntervals | None = None
 
     LEFT_OUT: ClassVar = (
-        "threshold", "threshold_class", "importances", "temperature", "calibration_rows", "prediction_sets",
-        "private_sets", "intervals", "private_intervals",
+        "threshold", "threshold_class", "importances", "temperature", "paid_temperature", "calibration_rows",
+        "prediction_sets", "private_sets", "intervals", "private_intervals",
     )  # fmt: skip
 
     def _check(self) -> None:
         require(self.temperature is None or self.temperature > 0, "a temperature is > 0")
-        require(self.temperature is not None or self.calibration_rows is None, "on rows a temperature was fitted")
+        parts = (self.paid_temperature, self.calibration_rows)
+        require((self.temperature is None) == (parts == (None, None)), "a temperature is of counts, or of rows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

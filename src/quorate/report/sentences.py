@@ -303,14 +303,13 @@ def calibrated(facts: Facts) -> str | None:
     fitted = facts.fitted
     if fitted is None or fitted.temperature is None:
         return None
-    if fitted.calibration_rows is None:
-        return (
-            "probabilities fit noisy counts of how often the model is right about private units, which the last round "
-            f"released: its scores are divided by a temperature of {fitted.temperature:.3g}"
-        )
+    counts = "noisy counts of how often the model is right about private units, which the last round released"
+    to = [] if fitted.paid_temperature is None else [counts]
+    if fitted.calibration_rows is not None:
+        to += [f"{fitted.calibration_rows:,} labelled public rows"]
     return (
-        f"probabilities fit {fitted.calibration_rows:,} labelled public rows: the model's scores are divided by a "
-        f"temperature of {fitted.temperature:.3g}"
+        f"probabilities fit {', and then '.join(to)}: the model's scores are divided by a temperature of "
+        f"{fitted.temperature:.3g}"
     )
 
 

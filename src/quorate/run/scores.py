@@ -178,11 +178,11 @@ def with_calibration(facts: Facts, calibration: Calibration | Limits | None) -> 
     }  # fmt: skip
     if isinstance(calibration, Limits):
         return replace(facts, fitted=replace(facts.fitted, intervals=PredictionIntervals(**read)))
-    temperature = calibration.temperature
+    temperature, paid = calibration.temperature, facts.fitted.paid_temperature
     sets = PredictionSets(**read, mean_size=calibration.mean_size, empty=calibration.empty)
     fitted = replace(
         facts.fitted,
-        temperature=None if temperature is None else temperature.value,
+        temperature=paid if temperature is None else (paid or 1.0) * temperature.value,
         calibration_rows=None if temperature is None else temperature.n_rows,
         prediction_sets=sets,
         private_sets=None,  # its limit is of other probabilities
