@@ -312,8 +312,8 @@ class TableReader:
 
     def _refuse(self, name: str, table: str) -> NoReturn:
         raise DataRefused(
-            f"column {name!r} of {table}: {self.expected(name)}; correct the cells that hold something else. Nothing "
-            "was charged"
+            f"column {name!r} of {table}: {self.expected(name)}; correct or empty the cells that hold something else. "
+            "Nothing was charged"
         )
 
 

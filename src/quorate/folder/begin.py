@@ -24,7 +24,7 @@ from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_beside
 from quorate.data.encoding import without_frequent_texts
-from quorate.data.formats import require_column
+from quorate.data.formats import is_delimited, require_column
 from quorate.data.images import image_columns
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
@@ -34,8 +34,10 @@ from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
 from quorate.folder.table_source import DIALECT
-from quorate.folder.template import Answers, classes_of, range_of, suggested_delta, written
+from quorate.folder.template import Answers, classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
+from quorate.run.pool_cautions import OF_WRITING, pool_cautions
+from quorate.run.unread_entries import proposed_lines
 from quorate.students.scores import shares_of_rare
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
@@ -126,10 +128,10 @@ class Begun:
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
             "unit_name": lambda text: read_unit_name(named("unit_name"), text),
-            "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
-            "n_rows": lambda text: count("n_rows", _whole("n_rows", text), at_least=1),
-            "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
-            "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
+            "n_records": lambda text: count("n_records", whole_of("n_records", text), at_least=1),
+            "n_rows": lambda text: count("n_rows", whole_of("n_rows", text), at_least=1),
+            "epsilon": lambda text: real("epsilon", number_of("epsilon", text), above=0),
+            "delta": lambda text: real("delta", number_of("delta", text), above=0, below=1),
         }
         changed: dict[str, Any] = {"label" if key == "target" else key: read[key](typed)}
         if key in ("target", "range"):
@@ -271,13 +273,22 @@ class Begun:
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
-        likely = self.likely_units[0] if self.unit is None and self.likely_units else None
-        known |= {"likely_unit": likely, "schema": self.to_declare}
+        known |= {"likely": self.likely, "schema": self.to_declare}
         if self.is_number:
             known |= {"label": None, "target": self.label}
         return Answers(
             **{**known, **written, "classes": classes, "class_shares": shares, "drop": self.left_out, "delta": delta}
         )
+
+    @property
+    def likely(self) -> dict[str, Any]:
+        """What public rows propose for keys of ``[data]`` that stay comments: the owner decides on them."""
+        proposed: dict[str, Any] = {}
+        if self.unit is None and self.likely_units:
+            proposed["unit"] = self.likely_units[0]
+        if self.public is not None:
+            proposed |= proposed_lines(pool := self._pool(self.public), self._kinds(pool))
+        return proposed
 
     def _pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
@@ -317,7 +328,8 @@ class Begun:
         lines = list(self.said_of_dialect)
         if self.public is not None:
             pool = self._pool(self.public)
-            kinds = self._kinds(pool).kinds
+            read = self._kinds(pool)
+            kinds = read.kinds
             if len(pool) >= FEWEST_ROWS:
                 rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
                 kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
@@ -330,6 +342,11 @@ class Begun:
                 f"column {name!r} names files of images: uncomment images under [data], with their folder"
                 for name in image_columns(pool)
             ]
+            lines += [
+                finding.words
+                for finding in pool_cautions(pool, self.public.name, kinds=read)
+                if finding.applies and finding.code in OF_WRITING
+            ]
             if self.left_out:
                 lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
         if self.is_number and not self.number:
@@ -338,6 +355,12 @@ class Begun:
                 "classes add --classes"
             )
         if self.to_declare:
+            if is_delimited(self.private) and self.evaluation is None:
+                lines.append(
+                    f"no public table shows how {self.private.name} is written: fill in encoding, decimal and "
+                    "date_format under [data], where it is not UTF-8 with numbers such as 3.5 and dates such as "
+                    "2024-03-01. Excel in Western Europe writes cp1252"
+                )
             lines.append(
                 "there are no public rows: a part of the budget will pay for noisy counts of the columns, and rows "
                 "drawn from these stand for public ones. [schema] has a line for each column: write there what it "
@@ -414,19 +437,3 @@ def _refuse_database(key: str, path: Path) -> None:
 def _table_path(key: str, text: str) -> Path:
     _refuse_database(key, Path(text))
     return Path(place_of(text))
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter(f"{named(key)}: expected a number with a point, such as 1.0, got {text!r}") from None
-
-
-def _whole(key: str, text: str) -> int:
-    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
-        text = text.replace(",", "")
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidParameter(f"{named(key)}: expected a whole number, such as 1000, got {text!r}") from None

@@ -104,10 +104,10 @@ def direct_notes(settings: Settings, pool: Rows, *, voted: bool = False) -> Iter
         yield note("line-breaks-are-stated", words)
     yield from note_on_unit_word(data)
     yield from note_on_written_cells(settings)
-    for table in _with_ids(data):
+    if tables := [table.name for table in _with_ids(data)]:
         words = (
-            f"whether {table.name} names persons of {data.private.name} in its column {data.unit!r} is NOT checked "
-            "either. For whoever stands in both tables the guarantee does not hold: compare the ids yourself"
+            f"ids in column {data.unit!r} of {' and '.join(tables)} are NOT compared with those of "
+            f"{data.private.name}. For whoever stands in both the guarantee does not hold: compare the ids yourself"
         )
         yield note("ids-are-not-compared", words)
     number = data.range is not None
