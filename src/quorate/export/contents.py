@@ -84,7 +84,7 @@ def _for_script(column: TableColumn) -> dict[str, Any]:
     by_text = kind == "number" and column.holds == "text"
     return {
         "name": column.name,
-        "kind": "text" if kind == "category" else kind,
+        "kind": {"category": "text", "text": "words" if column.read_as else "text"}.get(kind, kind),
         "comma": column.comma,
         "gaps": bool(column.gaps),
         "decimal": written.decimal,
