@@ -306,9 +306,8 @@ class FinishedRun(Scored, ShownEstimator):
         """Read the public side."""
         root = self._root
         if not root.is_dir():
-            what = "is a file" if root.exists() else ""
-            said = f"{root} {what}" if what else f"there is no folder {root}"
-            if root.suffix.lower() == ".skops":
+            said = f"{root} is a file" if root.exists() else f"there is no folder {root}"
+            if root.exists() and root.suffix.lower() == ".skops":
                 said += ", which skops.io.load(path) opens"
             raise PreconditionFailed(f"{said}; give the folder of a run, or an exported one")
         folder = RunFolder(root)
