@@ -75,6 +75,8 @@ def test_dates_that_show_no_order_are_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     assert shown(path, "seen\n03.04.2023\n") == PLAIN
     assert date_orders(["03.04.2023"]) == ("dd.mm.yyyy", "mm.dd.yyyy")
+    assert date_orders(["23.04.2023", "2023-04-23", "2023-04-24"]) == ("dd.mm.yyyy",)  # Excel: some texts, some dates
+    assert date_orders(["23.04.2023", "2023-04-23", "soon"]) == ()
     assert shown(path, "seen,left\n03.04.2023,23.04.2023\n") == Dialect(date_format="dd.mm.yyyy")
     assert len(dialect_of_public(path).said) == 1
 

@@ -19,7 +19,7 @@ from quorate.data.columns import listed
 from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, read_bytes
 from quorate.data.formats import DelimitedText, is_delimited
-from quorate.data.notation import are_decimal_commas, comma_number, written_number
+from quorate.data.notation import are_decimal_commas, comma_number, date_number, written_number
 from quorate.data.reading import has_named_columns, read_table
 from quorate.errors import DataRefused
 
@@ -89,14 +89,16 @@ def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
 
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
     """Return the orders of day, month and year, as `date_format`, that nearly all of these public entries can have.
+    ISO 8601 is read beside any.
 
     Examples
     --------
     >>> date_orders(["23.08.2023", "1.2.2023"]), date_orders(["03/04/2024"]), date_orders(["2024-03-01"])
     (('dd.mm.yyyy',), ('dd/mm/yyyy', 'mm/dd/yyyy'), ())
     """
-    dates = [date for text in entries if (date := _DAY_FIRST_OR_SECOND.fullmatch(text.strip())) is not None]
-    if not dates or len(dates) < NEARLY_ALL * len(entries) or len({date[2] for date in dates}) > 1:
+    others = [text for text in entries if math.isnan(date_number(text))]
+    dates = [date for text in others if (date := _DAY_FIRST_OR_SECOND.fullmatch(text.strip())) is not None]
+    if not dates or len(others) - len(dates) > (1 - NEARLY_ALL) * len(entries) or len({date[2] for date in dates}) > 1:
         return ()
     mark, first, second = dates[0][2], *(max(int(date[place]) for date in dates) for place in (1, 3))
     return (f"dd{mark}mm{mark}yyyy",) * (second <= 12) + (f"mm{mark}dd{mark}yyyy",) * (first <= 12)
