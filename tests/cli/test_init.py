@@ -510,3 +510,15 @@ def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_lin
     kinds = column_kinds(pool, GivenKinds(dialect=read_settings(tables / "run" / "quorate.toml").data.dialect))
     said = [each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies]
     assert len([words for words in said if words in out]) == 2
+
+
+@pytest.mark.parametrize("key", ["public", "evaluation"])
+@pytest.mark.parametrize("name", ["private.csv", "link.csv"])
+def test_the_private_table_given_as_a_public_one_is_refused_before_it_is_read(
+    tables: Path, cli: Any, key: str, name: str
+) -> None:
+    """What public rows hold is quoted. The file's second line is rubbish, and to read it fails."""
+    (tables / "link.csv").symlink_to(tables / "private.csv")
+    code, out, err = cli("init", "run", "--from", "private.csv", f"--{key}", name, "--label", "ill", "--yes")
+    assert (code, out) == (4, ""), err
+    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in " ".join(err.split())

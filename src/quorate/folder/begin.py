@@ -33,7 +33,7 @@ from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
-from quorate.folder.table_source import DIALECT
+from quorate.folder.table_source import DIALECT, same_source
 from quorate.folder.template import Answers, classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
 from quorate.run.pool_cautions import OF_WRITING, pool_cautions
@@ -98,7 +98,7 @@ class Begun:
         """
         _refuse_database("private", private)
         shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
-        dialect = dialect_beside(private, None if shown is None else _table_path(*shown)).dialect
+        dialect = dialect_beside(private, None if shown is None else _public_path(private, *shown)).dialect
         if not has_named_columns(private, dialect):
             raise InvalidParameter(
                 f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
@@ -120,8 +120,8 @@ class Begun:
         Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
         """
         read: dict[str, Callable[[str], Any]] = {
-            "public": lambda text: _table_path("public", text),
-            "evaluation": lambda text: _table_path("evaluation", text),
+            "public": lambda text: _public_path(self.private, "public", text),
+            "evaluation": lambda text: _public_path(self.private, "evaluation", text),
             "label": self._column,
             "target": self._column,
             "range": range_of,
@@ -435,6 +435,10 @@ def _refuse_database(key: str, path: Path) -> None:
     )
 
 
-def _table_path(key: str, text: str) -> Path:
+def _public_path(private: Path, key: str, text: str) -> Path:
+    """Return the path of a public table, of which entries are quoted; the private one is refused before it is read."""
     _refuse_database(key, Path(text))
-    return Path(place_of(text))
+    path = Path(place_of(text))
+    if same_source(Path(place_of(private)), path):
+        raise DataRefused(f"{named(key)} is the private table again; give rows that may be shown, or leave it out")
+    return path
