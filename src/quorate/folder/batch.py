@@ -11,10 +11,9 @@ import numpy as np
 
 from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
-from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
@@ -23,7 +22,6 @@ from quorate.folder.prepared import Evaluation, scheduler_of
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
-from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -222,8 +220,6 @@ def read_labelled(data: DataSettings, task: Task, key: str) -> Evaluation | None
         rows = reader.as_the_pool(table.X, source.name, as_given=True)  # as private, so that they are known
     task.views.student.check(rows, source.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{source.name}, column {data.label!r}")
-    if same_source(source, data.private):
-        raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
     refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
     if key == "calibration":
         require_rows(len(codes), name=f"[data] {key}")

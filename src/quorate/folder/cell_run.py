@@ -30,7 +30,6 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
 from quorate.folder.prepared import Evaluation, PreparedRun
 from quorate.folder.settings import Settings
-from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -196,17 +195,12 @@ def _first_unusable(rows: Any, fits: Sequence[NDArray[np.bool_]]) -> str:
 def labelled_rows(data: DataSettings, task: Any, key: str) -> Evaluation | None:
     """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
 
-    Raises DataRefused if they do not fit the pool, or are the private file.
+    Raises DataRefused if they do not fit the pool.
     """
     source = data.tables.get(key)
     if source is None:
         return None
     name = f"[data] {key}"
-    if same_source(source, data.private):
-        raise DataRefused(
-            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
-            "rows with labels, about nobody in the private table, or leave it out"
-        )
     drop = [*([data.unit] if data.unit else []), *data.drop]
     table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
     refuse_other_columns(data, table.X, source, task.schema.pool)
