@@ -12,7 +12,7 @@ import numpy as np
 
 from quorate.arguments import shown
 from quorate.data.columns import in_words
-from quorate.data.dialect import UNREADABLE, Dialect
+from quorate.data.dialect import UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import files_of, polars_path
 from quorate.data.formats import TableFormat, format_for, is_delimited, require_column
 from quorate.data.reading import column_names, has_named_columns
@@ -95,17 +95,29 @@ def predict_table(
 
 
 def _refuse_other_encoding(rows: pl.DataFrame, file: Path, dialect: Dialect) -> None:
-    """Refuse cells with bytes that are no text: the model would take a word that it knows for one that it does not."""
+    """Refuse cells in another encoding: the model would take a word that it knows for one that it does not."""
     import polars as pl
 
-    if not is_delimited(file):
-        return
-    texts = [name for name, kind in rows.schema.items() if kind == pl.String]
-    if lost := [name for name in texts if rows[name].str.contains(UNREADABLE, literal=True).any()]:
+    texts = {name: rows[name] for name, kind in rows.schema.items() if kind == pl.String} if is_delimited(file) else {}
+    if lost := [name for name, cells in texts.items() if cells.str.contains(UNREADABLE, literal=True).any()]:
         raise DataRefused(
-            f"{file}: cells of {in_words(lost)} are no {dialect.encoding.upper()} text; save the table as CSV "
-            "UTF-8 (of one from Windows: iconv -f cp1252 -t utf-8)"
+            f"{file}: cells of {in_words(lost)} are no {dialect.encoding.upper()} text; save the table as CSV UTF-8 "
+            "(of one from Windows: iconv -f cp1252 -t utf-8)"
         )
+    others = {name: cells.filter(cells.str.contains(r"[^\x00-\x7F]")).unique() for name, cells in texts.items()}
+    if lost := [name for name, cells in others.items() if any(_is_utf_8(cell, dialect.encoding) for cell in cells)]:
+        raise DataRefused(
+            f'{file}: cells of {in_words(lost)} are UTF-8 text, and the run has encoding = "{dialect.encoding}"; save '
+            "the table with a UTF-8 mark, as Excel does with CSV UTF-8, or in that encoding"
+        )
+
+
+def _is_utf_8(cell: str, encoding: str) -> bool:
+    """Whether a cell with other letters than A to Z, read in an encoding of a byte a character, is UTF-8 text."""
+    try:
+        return encoding != UTF_8 and bool(cell.encode(encoding).decode(UTF_8))
+    except UnicodeError:
+        return False
 
 
 def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: Dialect) -> list[str]:
