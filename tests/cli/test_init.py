@@ -17,10 +17,12 @@ import polars as pl
 import pytest
 
 from quorate.data import column_names, file_reading, read_cells, read_data, read_table
+from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.target_range import TargetRange
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.begin import Begun
 from quorate.folder.settings import read_settings
+from quorate.run.pool_cautions import pool_cautions
 
 HEADER = b"person,age,notes,seen,name,ill\n"
 PUBLIC = pl.DataFrame(
@@ -487,3 +489,36 @@ def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path: 
     code, out, _ = cli("init", tmp_path / "other", *options, "--epsilon", 1)
     assert (code, "is that meant?" in out) == (0, False)
     assert "next: quorate check" in out.replace("edit it, then ", "")
+
+
+def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_line_to_write(
+    tables: Path, cli: Any
+) -> None:
+    """In the words of `check`, since both follow one rule; the line stands in the file as a comment."""
+    crp = [*(f"{i},{i % 7}" for i in range(1, 29)), "<0,6", "k.A."]
+    seen = [*(f"{1 + i % 12:02}/{1 + i % 9:02}/2024" for i in range(30))]
+    pool = PUBLIC.with_columns(age=pl.Series(crp), seen=pl.Series(seen))
+    pool.write_csv(tables / "public.csv")
+    options = ("--public", "public.csv", "--label", "ill", "--classes", "no,yes", "--epsilon", 1, "--n-records", 60)
+    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--yes")
+    assert code == 0, err
+    assert "2 of 30 in 'age', such as '<0,6', 'k.A.'. Write numeric = [\"age\"] (in a folder under [data])" in out
+    assert 'write date_format = "dd/mm/yyyy" or date_format = "mm/dd/yyyy" under [data]' in out
+    text = (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
+    assert '# numeric = ["age"]' in text
+    assert (tomllib.loads(text)["data"].keys() & {"numeric", "date_format"}) == set()
+    kinds = column_kinds(pool, GivenKinds(dialect=read_settings(tables / "run" / "quorate.toml").data.dialect))
+    said = [each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies]
+    assert len([words for words in said if words in out]) == 2
+
+
+@pytest.mark.parametrize("key", ["public", "evaluation"])
+@pytest.mark.parametrize("name", ["private.csv", "link.csv"])
+def test_the_private_table_given_as_a_public_one_is_refused_before_it_is_read(
+    tables: Path, cli: Any, key: str, name: str
+) -> None:
+    """What public rows hold is quoted. The file's second line is rubbish, and to read it fails."""
+    (tables / "link.csv").symlink_to(tables / "private.csv")
+    code, out, err = cli("init", "run", "--from", "private.csv", f"--{key}", name, "--label", "ill", "--yes")
+    assert (code, out) == (4, ""), err
+    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in " ".join(err.split())

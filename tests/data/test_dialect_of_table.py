@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
+from quorate.data.dialect_of_table import date_orders, dialect_beside, dialect_of_first_line, dialect_of_public
 from quorate.errors import DataRefused
 
 
@@ -37,7 +38,19 @@ def shown(path: Path, content: str, encoding: str = "utf-8") -> Dialect:
         ("t.csv", "a\n01.02.2023\n12.12.2023\n", PLAIN),  # nothing shows which is the day
         ("t.csv", "a\n23.13.2023\n", PLAIN),
         ("t.csv", "a,b\n23.08.2023,08.23.2023\n", PLAIN),
-        ("t.parquet", "no text table", PLAIN),
+        ("t.svm", "1 1:0.5", PLAIN),
+        (
+            "t.csv",
+            "a;b\n<0,6;\nk.A.;\n" + "".join(f"{i},5;1\n" for i in range(20)),
+            Dialect(separator=";", decimal=","),
+        ),
+        (
+            "t.csv",
+            "a;b\n<0,6;\n" + "".join(f"1.{100 + i},5;1\n" for i in range(10)),
+            Dialect(separator=";", decimal=",", thousands="."),
+        ),
+        ("t.csv", "a;b\nP,6;1\n1,5;1\n2,5;1\n", Dialect(separator=";")),  # too few of them are numbers
+        ("t.csv", "a\nk.A.\n" + "".join(f"{12 + i}.08.2023\n" for i in range(10)), Dialect(date_format="dd.mm.yyyy")),
     ],
 )
 def test_a_public_table_shows_how_it_is_written(tmp_path: Path, name: str, content: str, expected: Dialect) -> None:
@@ -58,13 +71,22 @@ def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path: Path) -> Non
         dialect_of_public(path)
 
 
-def test_dates_that_show_no_order_are_said_with_both_lines_to_write(tmp_path: Path) -> None:
+def test_dates_that_show_no_order_are_not_guessed(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     assert shown(path, "seen\n03.04.2023\n") == PLAIN
-    [said] = dialect_of_public(path).said
-    assert 'date_format = "dd.mm.yyyy" or "mm.dd.yyyy"' in said
+    assert date_orders(["03.04.2023"]) == ("dd.mm.yyyy", "mm.dd.yyyy")
+    assert date_orders(["23.04.2023", "2023-04-23", "2023-04-24"]) == ("dd.mm.yyyy",)  # Excel: some texts, some dates
+    assert date_orders(["23.04.2023", "2023-04-23", "soon"]) == ()
     assert shown(path, "seen,left\n03.04.2023,23.04.2023\n") == Dialect(date_format="dd.mm.yyyy")
     assert len(dialect_of_public(path).said) == 1
+
+
+def test_texts_of_a_table_with_types_show_how_they_are_written(tmp_path: Path) -> None:
+    cells = {"seen": ["23.08.2023", "1.2.2023"], "crp": ["1,5", "2,5"], "n": [1.5, 2.5]}
+    pl.DataFrame(cells).write_parquet(tmp_path / "public.parquet")
+    (tmp_path / "private.csv").write_bytes(b"seen;crp;n\n\xff")
+    shown_ = dialect_beside(tmp_path / "private.csv", tmp_path / "public.parquet").dialect
+    assert shown_ == Dialect(separator=";", decimal=",", date_format="dd.mm.yyyy")
 
 
 def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Row access and the checks of whole tables."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -143,6 +145,22 @@ def test_columns_on_one_side_alone_are_refused_by_name(convert):
         match_columns(private, public)
     with pytest.raises(DataRefused, match=r"^private lacks the column 'gender' of public\. Give"):
         match_columns(convert(PRIVATE), convert(PRIVATE.with_columns(gender=1)))
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_dates_of_a_type_are_written_as_text_where_the_other_table_has_text(library: str) -> None:
+    """A private CSV file beside a public Parquet file, or the other way round; durations have no words."""
+    typed = pl.DataFrame({"seen": [dt.date(2024, 3, 1), None], "at": [dt.time(12, 30), None], "n": [1, 2]})
+    text = pl.DataFrame({"seen": ["01.03.2024", "soon"], "at": ["12:30", None], "n": [1, 2]})
+    spans = pl.DataFrame({"seen": [dt.timedelta(days=1), None], "at": ["12:30", None], "n": [1, 2]})
+    if library == "pandas":
+        typed, text, spans = (frame.to_pandas(use_pyarrow_extension_array=True) for frame in (typed, text, spans))
+    for private, public in ((text, typed), (typed, text)):
+        for given, read in zip((private, public), match_columns(private, public), strict=True):
+            written = read["seen"].to_list() if library == "polars" else read["seen"].tolist()
+            assert written[0] == ("01.03.2024" if given is text else "2024-03-01")
+    with pytest.raises(DataRefused, match="column 'seen' holds text in private, but dates or times in public"):
+        match_columns(text, spans)
 
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])

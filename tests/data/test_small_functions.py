@@ -28,7 +28,6 @@ from quorate.data.images import image_columns
 from quorate.data.notation import (
     are_dates,
     comma_number,
-    date_like,
     microseconds,
     number_with_comma,
     plain_comma_number,
@@ -84,9 +83,6 @@ def test_date_notation() -> None:
         time_type(pl.Series(dtype=pl.Date)),
         time_type(pl.Series(dtype=pl.Datetime("ms", "UTC"))),
     ) == ("date", "datetime UTC")
-    assert date_like(
-        pl.DataFrame({"seen": ["2024-03-01", None], "ward": ["north", "1.2"], "code": ["1-2", "3-4"]})
-    ) == ["seen"]
     assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 

@@ -149,6 +149,7 @@ def test_what_is_no_run_is_said_in_a_line(runs: dict[str, Path], tmp_path: Path)
     unfinished = write_run(tmp_path / "unfinished")
     for path, error, said in (
         (tmp_path / "none", PreconditionFailed, "there is no folder"),
+        (tmp_path / "none.skops", PreconditionFailed, r"there is no folder .*none\.skops; give the folder"),
         (tmp_path / "file.txt", PreconditionFailed, "is a file; give the folder of a run"),
         (tmp_path / "student.skops", PreconditionFailed, r"is a file, which skops.io.load\(path\) opens; give"),
         (tmp_path / "empty", PreconditionFailed, "is neither the folder of a run"),

@@ -26,6 +26,7 @@ from quorate import (
     Ledger,
     PrivateClassifier,
     PrivateLogisticRegression,
+    PrivateRegressor,
     PublicPool,
     SubsampleAggregate,
     check,
@@ -178,6 +179,10 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     ),
     "class_weight": (lambda p: p.fit(class_weight="balanced"), ("no argument 'class_weight'", "class_shares=")),
     "random_state": (lambda p: PrivateClassifier(random_state=0), ("no argument 'random_state'", "unsafe_noise_seed=")),
+    "range of a number": (lambda p: PrivateRegressor(range=(0, 1)), ("no argument 'range'; target_range= of",)),
+    "the target": (lambda p: PrivateRegressor(target="price"), ("no argument 'target'; what is to be predicted is y",)),
+    "a seed": (lambda p: PrivateClassifier(seed=0), ("no argument 'seed'", "unsafe_noise_seed=")),
+    "a model": (lambda p: PrivateLogisticRegression(model=1), ("teacher= and student= of PrivateClassifier",)),
     "an argument misspelled": (
         lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
         ("no argument 'epsilom'", 'did you mean "epsilon"'),

@@ -55,7 +55,7 @@ def test_onnx_parts() -> None:
 def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
     written: Written | None, number: str, day: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category"}
+    kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category", "t": "text"}
     how: dict[str, Any] = {"type": "text", "written": written, "comma": written is None}
     columns = tuple(TableColumn(name=name, holds="text", read_as=kind, **how) for name, kind in kinds.items())
     cells = {
@@ -64,6 +64,7 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
         "h": ["12:30", "00:00:30", "23:59:59.5", None],
         "s": ["60", "86400", "0.5", None],
         "c": ["north", "k.A.", "süd", None],
+        "t": ["seen again", "k.A.", "", None],
     }
     table, reader = pl.DataFrame(cells), reader_of_columns(columns, None)
     expected = reader.kinds(reader(table)).fill_nan(None)
@@ -73,6 +74,9 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
     assert script is not None
     exec(script, program)  # noqa: S102 - our own
     assert program["converted"](table)["c"].to_list() == ["north", None if written else "k.A.", "süd", None]
+    read = program["converted"](table)
+    assert read["t"].to_list() == ["seen again", "" if written else "k.A.", "", ""] == expected["t"].to_list()
+    assert program["onnx_inputs"](read, ["t"])["t"].tolist()[2:] == [["<missing>"]] * 2
     assert program["converted"](table).drop("c").equals(expected.drop("c"))
     with pytest.raises(ValueError, match="column 'n': 'many' is no number"):
         program["converted"](table.with_columns(n=pl.lit("many")))

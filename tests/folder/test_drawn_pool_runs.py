@@ -219,7 +219,7 @@ def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(mak
     settings = read_settings(root / "quorate.toml")
     read = reader_of(settings, LogisticRegression(), public_table(settings))
     assert read(pl.read_csv(root / "public.csv")).columns == ["ward"]
-    with pytest.raises(DataRefused, match=r"lacks the column 'odd' of X\. Leave out what it lacks"):
+    with pytest.raises(DataRefused, match=r"^X has the column 'odd', which the model does not take\. Leave it out"):
         read(pl.DataFrame({"ward": ["north"], "odd": [1]}))
 
 

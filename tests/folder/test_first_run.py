@@ -248,7 +248,7 @@ def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
     root = make_run(**{**direct, "run.n_jobs": None, "data.unit": "patient_id", "data.n_records": 200})
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
-    assert "whether public.csv names persons of private.csv in its column 'patient_id' is NOT checked" in " ".join(
+    assert "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv" in " ".join(
         cli("check", root)[1].split()
     )
     for command in ("check", "run"):

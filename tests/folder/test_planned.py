@@ -278,9 +278,9 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> N
 @pytest.mark.parametrize(
     ("by", "line"),
     [
-        (None, "Recommended: the direct method, which the file has already: quorate run "),
-        ("direct", "Recommended: the direct method, which the file has already: quorate run "),
-        ("votes", 'Recommended: the direct method; write by = "auto" under [method], then: quorate run '),
+        (None, "Recommended: the direct method. Nothing has to be changed in quorate.toml. Next: quorate run "),
+        ("direct", "Recommended: the direct method. Nothing has to be changed in quorate.toml. Next: quorate run "),
+        ("votes", 'Recommended: the direct method; write by = "auto" under [method]. Next: quorate run '),
     ],
 )
 def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder: Path, by: str | None, line: str) -> None:

@@ -11,6 +11,8 @@ import pytest
 from tests.folder.conftest import visits, write_run
 
 import quorate
+from quorate.data.dialect import Dialect
+from quorate.errors import DataRefused
 from quorate.estimators import predicted_table
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
@@ -107,3 +109,48 @@ def test_of_a_folder_each_file_that_does_not_fit_is_one_line(
     assert code == 4
     assert ["3.parquet" in told, "4.parquet" in told, "0.parquet" in told] == [True, True, False]
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(
+    run: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    """There is no quorate.toml beside it, in which a line could be written."""
+    assert cli("export", run, "--to", tmp_path / "outbox")[0] == 0
+    found = {}
+    for separator in (",", ";", "\t"):
+        ROWS.write_csv(tmp_path / "rows.csv", separator=separator)
+        out = tmp_path / f"{ord(separator)}.parquet"
+        code, _, said = cli("predict", tmp_path / "outbox", tmp_path / "rows.csv", "--out", out)
+        assert code == 0, said
+        found[separator] = pl.read_parquet(out)
+    assert found[","].equals(found[";"])
+    assert found[","].equals(found["\t"])
+
+
+def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(
+    run: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = ROWS.with_columns(ward=pl.lit("Gyn\u00e4kologie"))
+    (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode("cp1252"))
+    code, _, said = cli("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
+    assert code == 4
+    assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in " ".join(said.split())
+    assert "Gyn" not in said
+    assert not (tmp_path / "out.csv").exists()
+    (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode())
+    assert cli("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")[0] == 0
+
+
+def test_text_in_utf_8_is_not_taken_for_the_code_page_of_the_run(tmp_path: Path) -> None:
+    """Bytes of UTF-8 are letters of every code page; a file that begins with a mark is UTF-8 whatever is declared."""
+    dialect, path = Dialect(encoding="cp1252"), tmp_path / "rows.csv"
+    rows = pl.DataFrame({"ward": ["Gyn\u00e4kologie", "north", None], "age": ["1", "2", "3"]})
+    for encoding in ("cp1252", "utf-8-sig"):
+        path.write_bytes(rows.write_csv().encode(encoding))
+        [(_, read)] = predicted_table._blocks(path, ["ward", "age"], dialect, None)
+        predicted_table._refuse_other_encoding(read, path, dialect)
+        assert read["ward"].to_list() == rows["ward"].to_list()
+    path.write_bytes(rows.write_csv().encode())
+    [(_, read)] = predicted_table._blocks(path, ["ward", "age"], dialect, None)
+    with pytest.raises(DataRefused, match="cells of column 'ward' are UTF-8 text, and the run has encoding = "):
+        predicted_table._refuse_other_encoding(read, path, dialect)

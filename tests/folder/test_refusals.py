@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from quorate.accounting import PureDP
+from quorate.data.formats import DelimitedText
 from quorate.folder.settings import settings_of
 from quorate.ledger import Budget, Ledger
 
@@ -101,6 +102,23 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(
         found, _, said = cli(verb, root)
         assert expected in one_line(said), said
         assert found == code
+    assert charged(root) == []
+
+
+@pytest.mark.parametrize("key", ["public", "evaluation", "calibration"])
+@pytest.mark.parametrize("by", ["votes", "auto"])
+def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is_read(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, key: str, by: str
+) -> None:
+    """A plan, which says that it opens no private file, rehearsed on its rows and showed how a model of them scores."""
+    root = make_run(**{f"data.{key}": "../private.csv", "data.n_records": 400, "method.by": by})
+    (root / "private.csv").rename(root.parent / "private.csv")
+    (root / "private.csv").symlink_to(root.parent / "private.csv")
+    monkeypatch.setattr(DelimitedText, "frame", lambda *_, **__: pytest.fail("a table was read"))
+    for command in ("plan", "check", "run", "status"):
+        code, out, err = cli(command, root)
+        assert (code, out) == (4, ""), command
+        assert f"[data] {key} is the private file again" in one_line(err)
     assert charged(root) == []
 
 

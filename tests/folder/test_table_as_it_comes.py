@@ -163,6 +163,42 @@ def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
     names = [entry.name for entry in session.get_inputs()]
     classes = session.run(None, script["onnx_inputs"](rows, names))[0]
     assert (classes == quorate.load(tmp_path / "out").predict(new.drop("Sepsis", "Patient"))).all()
+    assert (classes == skops.io.load("out/student.skops").predict(rows)).all()  # notes that are missing, too
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_own(
+    tmp_path: Path, cli: Any, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Public dates are dates, and nothing shows that the private ones are written as 23.08.2023."""
+    monkeypatch.chdir(tmp_path)
+    private, public = (visits(60, seed).drop("Leukozyten", "Temperatur") for seed in (1, 2))
+    export_of(private, tmp_path / "private.csv")
+    public = public.drop("Sepsis", "Patient")
+    if suffix == "csv":
+        export_of(public, tmp_path / "public.csv")
+    else:
+        public.with_columns(pl.col("Aufnahme").str.to_date("%d.%m.%Y")).write_parquet("public.parquet")
+    given = ("--label", "Sepsis", "--classes", "ja,nein", "--unit", "Patient", "--n-records", 30, "--epsilon", 4)
+    code, out, err = cli("init", "run", "--from", "private.csv", "--public", f"public.{suffix}", *given, "--yes")
+    assert code == 0, err
+    line = "no public text table shows how private.csv is written"
+    assert (line in out) == (suffix == "parquet")
+    path = tmp_path / "run" / "quorate.toml"
+    text = path.read_text(encoding="utf-8").replace('by = "auto"', 'by = "direct"')
+    assert '\nseparator = ";"' in text
+    path.write_text(text, encoding="utf-8")
+    notes = read_direct(tmp_path / "run", begin=False).notes()
+    said = [each.words for each in notes if each.code == "cells-as-declared"]
+    assert len(said) == (suffix == "parquet")
+    assert not said or "dates of column 'Aufnahme' as ISO 8601" in said[0]
+    assert not said or "words of column 'Station' as UTF-8" in said[0]
+    lines = text.replace("# encoding", "encoding").replace("# date_format", "date_format").replace("# dates", "dates")
+    lines = lines.replace('["admitted"]', '["Aufnahme"]').replace('by = "direct"', 'by = "votes"')
+    path.write_text(lines, encoding="utf-8")
+    rows = load_run(tmp_path / "run").task.inputs  # where teachers vote, dates beside words were refused
+    assert rows.kinds.kinds["Aufnahme"] == "date"
+    assert np.isfinite(rows.kinds(rows.private.reveal().X)["Aufnahme"].to_numpy()).all()
 
 
 def settings(folder: Path, **data: Any) -> Any:

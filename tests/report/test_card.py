@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.report import AnswerCounts, Fitted, StudentFile, Utility, model_card
+from quorate.report.student_file import TableColumn
 
 HEADINGS = [
     "# Readmission within 30 days",
@@ -117,6 +118,9 @@ def use_of(card: str) -> str:
     return card.partition("## How to use it")[2].partition("## Privacy guarantee")[0]
 
 
+AGE = TableColumn(name="age", holds="number", type="number")
+
+
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("file", "task", "said", "not_said"),
@@ -124,6 +128,10 @@ def use_of(card: str) -> str:
         (StudentFile(rows="table"), "tabular", ["a data frame", "no type has to be"], ["since 1970", "missing"]),
         (StudentFile(rows="table", read_as=["date", "text"]), "tabular", ["since 1970, no text missing"], []),
         (StudentFile(rows="texts", read_as=["text"]), "text", ["running text; no text missing"], ["1970"]),
+        (StudentFile(rows="table", columns=[replace(AGE, holds="text", read_as="date", type="text")]), "tabular",
+         ["from read_table import read_table", 'rows = read_table("new.csv")'], []),
+        (StudentFile(rows="table", columns=[AGE]), "tabular",
+         ["a data frame"], ["read_table"]),
         (StudentFile(rows="numbers"), "tabular", ["an array with the columns"], ["data frame"]),
         (StudentFile(rows="sparse"), "tabular", ["a sparse matrix"], ["data frame"]),
         (StudentFile(rows="images"), "image", ["an array with one image a row"], ["data frame"]),

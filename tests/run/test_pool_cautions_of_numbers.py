@@ -1,7 +1,8 @@
-"""A public column of numbers that other entries, or marks, keep from being read as one, which are quoted."""
+"""A public column of numbers or dates that other entries, or marks, keep from being read as one, which are quoted."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 
 from quorate import PublicPool
 from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.data.dialect import Dialect
 from quorate.errors import InvalidParameter
-from quorate.run.pool_cautions import ENTRIES_LOST, MOSTLY_NUMBERS, pool_cautions
+from quorate.run.pool_cautions import COLUMNS_OF_DATES, ENTRIES_LOST, MOSTLY_NUMBERS, pool_cautions
 
 
 def said(cells: Any, *, library: str = "polars", **given: Any) -> dict[str, str]:
@@ -48,7 +50,7 @@ def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remed
     cells, quoted = MARKED[name]
     words = said(cells, library=library)[MOSTLY_NUMBERS]
     assert quoted in words
-    assert "Write plain numbers" in words
+    assert "rite plain numbers" in words
     pool, numeric = pl.DataFrame({"a": cells}), GivenKinds(numeric=("a",))
     if name in ("percent", "currency", "euro"):  # what is refused is not advised
         with pytest.raises(InvalidParameter, match=re.escape(repr(cells[0]))):
@@ -56,7 +58,7 @@ def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remed
         assert "numeric" not in words
     else:
         assert column_kinds(pool, numeric).kinds == {"a": "number"}
-        assert "; or name column 'a' as numeric, and an entry that is no number counts as missing" in words
+        assert 'Write numeric = ["a"] (in a folder under [data]), and such an entry counts as missing; or' in words
 
 
 SOUND = {
@@ -81,8 +83,51 @@ def test_codes_words_and_columns_that_are_read_as_numbers_are_not_accused(name: 
 def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_however_many(share: int) -> None:
     words = said([*numbers(100 - share), *["12%"] * share], numeric=["a"])[ENTRIES_LOST]
     assert "'12%'" in words
-    assert f"{100 - share} % numbers" in words
+    assert f"{share} of 100 in 'a', such as '12%'" in words
     assert ENTRIES_LOST not in said([*numbers(90), *["n/a"] * 10], numeric=["a"])
+
+
+def dates(write: str, days: Any = range(1, 98)) -> list[str]:
+    return [f"{dt.date(2023, 1, 1) + dt.timedelta(days=day):{write}}" for day in days]
+
+
+FIRST_DAYS = [day for day in range(365) if (dt.date(2023, 1, 1) + dt.timedelta(days=day)).day <= 12]
+DATED = {
+    "a mark": ([*dates("%d.%m.%Y"), "k.A."], ["1 of 98 in 'a', such as 'k.A.'", 'Write dates = ["a"]']),
+    "a mark in ISO 8601": ([*dates("%Y-%m-%d"), "k.A."], ['Write dates = ["a"] (in a folder under [data]), and such']),
+    "no day": ([*dates("%d.%m.%Y"), "00.00.0000"], ["'00.00.0000'", 'Write dates = ["a"]']),
+    "an order": (dates("%m/%d/%Y"), ['In a folder write date_format = "mm/dd/yyyy" under [data]; or']),
+    "no order": (
+        dates("%m/%d/%Y", FIRST_DAYS),
+        ["such as '01/01/2023' do not show", 'date_format = "dd/mm/yyyy" or date_format = "mm/dd/yyyy"'],
+    ),
+    "two digits": (dates("%d.%m.%y"), ["Years of two digits, such as in '02.01.23', do not tell the century"]),
+    "two digits and a clock": (dates("%d.%m.%y 12:30"), ["do not tell the century"]),
+    "words": (["3. M\u00e4rz 2023", "4. Okt 2023"] * 10, ["Write dates as ISO 8601 in all tables"]),
+}
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+@pytest.mark.parametrize("name", DATED)
+def test_what_keeps_a_column_from_being_read_as_dates_is_said_with_its_remedy(name: str, library: str) -> None:
+    cells, parts = DATED[name]
+    words = said(cells, library=library)[COLUMNS_OF_DATES]
+    assert not [part for part in parts if part not in words], words
+    assert ("date_format" in words) == (name in ("a mark", "no day", "an order", "no order"))
+
+
+@pytest.mark.parametrize("name", ["a mark", "no day"])
+def test_a_column_that_was_named_says_what_it_lost_and_a_declared_format_is_not_asked_for(name: str) -> None:
+    cells, _ = DATED[name]
+    pool, dialect = pl.DataFrame({"a": cells}), Dialect(date_format="dd.mm.yyyy")
+    for given, code in (
+        (GivenKinds(dialect=dialect), COLUMNS_OF_DATES),
+        (GivenKinds(dates=("a",), dialect=dialect), ENTRIES_LOST),
+    ):
+        [finding] = [each for each in pool_cautions(pool, "p", kinds=column_kinds(pool, given)) if each.applies]
+        assert finding.code == code
+        assert f"1 of 98 in 'a', such as '{cells[-1]}'" in finding.words
+        assert "date_format" not in finding.words
 
 
 @pytest.mark.heavy

@@ -255,7 +255,7 @@ def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
     ledger = budget()
     found = check(estimator(ledger=ledger), rows, labels, schema=LISTS, look=True)
     assert found.found["marginals"]["rows"] == 48
-    assert "No accuracy can be foretold" in " ".join(str(found).split())
+    assert "No accuracy can be estimated" in " ".join(str(found).split())
     assert ledger.reservations() == ()
 
 

@@ -196,8 +196,9 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
     """Bring the public table into the schema of the private one, or say how they differ; both of the same kind of
     container.
 
-    Returned as given, but that the public columns come in the private order, and that a column without any value on one
-    side takes the type it has on the other. DataRefused if the kinds or widths differ, a column is on one side alone,
+    Returned as given, but that the public columns come in the private order, that a column without any value on one
+    side takes the type it has on the other, and that dates of a type are written in ISO 8601 where the other table has
+    text. DataRefused if the kinds or widths differ, a column is on one side alone,
     or a column is text on one side and numbers on the other. The message calls the tables as in `called` and names
     columns, never a value.
 
@@ -268,6 +269,10 @@ def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called:
             public = _retype(public, private, position)
         elif family == "missing" or _has_no_value(private, position):
             private = _retype(private, public, position)
+        elif family == "text" and _are_dates(other, public, position):
+            public = _in_words(public, position)
+        elif other == "text" and _are_dates(family, private, position):
+            private = _in_words(private, position)
         else:
             raise DataRefused(
                 f"column {name!r} holds {_WORD[family]} in {called[0]}, but {_WORD[other]} in {called[1]}; write it "
@@ -275,6 +280,22 @@ def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called:
                 "it from both"
             )
     return private, public
+
+
+def _are_dates(family: Family, X: Rows, position: int) -> bool:
+    """Whether a column that memory holds is one of dates or times of day by its type; a duration has no words."""
+    if family != "time" or isinstance(X, StreamedFrame):
+        return False
+    from quorate.data.notation import time_kind
+
+    return time_kind(column(X, position)) != "duration"
+
+
+def _in_words(X: Rows, position: int) -> Rows:
+    """Write a column of dates or times as text in ISO 8601, as a text table has it; each cell by itself."""
+    from quorate.data.column_cells import with_cells
+
+    return with_cells(X, {position: texts(column(X, position))})
 
 
 _WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}

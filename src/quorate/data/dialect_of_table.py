@@ -19,7 +19,8 @@ from quorate.data.columns import listed
 from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, read_bytes
 from quorate.data.formats import DelimitedText, is_delimited
-from quorate.data.notation import are_decimal_commas, comma_number, written_number
+from quorate.data.notation import are_decimal_commas, comma_number, date_number, written_number
+from quorate.data.reading import has_named_columns, read_table
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _WINDOWS: Final = "cp1252"
 _OF_HEADER = 1 << 22  # bytes in which a first line ends
 _LINES = 200  # of a public table, by which separators are compared
 _LOOKED_AT = 5_000  # different entries of a column
+NEARLY_ALL: Final = 0.9  # share of the entries that show what a column holds; the others are marks of no value
+_LIKE_NUMBER = re.compile(r"[+-]?\d[\d.,'\u2019\u00a0\u202f ]*(?:[eE][+-]?\d+)?", re.ASCII)
 _DAY_FIRST_OR_SECOND = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}(?:[T ].+)?", re.ASCII)
 
 
@@ -51,38 +54,54 @@ def dialect_of_first_line(path: Path) -> Dialect:
 def dialect_of_public(path: Path) -> ShownDialect:
     """Return how a public table is written; nothing of one that is no text. Refuses an encoding that cannot be told."""
     if not is_delimited(path):
-        return ShownDialect()
+        return _of_typed_table(path)
     content = read_bytes(path)
     text, encoding, said = _decoded(content, path)
     lines = text.splitlines()[:_LINES]
     dialect = Dialect(separator=_separator(lines, path), quote=_quote(lines[0] if lines else ""), encoding=encoding)
     if format_of(path) == ".txt" and not dialect.separator:
         return ShownDialect()
-    import polars as pl
 
     reader = DelimitedText(dialect)
     names = reader.names(path)
     cells = reader.frame(path, text_columns=names)
-    columns = {name: _entries(cells[name]) for name in names if cells[name].dtype == pl.String}
-    decimal, thousands, said_of_numbers = _number_marks(columns)
-    date_format, said_of_dates = _date_format(columns)
+    dialect, said_of_cells = _of_cells(dialect, cells)
     if broken := columns_with_line_breaks(cells):
         said.append(
             f"cells of {listed(broken)} hold line breaks, so line_breaks = true is written. It also states that the "
             "writer of all tables doubles quotation marks within cells; if you do not know that, remove the line"
         )
-    dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format, line_breaks=bool(broken))
-    return ShownDialect(dialect=dialect, said=(*said, *said_of_numbers, *said_of_dates))
+    dialect = replace(dialect, line_breaks=bool(broken))
+    return ShownDialect(dialect=dialect, said=(*said, *said_of_cells))
 
 
 def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
-    """Return how a private table is written, as a public one shows; else by its own first line the separator alone.
+    """Return how a private table is written, as a public one shows; where that is no text table, or there is none, the
+    separator by its own first line alone.
 
     Raises DataRefused as :func:`dialect_of_first_line` and :func:`dialect_of_public`.
     """
-    if public is None or not is_delimited(public):
-        return ShownDialect(dialect=dialect_of_first_line(private))
-    return dialect_of_public(public)
+    shown = ShownDialect() if public is None else dialect_of_public(public)
+    if public is not None and is_delimited(public):
+        return shown
+    return replace(shown, dialect=replace(shown.dialect, separator=dialect_of_first_line(private).separator))
+
+
+def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
+    """Return the orders of day, month and year, as `date_format`, that nearly all of these public entries can have.
+    ISO 8601 is read beside any.
+
+    Examples
+    --------
+    >>> date_orders(["23.08.2023", "1.2.2023"]), date_orders(["03/04/2024"]), date_orders(["2024-03-01"])
+    (('dd.mm.yyyy',), ('dd/mm/yyyy', 'mm/dd/yyyy'), ())
+    """
+    others = [text for text in entries if math.isnan(date_number(text))]
+    dates = [date for text in others if (date := _DAY_FIRST_OR_SECOND.fullmatch(text.strip())) is not None]
+    if not dates or len(others) - len(dates) > (1 - NEARLY_ALL) * len(entries) or len({date[2] for date in dates}) > 1:
+        return ()
+    mark, first, second = dates[0][2], *(max(int(date[place]) for date in dates) for place in (1, 3))
+    return (f"dd{mark}mm{mark}yyyy",) * (second <= 12) + (f"mm{mark}dd{mark}yyyy",) * (first <= 12)
 
 
 def columns_with_line_breaks(table: pl.DataFrame) -> list[str]:
@@ -136,6 +155,25 @@ def _is_number(text: str) -> bool:
     return not math.isnan(written_number(text))
 
 
+def _of_typed_table(path: Path) -> ShownDialect:
+    """Return how the texts of a table with types of its own write numbers and dates."""
+    if not has_named_columns(path):
+        return ShownDialect()
+    dialect, said = _of_cells(PLAIN, read_table(path))
+    return ShownDialect(dialect=dialect, said=tuple(said))
+
+
+def _of_cells(dialect: Dialect, table: pl.DataFrame) -> tuple[Dialect, list[str]]:
+    """Return the dialect with how the texts of a table write numbers and dates, and what to say of that."""
+    import polars as pl
+
+    columns = {name: _entries(table[name]) for name, kind in table.schema.items() if kind == pl.String}
+    decimal, thousands, said_of_numbers = _number_marks(columns)
+    date_format, said_of_dates = _date_format(columns)
+    dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format)
+    return dialect, [*said_of_numbers, *said_of_dates]
+
+
 def _entries(series: pl.Series) -> list[str]:
     """Return the first different entries of a column, without marks of a missing one."""
     some = series.drop_nulls().unique(maintain_order=True)[:_LOOKED_AT].to_list()
@@ -146,6 +184,7 @@ def _number_marks(columns: dict[str, list[str]]) -> tuple[str, str, list[str]]:
     """Return the decimal mark and that of thousands which all columns of numbers share, "" for none, and what to say of
     them. Once the decimal mark is known, the other one between groups of three digits can mean thousands alone.
     """
+    columns = {name: _without_marks(entries) for name, entries in columns.items()}
     decimals = {mark for entries in columns.values() if (mark := _decimal(entries))}
     decimals |= {decimal for entries in columns.values() for decimal, _ in _grouped(entries, DECIMALS)}
     if len(decimals) != 1:
@@ -158,6 +197,12 @@ def _number_marks(columns: dict[str, list[str]]) -> tuple[str, str, list[str]]:
     example = next(text for text in columns[next(iter(groups))] if thousands in text)
     said = f"numbers of {listed(list(groups))}, such as {example}, are read as thousands = {thousands!r}"
     return ("" if decimal == "." else decimal), thousands, [f"{said}, since {decimal!r} is the decimal mark"]
+
+
+def _without_marks(entries: list[str]) -> list[str]:
+    """Return the entries that look like numbers, if nearly all do; "<0,6" and "k.A." are marks of no value beside."""
+    like = [text for text in entries if _LIKE_NUMBER.fullmatch(text)]
+    return like if len(like) >= NEARLY_ALL * len(entries) else entries
 
 
 def _decimal(entries: Sequence[str]) -> str:
@@ -185,31 +230,13 @@ def _grouped(entries: Sequence[str], decimals: Sequence[str]) -> set[tuple[str, 
 
 
 def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
-    """Return how dates are written where the entries show it, and what to say of them."""
-    orders: dict[str, str] = {}  # by the name of the column
-    open_: dict[str, tuple[str, str, str]] = {}  # an entry, and its two readings
-    for name, entries in columns.items():
-        dates = [date for text in entries if (date := _DAY_FIRST_OR_SECOND.fullmatch(text)) is not None]
-        if not dates or len(dates) < len(entries) or len({date[2] for date in dates}) > 1:
-            continue
-        mark = dates[0][2]
-        day_first, month_first = f"dd{mark}mm{mark}yyyy", f"mm{mark}dd{mark}yyyy"
-        first, second = (max(int(date[place]) for date in dates) for place in (1, 3))
-        if first <= 12 and second <= 12:
-            open_[name] = (entries[0], day_first, month_first)
-        elif first <= 12 or second <= 12:
-            orders[name] = day_first if first > 12 else month_first
+    """Return how dates are written where the entries show it, and what to say of that; what is open, a caution says."""
+    orders = {name: shown[0] for name, entries in columns.items() if len(shown := date_orders(entries)) == 1}
     formats = sorted(set(orders.values()))
-    chosen = formats[0] if len(formats) == 1 else ""
-    said = []
-    if chosen:
-        said.append(f'dates of {listed(list(orders))} are read as date_format = "{chosen}": no other order fits')
     if len(formats) > 1:
-        said.append(f"dates are written in {len(formats)} ways, {' and '.join(formats)}; one date_format is read")
-    said += [
-        f"{name!r} holds dates such as {entry}, and no entry shows whether the day or the month comes first; write "
-        f'date_format = "{day_first}" or "{month_first}" under [data]'
-        for name, (entry, day_first, month_first) in open_.items()
-        if chosen not in (day_first, month_first)
+        return "", [f"dates are written in {len(formats)} ways, {' and '.join(formats)}; one date_format is read"]
+    if not formats:
+        return "", []
+    return formats[0], [
+        f'dates of {listed(list(orders))} are read as date_format = "{formats[0]}": no other order fits'
     ]
-    return chosen, said

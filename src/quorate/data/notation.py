@@ -24,8 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quorate.data.cell_text import is_missing, without_imaginary
-from quorate.data.columns import as_text, column, families, texts
-from quorate.data.rows import Rows
+from quorate.data.columns import as_text, texts
 from quorate.types import FloatArray
 
 _WRITTEN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
@@ -105,16 +104,15 @@ _TIME = re.compile(_CLOCK)
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 _TIME_SHAPE = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[ap]m)?( ?(z|utc|[+-]\d{2}:?\d{2}))?"
-_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MONTH = r"(jan|feb|m[a\u00e4]r|mrz|apr|may|mai|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*\.?"  # also in German
 _SHAPES = (
     r"\d{4}([-/.])\d{1,2}\1\d{1,2}",
     r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})",
-    rf"\d{{1,2}}[-. ]{_MONTH}[-. ]\d{{2,4}}",
+    rf"\d{{1,2}}(?:[-. ]|\. ){_MONTH}[-. ]\d{{2,4}}",
     rf"{_MONTH} \d{{1,2}},? \d{{4}}",
 )
 _DATED = tuple(re.compile(rf"{date}([t ,]+{_TIME_SHAPE})?", re.IGNORECASE) for date in _SHAPES)
 _TIMED = re.compile(_TIME_SHAPE, re.IGNORECASE)
-_LOOKED_AT = 1_000  # different texts of a column
 
 
 def microseconds(text: str | None, kind: TimeKind) -> int | None:
@@ -267,21 +265,6 @@ def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) ->
             return float("nan")
 
     return time
-
-
-def date_like(public: Rows) -> list[str]:
-    """Name the text columns of a public frame in which every entry that is there is a date or a time."""
-    return [
-        name
-        for position, (name, family) in enumerate(families(public).items())
-        if family == "text" and are_dates(_texts(public, position))
-    ]
-
-
-def _texts(public: Rows, position: int) -> list[str]:
-    series = column(public, position)
-    present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()
-    return [str(value).strip() for value in list(present.unique())[:_LOOKED_AT]]
 
 
 def are_dates(texts: Sequence[str]) -> bool:

@@ -177,9 +177,11 @@ class TableReader:
         needed = self.needed
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         if set(features) != set(wanted):
-            words, _ = other_columns(features, wanted, called=(name, "the public pool"))
-            only_more = set(features) > set(wanted)  # which a receiver of the model can leave out without the pool
-            advice = "Leave out what it lacks" if only_more else "Give the columns of the public pool"
+            words, unlike = other_columns(features, wanted, called=(name, "the public pool"))
+            advice = "Give the columns of the public pool"
+            if unlike and set(features) > set(wanted):  # whoever received the model has no pool
+                words = f"{name} has the {in_words(unlike)}, which the model does not take"
+                advice = f"Leave {'it' if len(unlike) == 1 else 'them'} out"
             raise DataRefused(f"{words}. {advice}. Nothing was charged")
         X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container
@@ -312,8 +314,8 @@ class TableReader:
 
     def _refuse(self, name: str, table: str) -> NoReturn:
         raise DataRefused(
-            f"column {name!r} of {table}: {self.expected(name)}; correct the cells that hold something else. Nothing "
-            "was charged"
+            f"column {name!r} of {table}: {self.expected(name)}; correct or empty the cells that hold something else. "
+            "Nothing was charged"
         )
 
 

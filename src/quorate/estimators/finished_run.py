@@ -13,7 +13,8 @@ from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import for_shell
 from quorate.data.columns import families
-from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.dialect import Dialect
+from quorate.data.dialect_of_table import dialect_of_first_line
 from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
@@ -269,11 +270,14 @@ class FinishedRun(Scored, ShownEstimator):
             self._reader = self._reader_of_run() if self._is_run else self._reader_of_export(X)
         return self._reader
 
-    def table_reader(self) -> tuple[TableReader, Dialect]:
-        """Return what reads a table for :meth:`predict`, and how text tables of the run are written."""
+    def table_reader(self, table: Path) -> tuple[TableReader, Dialect]:
+        """Return what reads a table for :meth:`predict`, and how text tables of the run are written; what was exported
+        says all of that but what stands between cells, which the first line of the table shows.
+        """
         self._fitted()
         settings = self._root / "quorate.toml"
-        dialect = read_settings(settings).data.dialect if self._is_run and settings.exists() else PLAIN
+        is_said = self._is_run and settings.exists()
+        dialect = read_settings(settings).data.dialect if is_said else dialect_of_first_line(table)
         return self._reader_for(None), dialect
 
     def _reader_of_export(self, X: Any) -> TableReader:
@@ -307,9 +311,8 @@ class FinishedRun(Scored, ShownEstimator):
         """Read the public side."""
         root = self._root
         if not root.is_dir():
-            what = "is a file" if root.exists() else ""
-            said = f"{root} {what}" if what else f"there is no folder {root}"
-            if root.suffix.lower() == ".skops":
+            said = f"{root} is a file" if root.exists() else f"there is no folder {root}"
+            if root.exists() and root.suffix.lower() == ".skops":
                 said += ", which skops.io.load(path) opens"
             raise PreconditionFailed(f"{said}; give the folder of a run, or an exported one")
         folder = RunFolder(root)

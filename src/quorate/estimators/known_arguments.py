@@ -21,15 +21,24 @@ from quorate.release.session import refuse_folds
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# What people bring from elsewhere, and what stands for it here.
+# What people bring from elsewhere, or from quorate.toml, and what stands for it here.
 ELSEWHERE = {
-    "random_state": "what a fit draws is secret; unsafe_noise_seed= repeats a fit in tests, and voids its guarantee",
-    "estimator": "teacher= and student= are the models",
-    "base_estimator": "teacher= and student= are the models",
-    "n_estimators": "n_teachers= is how many models vote",
+    **dict.fromkeys(
+        ("random_state", "seed"),
+        "what a fit draws is secret; unsafe_noise_seed= repeats a fit in tests, and voids its guarantee",
+    ),
+    **dict.fromkeys(
+        ("estimator", "base_estimator", "model"), "teacher= and student= of PrivateClassifier are the models"
+    ),
+    "n_estimators": "n_teachers= of PrivateClassifier is how many models vote",
+    **dict.fromkeys(("label", "target"), "what is to be predicted is y of fit"),
+    "range": "target_range= of PrivateRegressor says between which ends the target is",
+    "by": 'method= of PrivateClassifier is "votes", "direct" or "auto"',
+    "evaluation": "score(X, y) takes public rows with labels, after the fit",
     "public": "give public= to fit",
     "groups": "give groups= to fit",
-    "class_weight": "class_shares= and decision_threshold= are for a rare class (docs/how-to/a-rare-class.md)",
+    "class_weight": "class_shares= and decision_threshold= of classifiers are for a rare class "
+    "(docs/how-to/a-rare-class.md)",
     "sample_weight": "every unit counts once, so that what it can change is bounded; leave it out",
     "warm_start": "a fit that was interrupted goes on by resume",
     "cv": "every fold would be charged (docs/how-to/evaluate-privately.md)",
@@ -37,10 +46,10 @@ ELSEWHERE = {
     "bounds": "public= or schema= of fit says what columns hold",
     "bounds_y": "target_range= of PrivateRegressor says between which ends the target is",
     "data_norm": "public= or schema= of fit says what columns hold",
-    "noise_multiplier": "the noise follows from epsilon= and delta=",
+    **dict.fromkeys(("noise_multiplier", "noise", "sigma"), "the noise follows from epsilon= and delta="),
     "max_grad_norm": "the bound on what one unit adds is clip= of PrivateLogisticRegression",
     **dict.fromkeys(
-        ("C", "max_iter", "penalty", "solver", "tol", "fit_intercept"),
+        ("C", "alpha", "max_iter", "penalty", "solver", "tol", "fit_intercept"),
         "the model follows from public facts; of a teacher or student of yours, give it there",
     ),
     "n_jobs": "it works in one process",

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from quorate.arguments import shown
-from quorate.data.dialect import Dialect
+from quorate.data.columns import in_words
+from quorate.data.dialect import UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import files_of, polars_path
-from quorate.data.formats import TableFormat, format_for, require_column
+from quorate.data.formats import TableFormat, format_for, is_delimited, require_column
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.table_reader import TableReader, unread_in_words
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
 from quorate.folder.table_source import is_there
 from quorate.release.keys import file_to_write
@@ -63,8 +64,11 @@ def predict_table(
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")
     limit = None if coverage is None else run.set_limit(coverage)
-    reader, dialect = run.table_reader()
-    _check_table(table, dialect)
+    if not is_there(table):
+        raise PreconditionFailed(f"there is no file or folder {table}; name the table to predict")
+    reader, dialect = run.table_reader(table)
+    if not has_named_columns(table, dialect):
+        raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
     columns = _columns_of(reader, table, keep, dialect)
     if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
@@ -72,6 +76,7 @@ def predict_table(
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
         parts = []
         for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
+            _refuse_other_encoding(rows.drop(keep), file, dialect)
             predictions = _predictions(run, reader, rows.drop(keep), file.name, limit)
             parts.append(Path(folder, f"{number:08}.parquet"))
             pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(polars_path(parts[-1]))
@@ -89,11 +94,30 @@ def predict_table(
     return n_rows
 
 
-def _check_table(table: Path, dialect: Dialect) -> None:
-    if not is_there(table):
-        raise PreconditionFailed(f"there is no file or folder {table}; name the table to predict")
-    if not has_named_columns(table, dialect):
-        raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
+def _refuse_other_encoding(rows: pl.DataFrame, file: Path, dialect: Dialect) -> None:
+    """Refuse cells in another encoding: the model would take a word that it knows for one that it does not."""
+    import polars as pl
+
+    texts = {name: rows[name] for name, kind in rows.schema.items() if kind == pl.String} if is_delimited(file) else {}
+    if lost := [name for name, cells in texts.items() if cells.str.contains(UNREADABLE, literal=True).any()]:
+        raise DataRefused(
+            f"{file}: cells of {in_words(lost)} are no {dialect.encoding.upper()} text; save the table as CSV UTF-8 "
+            "(of one from Windows: iconv -f cp1252 -t utf-8)"
+        )
+    others = {name: cells.filter(cells.str.contains(r"[^\x00-\x7F]")).unique() for name, cells in texts.items()}
+    if lost := [name for name, cells in others.items() if any(_is_utf_8(cell, dialect.encoding) for cell in cells)]:
+        raise DataRefused(
+            f'{file}: cells of {in_words(lost)} are UTF-8 text, and the run has encoding = "{dialect.encoding}"; save '
+            "the table with a UTF-8 mark, as Excel does with CSV UTF-8, or in that encoding"
+        )
+
+
+def _is_utf_8(cell: str, encoding: str) -> bool:
+    """Whether a cell with other letters than A to Z, read in an encoding of a byte a character, is UTF-8 text."""
+    try:
+        return encoding != UTF_8 and bool(cell.encode(encoding).decode(UTF_8))
+    except UnicodeError:
+        return False
 
 
 def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: Dialect) -> list[str]:

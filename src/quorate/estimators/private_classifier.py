@@ -243,8 +243,7 @@ class PrivateClassifier(EitherMethod):
         self.mechanism = mechanism
         self.online_answers = online_answers
         self.ledger = ledger
-        self.unit = unit
-        self.whole_ids = whole_ids
+        self.unit, self.whole_ids = unit, whole_ids
         self.n_records, self.n_rows = n_records, n_rows
         self.partition = partition
         self.declined = declined

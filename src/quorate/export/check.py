@@ -31,11 +31,11 @@ _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Finding]
     ("values", "Do guarantee, report, card, metadata and cover sheet say what the values say?", paper_checks.values),
     ("prices", "Do ε, δ and whom the guarantee protects follow from what was charged?", paper_checks.prices),
     ("receipt", "Is the receipt of this very run, and of the files that it published?", paper_checks.receipt),
-    ("versions", "Are the versions told, and are they those of the run?", paper_checks.versions),
+    ("versions", "Are the versions stated, and are they those of the run?", paper_checks.versions),
     ("skops", "Does the model open without any type that would have to be trusted?", file_checks.skops_model),
     (
         "onnx",
-        "Is the ONNX model made of standard operators alone, with the inputs that are told?",
+        "Is the ONNX model made of standard operators alone, with the inputs that the package states?",
         file_checks.onnx_model,
     ),
 )

@@ -64,34 +64,25 @@ OPTIONAL: Final = frozenset(
 
 def table_script(facts: Facts) -> str | None:
     """Return a program that reads a table as the model takes it; None where its cells can be taken as they are."""
-    columns = () if facts.student_file is None else facts.student_file.known_columns
-    if any(column.read_as is None and column.holds == "time" for column in columns):
-        return None  # a Pipeline of the owner's takes times as they are
-    entries_ = [_for_script(column) for column in columns if column.read_as != "dropped" and column.holds != "missing"]
-    if not any(entry["kind"] in ("date", "time", "duration") or entry["marked"] for entry in entries_):
+    columns = () if facts.student_file is None else facts.student_file.read_columns
+    if not columns:
         return None
-    entries = "".join(
-        f"    { ({name: part for name, part in entry.items() if name != 'marked'})!r},\n" for entry in entries_
-    )
+    entries = "".join(f"    {_for_script(column)!r},\n" for column in columns)
     source = resources.files("quorate.export").joinpath("read_table.py").read_text(encoding="utf-8")
     return source.replace("COLUMNS: list[dict[str, Any]] = []", f"COLUMNS: list[dict[str, Any]] = [\n{entries}]", 1)
 
 
 def _for_script(column: TableColumn) -> dict[str, Any]:
-    held = "number" if column.holds == "number" else "date" if column.holds == "time" else "text"
-    kind = column.read_as or held
-    written = column.written or Written()
-    by_text = kind == "number" and column.holds == "text"
+    kind, written = column.read_kind, column.written or Written()
     return {
         "name": column.name,
-        "kind": "text" if kind == "category" else kind,
+        "kind": {"category": "text", "text": "words"}.get(kind, kind),
         "comma": column.comma,
         "gaps": bool(column.gaps),
         "decimal": written.decimal,
         "thousands": written.thousands,
         "date_format": written.date_format,
         "missing": list(written.missing),
-        "marked": by_text or column.comma or bool(written.missing or written.decimal),
     }
 
 

@@ -164,7 +164,7 @@ def _counts(facts: Facts) -> str:
         )
         rows = "drawn rows" if sentences.draws_pool(facts) else "public rows"
         return f"No count of private units. The counts of classes are of released labels of {rows}: {counts}."
-    return "No count of private units, except the number of units where it was declared or read, which is told below."
+    return "No count of private units, except the number of units where it was declared or read, which is stated below."
 
 
 def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:

@@ -28,38 +28,41 @@ def read_table(path: str, **how: Any) -> pl.DataFrame:
 
 
 def converted(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the columns of the model as it takes them: dates in days since 1970, hours of a day, durations in days."""
+    """Return the columns of the model as it takes them: dates in days since 1970, hours of a day, durations in days; a
+    missing running text is an empty one.
+    """
     return pl.DataFrame([_column(column, table[column["name"]].to_list()) for column in COLUMNS])
 
 
 def onnx_inputs(rows: pl.DataFrame, names: Iterable[str]) -> dict[str, Any]:
     """Return converted rows as the inputs of ``student.onnx`` of these names take them, ``(n_rows, 1)`` each."""
-    texts = {name for name in names if rows[name].dtype == pl.String}
-    return {
-        name: (
-            rows[name].fill_null("<missing>").to_numpy().astype(object)
-            if name in texts
-            else rows[name].fill_null(float("nan")).to_numpy()
-        )[:, None]
-        for name in names
-    }
+    words = {column["name"] for column in COLUMNS if column["kind"] == "words"}
+    inputs = {}
+    for name in names:
+        if rows[name].dtype == pl.String:
+            cells = rows[name].fill_null("<missing>")
+            inputs[name] = (cells.replace("", "<missing>") if name in words else cells).to_numpy().astype(object)
+        else:
+            inputs[name] = rows[name].fill_null(float("nan")).to_numpy()
+    return {name: cells[:, None] for name, cells in inputs.items()}
 
 
 def _column(column: dict[str, Any], cells: list[Any]) -> pl.Series:
-    say = {"number": _number, "date": _days, "time": _hours, "duration": _duration, "text": _text}[column["kind"]]
-    values = []
+    say = {"number": _number, "date": _days, "time": _hours, "duration": _duration}.get(column["kind"], _text)
+    nothing, is_text = "" if column["kind"] == "words" else None, column["kind"] in ("text", "words")
+    values: list[Any] = []
     for cell in cells:
         absent = cell is None or cell in column["missing"]
-        if not absent and column["kind"] != "text":
+        if not absent and not is_text:
             absent = str(cell).strip().lower() in MISSING
         try:
-            values.append(None if absent else say(cell, column))
+            values.append(nothing if absent else say(cell, column))
         except ValueError:
             if column["gaps"]:  # what is no number is missing, as whoever made the model said
                 values.append(None)
                 continue
             raise ValueError(f"column {column['name']!r}: {cell!r} is no {column['kind']} as expected") from None
-    return pl.Series(column["name"], values, dtype=pl.String if column["kind"] == "text" else pl.Float64)
+    return pl.Series(column["name"], values, dtype=pl.String if is_text else pl.Float64)
 
 
 def _text(cell: Any, _: dict[str, Any]) -> str:

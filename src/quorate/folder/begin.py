@@ -24,7 +24,7 @@ from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_beside
 from quorate.data.encoding import without_frequent_texts
-from quorate.data.formats import require_column
+from quorate.data.formats import is_delimited, require_column
 from quorate.data.images import image_columns
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
@@ -33,9 +33,11 @@ from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
-from quorate.folder.table_source import DIALECT
-from quorate.folder.template import Answers, classes_of, range_of, suggested_delta, written
+from quorate.folder.table_source import DIALECT, same_source
+from quorate.folder.template import Answers, classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
+from quorate.run.pool_cautions import OF_WRITING, pool_cautions
+from quorate.run.unread_entries import proposed_lines
 from quorate.students.scores import shares_of_rare
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
@@ -96,7 +98,7 @@ class Begun:
         """
         _refuse_database("private", private)
         shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
-        dialect = dialect_beside(private, None if shown is None else _table_path(*shown)).dialect
+        dialect = dialect_beside(private, None if shown is None else _public_path(private, *shown)).dialect
         if not has_named_columns(private, dialect):
             raise InvalidParameter(
                 f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
@@ -118,18 +120,18 @@ class Begun:
         Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
         """
         read: dict[str, Callable[[str], Any]] = {
-            "public": lambda text: _table_path("public", text),
-            "evaluation": lambda text: _table_path("evaluation", text),
+            "public": lambda text: _public_path(self.private, "public", text),
+            "evaluation": lambda text: _public_path(self.private, "evaluation", text),
             "label": self._column,
             "target": self._column,
             "range": range_of,
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
             "unit_name": lambda text: read_unit_name(named("unit_name"), text),
-            "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
-            "n_rows": lambda text: count("n_rows", _whole("n_rows", text), at_least=1),
-            "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
-            "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
+            "n_records": lambda text: count("n_records", whole_of("n_records", text), at_least=1),
+            "n_rows": lambda text: count("n_rows", whole_of("n_rows", text), at_least=1),
+            "epsilon": lambda text: real("epsilon", number_of("epsilon", text), above=0),
+            "delta": lambda text: real("delta", number_of("delta", text), above=0, below=1),
         }
         changed: dict[str, Any] = {"label" if key == "target" else key: read[key](typed)}
         if key in ("target", "range"):
@@ -271,13 +273,22 @@ class Begun:
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
-        likely = self.likely_units[0] if self.unit is None and self.likely_units else None
-        known |= {"likely_unit": likely, "schema": self.to_declare}
+        known |= {"likely": self.likely, "schema": self.to_declare}
         if self.is_number:
             known |= {"label": None, "target": self.label}
         return Answers(
             **{**known, **written, "classes": classes, "class_shares": shares, "drop": self.left_out, "delta": delta}
         )
+
+    @property
+    def likely(self) -> dict[str, Any]:
+        """What public rows propose for keys of ``[data]`` that stay comments: the owner decides on them."""
+        proposed: dict[str, Any] = {}
+        if self.unit is None and self.likely_units:
+            proposed["unit"] = self.likely_units[0]
+        if self.public is not None:
+            proposed |= proposed_lines(pool := self._pool(self.public), self._kinds(pool))
+        return proposed
 
     def _pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
@@ -317,7 +328,8 @@ class Begun:
         lines = list(self.said_of_dialect)
         if self.public is not None:
             pool = self._pool(self.public)
-            kinds = self._kinds(pool).kinds
+            read = self._kinds(pool)
+            kinds = read.kinds
             if len(pool) >= FEWEST_ROWS:
                 rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
                 kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
@@ -330,12 +342,24 @@ class Begun:
                 f"column {name!r} names files of images: uncomment images under [data], with their folder"
                 for name in image_columns(pool)
             ]
+            lines += [
+                finding.words
+                for finding in pool_cautions(pool, self.public.name, kinds=read)
+                if finding.applies and finding.code in OF_WRITING
+            ]
             if self.left_out:
                 lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
         if self.is_number and not self.number:
             lines.append(
                 f"public rows have numbers in {self.label!r}, so a number is predicted, and you declare its range. For "
                 "classes add --classes"
+            )
+        shown = [path for path in (self.public, self.evaluation) if path is not None and is_delimited(path)]
+        if is_delimited(self.private) and not shown and (self.public is not None or self.to_declare):
+            lines.append(
+                f"no public text table shows how {self.private.name} is written: fill in encoding, decimal and "
+                "date_format under [data], where it is not UTF-8 with numbers such as 3.5 and dates such as "
+                "2024-03-01. Excel in Western Europe writes cp1252"
             )
         if self.to_declare:
             lines.append(
@@ -411,22 +435,10 @@ def _refuse_database(key: str, path: Path) -> None:
     )
 
 
-def _table_path(key: str, text: str) -> Path:
+def _public_path(private: Path, key: str, text: str) -> Path:
+    """Return the path of a public table, of which entries are quoted; the private one is refused before it is read."""
     _refuse_database(key, Path(text))
-    return Path(place_of(text))
-
-
-def _number(key: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidParameter(f"{named(key)}: expected a number with a point, such as 1.0, got {text!r}") from None
-
-
-def _whole(key: str, text: str) -> int:
-    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
-        text = text.replace(",", "")
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidParameter(f"{named(key)}: expected a whole number, such as 1000, got {text!r}") from None
+    path = Path(place_of(text))
+    if same_source(Path(place_of(private)), path):
+        raise DataRefused(f"{named(key)} is the private table again; give rows that may be shown, or leave it out")
+    return path

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from quorate.accounting.figures import several
 from quorate.data import encode_labels, refuse_private_rows, take
-from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.rows import columns
 from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DataSettings
-from quorate.folder.table_source import same_source
 from quorate.folder.tables import read_public, refuse_other_columns
 from quorate.students.prediction_sets import COVERAGE, FEWEST, apart
 from quorate.students.temperature import require_rows
@@ -108,8 +106,6 @@ def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
         rows = reader.as_the_pool(table.X, source.name, as_given=True)  # as private, so that they are known
     task.views.student.check(rows, source.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{source.name}, column {data.label!r}")
-    if same_source(source, data.private):
-        raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
     refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
@@ -117,17 +113,12 @@ def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
 def of_cells(data: DataSettings, task: Any, key: str) -> Evaluation | None:
     """Read the rows cell by cell; whether private ones are among them is asked after the rounds.
 
-    Raises DataRefused if they do not fit the pool, or are the private file.
+    Raises DataRefused if they do not fit the pool.
     """
     source = data.tables.get(key)
     if source is None:
         return None
     name = f"[data] {key}"
-    if same_source(source, data.private):
-        raise DataRefused(
-            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
-            "rows with labels, about nobody in the private table, or leave it out"
-        )
     drop = [*([data.unit] if data.unit else []), *data.drop]
     table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
     refuse_other_columns(data, table.X, source, task.schema.pool)

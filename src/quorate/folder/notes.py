@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from quorate.data import column_names
-from quorate.data.columns import in_words
+from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dialect import UTF_8
 from quorate.data.dialect_of_table import columns_with_line_breaks
 from quorate.data.formats import is_delimited
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, read_table
-from quorate.data.rows import Rows
+from quorate.data.rows import Rows, is_frame
 from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
@@ -33,7 +34,7 @@ def public_notes(settings: Settings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
     data = settings.data
     yield from note_on_unit_word(data)
-    yield from note_on_written_cells(settings)
+    yield from note_on_written_cells(settings, None if data.public is None else task.inputs.public)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, task.inputs.public))
     yield from remarks(lambda: note_on_mechanism(task))
@@ -45,14 +46,14 @@ def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
         yield note("unit-word-of-the-column", word_of_column(data.unit))
 
 
-def note_on_written_cells(settings: Settings) -> Iterator[Finding]:
-    """Yield how cells are read where a schema stands for public rows, so that no public table shows how to."""
+def note_on_written_cells(settings: Settings, pool: Rows | None) -> Iterator[Finding]:
+    """Yield how cells of a private text table are read where no public one shows how to: the public table has types of
+    its own, or a schema stands for public rows.
+    """
     data, declared = settings.data, settings.schema or {}
-    if data.public is not None or not is_delimited(data.private):
+    if not is_delimited(data.private) or (data.public is not None and is_delimited(data.public)):
         return
-    lists = {name: held for name, held in declared.items() if isinstance(held, list)}
-    dates = [name for name, held in lists.items() if any(isinstance(bound, date) for bound in held)]
-    words = [name for name, held in lists.items() if not all(str(word).isascii() for word in held)]
+    dates, words = _dates_and_words(declared) if data.public is None else _typed_dates_and_words(pool)
     read = []
     if dates and not data.dialect.date_format:
         read.append(f"dates of {in_words(dates)} as ISO 8601 (2024-03-01), since no date_format is declared")
@@ -60,10 +61,27 @@ def note_on_written_cells(settings: Settings) -> Iterator[Finding]:
         read.append(f"words of {in_words(words)} as UTF-8, since no encoding is declared")
     if read:
         said = (
-            f"no public table shows how {data.private.name} is written, so that [data] says it: it is read with "
+            f"no public text table shows how {data.private.name} is written, so that [data] says it: it is read with "
             f"{', and '.join(read)}. A cell that is written in another way says nothing"
         )
         yield note("cells-as-declared", said)
+
+
+def _dates_and_words(declared: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the columns of a schema that hold dates, and those with words of other letters than A to Z."""
+    lists = {name: held for name, held in declared.items() if isinstance(held, list)}
+    dates = [name for name, held in lists.items() if any(isinstance(bound, date) for bound in held)]
+    return dates, [name for name, held in lists.items() if not all(str(word).isascii() for word in held)]
+
+
+def _typed_dates_and_words(pool: Rows | None) -> tuple[list[str], list[str]]:
+    """Return the public columns of a type of dates, and those with words of other letters than A to Z."""
+    if pool is None or not is_frame(pool):
+        return [], []
+    held = list(enumerate(families(pool).items()))
+    texts_ = {name: texts(column(pool, place)) for place, (name, family) in held if family == "text"}
+    words = [name for name, cells in texts_.items() if not all(cell is None or cell.isascii() for cell in cells)]
+    return [name for _, (name, family) in held if family == "time"], words
 
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
@@ -103,11 +121,11 @@ def direct_notes(settings: Settings, pool: Rows, *, voted: bool = False) -> Iter
         )
         yield note("line-breaks-are-stated", words)
     yield from note_on_unit_word(data)
-    yield from note_on_written_cells(settings)
-    for table in _with_ids(data):
+    yield from note_on_written_cells(settings, pool)
+    if tables := [table.name for table in _with_ids(data)]:
         words = (
-            f"whether {table.name} names persons of {data.private.name} in its column {data.unit!r} is NOT checked "
-            "either. For whoever stands in both tables the guarantee does not hold: compare the ids yourself"
+            f"ids in column {data.unit!r} of {' and '.join(tables)} are NOT compared with those of "
+            f"{data.private.name}. For whoever stands in both the guarantee does not hold: compare the ids yourself"
         )
         yield note("ids-are-not-compared", words)
     number = data.range is not None

@@ -321,11 +321,11 @@ def recommended(root: Path, plan_: Plan) -> str:
     way = _WAYS[first.way]
     chosen = read_settings(root / "quorate.toml").chosen
     if chosen is None or chosen == first.way:
-        return f"Recommended: {way}, which the file has already: {run}"
+        return f"Recommended: {way}. Nothing has to be changed in quorate.toml. Next: {run}"
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
     open_ = method_by_rule({name: section for name, section in document.items() if name != "method"})
     by = "auto" if open_ is None or open_ == first.way else first.way
-    return f'Recommended: {way}; write by = "{by}" under [method], then: {run}'
+    return f'Recommended: {way}; write by = "{by}" under [method]. Next: {run}'
 
 
 def _declared_shares(data: DataSettings) -> dict[Label, float] | None:

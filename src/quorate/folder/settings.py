@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from quorate.arguments import for_shell
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
 from quorate.folder.data_settings import DataSettings, data_settings, unit_word, without_dropped
 from quorate.folder.folder import RunFolder
@@ -31,7 +31,14 @@ from quorate.folder.sections import (
     check_strategy,
     check_teachers,
 )
-from quorate.folder.table_source import Source, is_there, refuse_names_without_columns, same_source, source
+from quorate.folder.table_source import (
+    Source,
+    is_there,
+    refuse_names_without_columns,
+    refuse_private_again,
+    same_source,
+    source,
+)
 from quorate.run.chosen_method import ChosenMethod, asked_for, choose_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
@@ -123,7 +130,7 @@ def read_settings(path: Path) -> Settings:
     """Read and check ``quorate.toml``.
 
     Raises PreconditionFailed if the file is missing or is not TOML; InvalidParameter if a key is unknown or missing, or
-    a value is of the wrong kind.
+    a value is of the wrong kind; DataRefused if public rows are the private file again.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad of Windows begins with a mark
@@ -143,7 +150,9 @@ def read_settings(path: Path) -> Settings:
         raise PreconditionFailed(f"{path} is not valid TOML: {error}{_what_to_write(text, error)}") from None
     _check_sections(document, path.parent)
     begun = choice_of_begun(document, path.parent, asks_for_votes=bool(_keys_of_votes(document)))
-    return settings_from(document, folder=path.parent, choice=begun)
+    settings = settings_from(document, folder=path.parent, choice=begun)
+    refuse_private_again(settings.data)
+    return settings
 
 
 def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
@@ -190,11 +199,6 @@ def settings_of(root: Path) -> Settings:
         if path is not None and not isinstance(path, str) and not is_there(path):
             raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
     refuse_names_without_columns(data)
-    if data.public is not None and same_source(data.private, data.public):
-        raise DataRefused(
-            "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
-            "may be shown and are about nobody in the private table"
-        )
     for key in ("public", "evaluation"):
         other = getattr(data, key)
         if data.calibration is not None and other is not None and same_source(data.calibration, other):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from quorate.errors import InvalidParameter, naming
+from quorate.errors import DataRefused, InvalidParameter, naming
 from quorate.folder.section import string
 
 if TYPE_CHECKING:
@@ -90,6 +90,20 @@ def same_source(one: Source, other: Source) -> bool:
         files = [{(s.st_dev, s.st_ino) for s in map(Path.stat, files_of(path))} for path in (one, other)]
         return bool(files[0] & files[1])
     return one.is_as(other)
+
+
+def refuse_private_again(data: Any) -> None:
+    """Refuse the private table as a public one, before any table is read: at every door, since public rows are shown.
+
+    Raises DataRefused naming the key.
+    """
+    for key, table in data.tables.items():
+        if key != "private" and is_there(table) and is_there(data.private) and same_source(data.private, table):
+            why = {"public": "every row of the pool is published, in effect. Give rows that may be shown and are"}
+            others = "what is made of it would be published without a charge. Give public rows with labels,"
+            raise DataRefused(
+                f"[data] {key} is the private file again; {why.get(key, others)} about nobody in the private table"
+            )
 
 
 DIALECT = ("separator", "encoding", "quote", "line_breaks", "decimal", "thousands", "date_format", "missing")

@@ -36,7 +36,7 @@ class Answers:
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
     order. `class_shares`: how common they are, where public labels say that one is rare. `target`, `range`: the column
     of a number to predict, in place of them, and the least and largest value. `drop`: columns to leave out.
-    `likely_unit`: a column that may be the unit, for a line to uncomment.
+    `likely`: what public rows propose for a key, for a line to uncomment.
     `schema`: columns that are to be declared, where there are no public rows.
     `separator` to `missing`: how tables are written.
     """
@@ -52,7 +52,7 @@ class Answers:
     target: str | None = None
     range: tuple[float, float] | None = None
     drop: tuple[str, ...] = ()
-    likely_unit: str | None = None
+    likely: dict[str, Any] | None = None
     schema: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
@@ -94,7 +94,7 @@ def filled(answers: Answers) -> str:
         for key in (part.name for part in fields(answers))
         if (value := getattr(answers, key)) is not None and value != ()
     }
-    likely, declared = known.pop("likely_unit", None), known.pop("schema", ())
+    likely, declared = known.pop("likely", {}), known.pop("schema", ())
     steps = ("check", "run") if declared else ("plan", "check", "run")  # a plan follows from public rows
     lines = [HEAD.format(commands=", ".join(f"quorate {step}" for step in steps)).rstrip()]
     for section, shape in SECTIONS.items():
@@ -108,7 +108,8 @@ def filled(answers: Answers) -> str:
             if setting.default_words and not setting.written:
                 comment += f"; by default {_without_links(setting.default_words)}"
             is_known = section in ("data", "budget") and key in known
-            value = known.pop(key) if is_known else likely if key == "unit" and likely else setting.example
+            proposed = likely.get(key, setting.example) if section == "data" else setting.example
+            value = known.pop(key) if is_known else proposed
             if section == "budget" and key in _OF_THE_OWNER and not is_known:
                 comment = f"to be filled in: {comment}"
             lacking = section == "data" and key in ("private", "public", "label", "classes")
@@ -258,3 +259,21 @@ def range_of(typed: str) -> tuple[float, float]:
     except InvalidParameter:
         raise InvalidParameter(f"the ends of {named('range')} are too close together for their size: {got}") from None
     return (int(low), int(high)) if low.is_integer() and high.is_integer() else (low, high)
+
+
+def number_of(key: str, text: str) -> float:
+    """Read a number as it is typed; InvalidParameter for none."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"{named(key)}: expected a number with a point, such as 1.0, got {text!r}") from None
+
+
+def whole_of(key: str, text: str) -> int:
+    """Read a whole number as it is typed, also with commas between thousands; InvalidParameter for none."""
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
+        text = text.replace(",", "")
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidParameter(f"{named(key)}: expected a whole number, such as 1000, got {text!r}") from None

@@ -161,7 +161,7 @@ def _columns(facts: Facts) -> list[str]:
         return []
     rows = tuple((shortened(visible(column.name), 60), column.words) for column in columns[:_LISTED_COLUMNS])
     more = len(columns) - _LISTED_COLUMNS
-    rest = [f"{more:,} more columns are told of in facts.json."] if more > 0 else []
+    rest = [f"{more:,} more columns stand in facts.json."] if more > 0 else []
     return ["What a table holds, as quorate.load() and the service read it:", _table(("column", "cells"), rows), *rest]
 
 

@@ -85,6 +85,20 @@ class TableColumn(Plain):
         return self.type or (clock if self.holds == "time" else self.holds)
 
     @property
+    def read_kind(self) -> str:
+        """What a cell is read as: "number", "date", "time", "duration", "category" or "text"."""
+        held = "number" if self.holds == "number" else "date" if self.holds == "time" else "category"
+        return self.read_as or held
+
+    @property
+    def needs_reader(self) -> bool:
+        """Whether cells have to be read before the model meets them: as times, or since they are marked."""
+        written = self.written or Written()
+        by_text = self.read_kind == "number" and self.holds == "text"
+        marked = by_text or self.comma or bool(written.missing or written.decimal)
+        return self.read_kind in ("date", "time", "duration") or marked
+
+    @property
     def words(self) -> str:
         """What its cells hold, and how they are written."""
         held = "date" if str(self.type).startswith("datetime") else "dropped" if self.holds == "missing" else self.type
@@ -160,6 +174,16 @@ class StudentFile(Plain):
         return known if all(column.type is not None for column in known) else ()
 
     @property
+    def read_columns(self) -> tuple[TableColumn, ...]:
+        """The columns that the model reads, where a program beside it has to read a table; nothing where it takes cells
+        as they are.
+        """
+        if any(column.read_as is None and column.holds == "time" for column in self.known_columns):
+            return ()  # a Pipeline of the owner's takes times as they are
+        read = tuple(each for each in self.known_columns if each.read_as != "dropped" and each.holds != "missing")
+        return read if any(column.needs_reader for column in read) else ()
+
+    @property
     def task(self) -> str:
         """The task, in the word of model hubs."""
         return _TASKS.get(self.rows, "tabular-classification")
@@ -205,4 +229,12 @@ def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
         load = 'skops.io.load("student.skops")  # no type has to be trusted'
     if file is not None:
         takes = file.takes
-    return f"```python\nimport skops.io\n\n{opened}student = {load}\nstudent.predict(rows)  # {takes}\n```"
+    imports, read = "import skops.io\n", ""
+    if file is not None and file.read_columns:
+        imports += (
+            "from read_table import read_table  # read_table.py lies beside a model that `quorate export` wrote\n"
+        )
+        read = (
+            'rows = read_table("new.csv")  # Parquet, or CSV with what polars.read_csv takes, such as separator=";"\n'
+        )
+    return f"```python\n{imports}\n{opened}student = {load}\n{read}student.predict(rows)  # {takes}\n```"

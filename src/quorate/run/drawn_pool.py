@@ -265,7 +265,7 @@ class PoolPlan:
         columns = several(len(self.marginals.partitions), "column")
         return "draw", (
             f"{self.n_rows:,} rows from noisy counts of {columns}: they stand for public rows, and take "
-            f"{percent(self.share)} of the budget. No accuracy can be foretold"
+            f"{percent(self.share)} of the budget. No accuracy can be estimated"
         )
 
     def part(self, reservation: Reservation) -> Part:
@@ -290,8 +290,8 @@ class PoolPlan:
             more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
         return (
             f"{n_rows or self.n_rows:,} rows {verb} drawn from noisy counts of "
-            f"{several(len(self.marginals.partitions), 'column')}, for {self.share:.0%} of μ²; they stand for public "
-            f"rows, and are not people{more}"
+            f"{several(len(self.marginals.partitions), 'column')}, for {percent(self.share)} of μ²; they stand for "
+            f"public rows, and are not people{more}"
         )
 
 

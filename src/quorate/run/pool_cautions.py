@@ -5,21 +5,27 @@ Functions of the public pool alone. What they say of it, they would say whatever
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from quorate.data import PrivateRecords, is_frame
-from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
+from quorate.data.column_kinds import ALL_DIFFERENT, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
-from quorate.data.notation import comma_number, date_like, has_thousands, written_number
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.findings import Finding, Severity, caution
+from quorate.run.unread_entries import (
+    DateEntries,
+    OtherEntries,
+    is_read_as_numeric,
+    mostly_dates,
+    mostly_numbers,
+    not_as_named,
+    numbers_with_marks,
+    quoted,
+)
 
 COLUMNS_OF_DATES = "columns-of-dates"
 COLUMNS_OF_DISTINCT_TEXTS = "columns-of-distinct-texts"
@@ -35,12 +41,7 @@ FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes
 FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
 MOSTLY_NUMBERS = "columns-of-mostly-numbers"
 ENTRIES_LOST = "columns-with-entries-that-are-no-numbers"
-FEW_NUMBERS, FEW_OTHERS = 20, 5  # different entries: as few numbers may be codes, and as few others marks
-MOST, NEARLY_ALL = 0.5, 0.9  # share of the entries
-QUOTED = 3  # entries in a sentence
-_PERCENT, _MONEY = "a percent sign", "a currency"  # numbers with which a column named numeric is refused
-_CENSORED = re.compile(r"[<>\u2264\u2265~=]+\s*[+-]?\d")
-_CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
+OF_WRITING = (COLUMNS_OF_DATES, MARKS_IN_NUMBERS, MOSTLY_NUMBERS)  # of how public cells are written
 
 
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
@@ -50,24 +51,25 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     each column is read as; None where each text column is one of categories.
     """
     if not is_frame(pool):
-        return tuple(caution_of([], name) for caution_of in (_dates, _distinct, _commas, _marks, _mostly, _unread))
+        return tuple(f([], name) for f in (_dates, _distinct, _commas, _marks, _mostly, _unread))
     kinds = kinds or ColumnKinds()
     looked = {name for name, as_kind in kinds.kinds.items() if as_kind not in ("category", "dropped")} | kinds.asked
-    dates = [name for name in date_like(pool) if name not in looked]
+    dates = mostly_dates(pool, kinds)
+    dated = {entries.column for entries in dates}
     marks = [name for name in numbers_with_marks(pool) if name not in looked]
     rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
     ids = likely_units(pool)  # asked about by another caution, where nobody is the unit
-    mostly = [entries for entries in mostly_numbers(pool) if entries.column not in looked | {*dates, *marks}]
-    unread = [entries for entries in not_numbers(pool, kinds) if entries.column in kinds.asked]
+    mostly = [entries for entries in mostly_numbers(pool, kinds) if entries.column not in {*dated, *marks}]
+    unread = [entries for entries in not_as_named(pool, kinds) if entries.column in kinds.asked]
     rare = [
         name
         for name in dict.fromkeys(rare)
-        if name not in looked | {*dates, *marks, *ids, *(of.column for of in mostly)}
+        if name not in looked | {*dated, *marks, *ids, *(of.column for of in mostly)}
     ]
     commas = [name for name in kinds.kinds if name in kinds.commas - kinds.asked]
     images = [name for name in image_columns(pool) if name in rare]
     return (
-        _dates(dates, name),
+        _dates(dates, name, kinds.dialect),
         _distinct(
             rare, name, images, repeating=[name for name, apart in tell_rows_apart(pool, rare).items() if not apart]
         ),
@@ -107,125 +109,6 @@ def tell_rows_apart(pool: Rows, names: Iterable[str]) -> dict[str, bool]:
         entries = [text for text in texts(column(pool, places[name])) if text and text.strip()]
         apart[name] = len(set(entries)) >= ALL_DIFFERENT * len(entries)
     return apart
-
-
-def numbers_with_marks(pool: Rows) -> list[str]:
-    """Name the text columns of a public frame whose entries are numbers with thousands, so that none is read as one.
-
-    Examples
-    --------
-    >>> import polars
-    >>> numbers_with_marks(polars.DataFrame({"price": ["1,234", "950"], "code": ["12", "13"]}))
-    ['price']
-    """
-    return [
-        name
-        for place, (name, family) in enumerate(families(pool).items())
-        if family == "text" and _are_marked({text for text in texts(column(pool, place)) if text and text.strip()})
-    ]
-
-
-def _are_marked(different: set[str]) -> bool:
-    unread = {text for text in different if math.isnan(written_number(text))}
-    return bool(unread) and all(has_thousands(text) for text in unread)
-
-
-@dataclass(frozen=True, slots=True)
-class OtherEntries:
-    """The entries of a public column that are no numbers: some of them, how they differ, and the share of numbers."""
-
-    column: str
-    numbers: float
-    some: tuple[str, ...]
-    written: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """What the column holds, public entries quoted."""
-        quoted = ", ".join(repr(entry) for entry in self.some)
-        said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
-        return f"column {self.column!r}, {100 * self.numbers:.0f} % numbers: {quoted}{said}"
-
-
-def mostly_numbers(pool: Rows) -> list[OtherEntries]:
-    """Return the text columns of a public frame of which most entries are numbers, and the others are not.
-
-    Different numbers have to be many, since numbers that repeat may be codes; and they have to be nine tenths of the
-    entries; or the other entries few different ones, or numbers with a mark, as below a limit of detection (``<0.5``).
-
-    Examples
-    --------
-    >>> import polars
-    >>> crp = [f"{i / 10}" for i in range(70)] + ["<0.5"] * 30
-    >>> mostly_numbers(polars.DataFrame({"crp": crp, "room": [f"{i}{'AB'[i % 2]}" for i in range(100)]}))
-    [OtherEntries(column='crp', numbers=0.7, some=('<0.5',), written=())]
-    """
-    mixed = []
-    for place, (name, family) in enumerate(families(pool).items()):
-        if family != "text":
-            continue
-        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
-        numbers = [text for text in counts if not math.isnan(_plain(text))]
-        others = sorted(counts.keys() - set(numbers))
-        share = sum(counts[text] for text in numbers) / max(1, counts.total())
-        marked = {text: how for text in counts if (how := _marked_how(text))}
-        as_meant = len(numbers) + len(marked.keys() & others)
-        if marked and as_meant >= NEARLY_ALL * len(counts) and as_meant > FEW_NUMBERS:
-            written = tuple(sorted(set(marked.values())))
-            mixed.append(OtherEntries(name, share, _some(counts, marked), written))
-        elif others and len(numbers) > FEW_NUMBERS and share >= MOST:
-            censored = sum(counts[text] for text in others if _CENSORED.match(text.strip()))
-            if share >= NEARLY_ALL or len(others) <= FEW_OTHERS or share + censored / counts.total() >= NEARLY_ALL:
-                mixed.append(OtherEntries(name, share, _some(counts, others)))
-    return mixed
-
-
-def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
-    """Return the columns of a public frame that are read as numbers and hold other entries, which count as missing.
-
-    Examples
-    --------
-    >>> import polars
-    >>> pool = polars.DataFrame({"crp": ["1.5", "trace", "n/a", "2"]})
-    >>> not_numbers(pool, ColumnKinds({"crp": "number"}, asked=frozenset({"crp"})))
-    [OtherEntries(column='crp', numbers=0.5, some=('trace',), written=())]
-    """
-    mixed = []
-    for place, (name, family) in enumerate(families(pool).items()):
-        if family != "text" or kinds.kinds.get(name) != "number":
-            continue
-        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
-        unread = {text for text in counts if math.isnan(kinds.number(name, text))}
-        numbers = sum(times for text, times in counts.items() if text not in unread)
-        others = [text for text in counts if text in unread and text.strip().lower() not in MISSING_MARKS]
-        if others:
-            mixed.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
-    return mixed
-
-
-def _plain(text: str) -> float:
-    number = written_number(text)
-    return comma_number(text) if math.isnan(number) else number
-
-
-def _marked_how(text: str) -> str | None:
-    """Say what keeps a number from being read as one, where something does that a person reads over."""
-    bare = text.strip()
-    if math.isnan(_plain(bare)):
-        for how, without in (
-            ("a minus sign that is no hyphen (U+2212)", bare.replace("\N{MINUS SIGN}", "-")),
-            (_PERCENT, bare.removesuffix("%").rstrip()),
-            (_MONEY, _CURRENCY.sub("", bare).strip()),
-        ):
-            if without != bare and not math.isnan(_plain(without)):
-                return how
-        return None
-    return "blanks around them" if bare != text else None
-
-
-def _some(counts: Counter[str], chosen: Iterable[str]) -> tuple[str, ...]:
-    """Return the most frequent of some entries, to be quoted."""
-    return tuple(sorted(chosen, key=lambda text: (-counts[text], text))[:QUOTED])
 
 
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
@@ -305,24 +188,14 @@ def begun_without_marginals_caution(*, goes_on: bool) -> Finding:
     return caution(BEGUN_WITHOUT_MARGINALS, Severity.WARNING, words if goes_on else None)
 
 
-def _dates(names: list[str], pool: str) -> Finding:
-    words = (
-        f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
-        "each is taken as a word of its own, so that a date that is new means nothing. In a folder say how they are "
-        'written, such as date_format = "dd.mm.yyyy" under [data]; or write them as ISO 8601 in all tables '
-        "(2024-03-01, 2024-03-01T12:30), or leave them out"
-    )
-    return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
-
-
 def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeating: Sequence[str] = ()) -> Finding:
     distinct = [name for name in names if name not in repeating]
     reasons = []
     if distinct:
         reasons.append(
             f"nothing is learned from {in_words(distinct)} of {pool}: almost every row has a text of its own there, as "
-            "names and ids have, and they share no words. Where it is running text all the same, name it as text; or "
-            "leave the column out"
+            f"names and ids have, and they share no words. Write drop = [{quoted(distinct)}] (in a folder under "
+            "[data]), or text in place of drop where it is running text all the same"
         )
     if repeating:
         reasons.append(
@@ -353,22 +226,64 @@ def _marks(names: list[str], pool: str) -> Finding:
     return caution(MARKS_IN_NUMBERS, Severity.WARNING, words if names else None)
 
 
-def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
-    readable = [item.column for item in columns_ if not {_PERCENT, _MONEY} & {*item.written}]
-    numeric = ""
-    if readable:
-        numeric = f"; or name {in_words(readable)} as numeric, and an entry that is no number counts as missing"
+def _dates(dated: Sequence[DateEntries], pool: str, dialect: Dialect = PLAIN) -> Finding:
+    names = [of.column for of in dated]
+    ways: dict[str, list[DateEntries]] = {}  # by the words of the remedy, which columns
+    for of in dated:
+        ways.setdefault(_way_to_read(of, dialect), []).append(of)
     words = (
-        f"most entries of {in_words([item.column for item in columns_])} of {pool} are numbers, and each is taken as a "
-        f"word of its own, since not all are plain ones: {'; '.join(item.words for item in columns_)}. Write plain "
-        f"numbers (12.5) in all tables{numeric}. In a folder [data] missing lists what stands for a missing value"
+        f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and each is "
+        "taken as a word of its own, so that a date that is new means nothing"
+    )
+    for way, those in ways.items():
+        if way:
+            columns_ = f"{in_words([of.column for of in those])}: " * (len(ways) > 1)
+            way = way.format(example=next((repr(of.example) for of in those if of.example), ""))
+            words += f". {columns_}{way if columns_ else way[0].upper() + way[1:]}"
+    if others := [of for of in dated if of.some and not of.short_years]:
+        words += (
+            f". Not every entry is a date: {'; '.join(of.words for of in others)}. Write dates = "
+            f"[{quoted(of.column for of in others)}] (in a folder under [data]), and such an entry counts as missing"
+        )
+    return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
+
+
+def _way_to_read(of: DateEntries, dialect: Dialect) -> str:
+    """Return what to write so that dates such as {example} are read; "" where they are, but for other entries."""
+    plain = "write dates as ISO 8601 in all tables (2024-03-01, 2024-03-01T12:30), or leave the column out"
+    if of.short_years:
+        return (
+            "years of two digits, such as in {example}, do not tell the century and are not read: write all four in "
+            "all tables, or leave the column out"
+        )
+    if of.is_read or dialect.date_format in of.orders:
+        return ""
+    if of.orders and dialect.date_format:
+        return f'they are not written as date_format = "{dialect.date_format}" says: {plain}'
+    if of.orders:
+        lines = " or ".join(f'date_format = "{order}"' for order in of.orders)
+        open_ = "entries such as {example} do not show whether the day or the month comes first: " * (
+            len(of.orders) > 1
+        )
+        return f"{open_}in a folder write {lines} under [data]; or {plain}"
+    return plain
+
+
+def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
+    numeric = quoted(of.column for of in columns_ if is_read_as_numeric(of))
+    line = f"rite numeric = [{numeric}] (in a folder under [data]), and such an entry counts as missing; or w"
+    words = (
+        f"most entries of {in_words([of.column for of in columns_])} of {pool} are numbers, and each is taken as a "
+        f"word of its own, since some are no plain numbers: {'; '.join(of.words for of in columns_)}. "
+        f"W{line * bool(numeric)}rite plain numbers (12.5) in all tables. In a folder [data] missing lists what stands "
+        "for a missing value"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
 
 def _unread(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
-        f"entries of {in_words([item.column for item in columns_])} of {pool} are no numbers and count as missing, "
-        f"there and in the private table: {'; '.join(item.words for item in columns_)}"
+        f"some entries of {in_words([of.column for of in columns_])} of {pool} are no numbers, or no dates, and count "
+        f"as missing, there and in the private table: {'; '.join(of.words for of in columns_)}"
     )
     return caution(ENTRIES_LOST, Severity.WARNING, words if columns_ else None)
