@@ -23,8 +23,9 @@ from quorate.data import row_digests
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.export.contents import metadata, table_script
 from quorate.export.package import export_files
-from quorate.folder.batch import load_run, read_labelled
+from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
+from quorate.folder.labelled_rows import of_votes
 from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
@@ -286,7 +287,7 @@ def by_evaluation(root: Path, row: dict[str, Any]) -> Any:
     run, _, batch, _ = loaded(root)
     path = root.parent / "scored.parquet"
     polars_of({**row, "ill": "yes"}).write_parquet(path)
-    rows = read_labelled(replace(batch.settings.data, evaluation=path), batch.task, "evaluation").X
+    rows = of_votes(replace(batch.settings.data, evaluation=path), batch.task, "evaluation").X
     return run.student_.predict_proba(batch.task.views.student.kinds(rows)).tolist()
 
 
