@@ -286,16 +286,20 @@ def _are_dates(family: Family, X: Rows, position: int) -> bool:
     """Whether a column that memory holds is one of dates or times of day by its type; a duration has no words."""
     if family != "time" or isinstance(X, StreamedFrame):
         return False
-    from quorate.data.notation import time_kind
+    cells = column(X, position)
+    if kind(X) == "polars":
+        import polars as pl
 
-    return time_kind(column(X, position)) != "duration"
+        return not isinstance(cells.dtype, pl.Duration)
+    from pandas.api.types import infer_dtype
+
+    return not infer_dtype(cells, skipna=True).startswith("timedelta")
 
 
 def _in_words(X: Rows, position: int) -> Rows:
     """Write a column of dates or times as text in ISO 8601, as a text table has it; each cell by itself."""
-    from quorate.data.column_cells import with_cells
-
-    return with_cells(X, {position: texts(column(X, position))})
+    cells = texts(column(X, position))
+    return _with_column(X, position, cells, str if kind(X) == "polars" else object)
 
 
 _WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}
@@ -311,17 +315,25 @@ def _retype(X: Rows, model: Rows, position: int) -> Rows:
     if isinstance(X, StreamedFrame):
         return X.retyped(X.columns[position], column(model, position).dtype)
     dtype = column(model, position).dtype
+    if kind(X) == "pandas":
+        from pandas.api import types
+
+        if types.is_numeric_dtype(dtype) and not types.is_extension_array_dtype(dtype):
+            dtype = "float64"
+    return _with_column(X, position, [None] * len(X), dtype)
+
+
+def _with_column(X: Rows, position: int, cells: list[str | None] | list[None], dtype: Any) -> Rows:
+    """Put cells of a type where a column is."""
     if kind(X) == "polars":
         import polars as pl
 
-        empty = pl.Series(X.columns[position], [None] * len(X), dtype=dtype)
-        return X.with_columns(empty)
+        return X.with_columns(pl.Series(X.columns[position], cells, dtype=dtype))
     import pandas as pd
 
-    numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_extension_array_dtype(dtype)
-    retyped = X.copy(deep=False)
-    retyped.isetitem(position, pd.Series([None] * len(X), index=X.index, dtype="float64" if numeric else dtype))
-    return retyped
+    changed = X.copy(deep=False)
+    changed.isetitem(position, pd.Series(cells, index=X.index, dtype=dtype))
+    return changed
 
 
 def feature_families(X: Rows) -> tuple[Family, ...]:

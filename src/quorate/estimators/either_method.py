@@ -47,13 +47,6 @@ def _declared(value: object) -> int | None:
 
 
 @stored_as("quorate.estimators.either_method.EitherMethod")
-def _refuse_temperature(why: str) -> NoReturn:
-    raise InvalidParameter(
-        f"private_temperature is of the direct method, and {why}; leave one of them out. Public rows with labels "
-        "calibrate a student: calibrate(X, y)"
-    )
-
-
 class EitherMethod(VotedClassifier):
     """What :class:`~quorate.PrivateClassifier` does by whichever method its fit had."""
 
@@ -213,3 +206,10 @@ class EitherMethod(VotedClassifier):
 
     def _published(self) -> tuple[Any, Any]:
         return super()._published() if self._rounds is None else self._rounds._published()
+
+
+def _refuse_temperature(why: str) -> NoReturn:
+    raise InvalidParameter(
+        f"private_temperature is of the direct method, and {why}; leave one of them out. Public rows with labels "
+        "calibrate a student: calibrate(X, y)"
+    )

@@ -253,13 +253,9 @@ class PrivateClassifier(EitherMethod):
         self.preprocessing = preprocessing
         self.n_jobs = n_jobs
         self.scheduler = scheduler
-        self.marginals = marginals
-        self.neighbours = neighbours
-        self.calibration_share, self.coverage, self.private_temperature = (
-            calibration_share,
-            coverage,
-            private_temperature,
-        )
+        self.marginals, self.neighbours = marginals, neighbours
+        self.calibration_share, self.coverage = calibration_share, coverage
+        self.private_temperature = private_temperature
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose

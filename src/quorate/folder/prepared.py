@@ -22,7 +22,6 @@ from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
-from quorate.folder.labelled_rows import Evaluation
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts, untrusted_types
 from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
@@ -45,6 +44,7 @@ from quorate.types import Secret
 
 if TYPE_CHECKING:
     from quorate.ensemble import DaskScheduler
+    from quorate.folder.labelled_rows import Evaluation
 
 
 @dataclass(frozen=True, slots=True)

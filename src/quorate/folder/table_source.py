@@ -82,11 +82,13 @@ def is_large(table: Source) -> bool:
 
 def same_source(one: Source, other: Source) -> bool:
     """Tell whether two settings name one file, or parts of which one is the same, or one query of one database."""
-    from quorate.data.file_reading import files_of  # here: who only looks at a run reads no table
-
     if isinstance(one, Path) or isinstance(other, Path):
         if not (isinstance(one, Path) and isinstance(other, Path)):
             return False
+        if one.is_file() and other.is_file():
+            return one.samefile(other)
+        from quorate.data.file_reading import files_of  # here: who only looks at a run reads no table
+
         files = [{(s.st_dev, s.st_ino) for s in map(Path.stat, files_of(path))} for path in (one, other)]
         return bool(files[0] & files[1])
     return one.is_as(other)
