@@ -211,6 +211,7 @@ def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run
         ({"evaluation": None}, "is a share of the rows of .* evaluation, which is missing"),
         ({"calibration": "private.csv"}, "names rows of its own; leave one of the two out"),
         ({"calibration_share": 0.2, "n_records": 400}, "calibration_of_evaluation makes them of public ones"),
+        ({"calibration_of_evaluation": 0.001}, "calibration_of_evaluation got 0 rows, and needs at least 100"),
         ({"calibration_of_evaluation": 0.9}, "calibration_of_evaluation got 90 rows, and needs at least 100"),
         ({"calibration_of_evaluation": 0.999}, r"calibration_of_evaluation=0.999 of 100 rows leaves none to score"),
     ],

@@ -81,10 +81,10 @@ def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
 
     Raises DataRefused as :func:`dialect_of_first_line` and :func:`dialect_of_public`.
     """
-    shown = ShownDialect() if public is None else dialect_of_public(public)
+    by_public = ShownDialect() if public is None else dialect_of_public(public)
     if public is not None and is_delimited(public):
-        return shown
-    return replace(shown, dialect=replace(shown.dialect, separator=dialect_of_first_line(private).separator))
+        return by_public
+    return replace(by_public, dialect=replace(by_public.dialect, separator=dialect_of_first_line(private).separator))
 
 
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def _grouped(entries: Sequence[str], decimals: Sequence[str]) -> set[tuple[str, 
 
 def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
     """Return how dates are written where the entries show it, and what to say of that; what is open, a caution says."""
-    orders = {name: shown[0] for name, entries in columns.items() if len(shown := date_orders(entries)) == 1}
+    orders = {name: fit[0] for name, entries in columns.items() if len(fit := date_orders(entries)) == 1}
     formats = sorted(set(orders.values()))
     if len(formats) > 1:
         return "", [f"dates are written in {len(formats)} ways, {' and '.join(formats)}; one date_format is read"]

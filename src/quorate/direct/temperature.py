@@ -80,12 +80,12 @@ def temperature_of(counts: FloatArray, noise: float, logits: FloatArray) -> floa
     wrong, right = counts[::2], counts[1::2]
     n_bins, n_classes = len(wrong), max(logits.shape[1], 2)
     bins = np.searchsorted(edges_of(n_bins, n_classes), _surest(logits), side="right")
-    shown = np.flatnonzero(np.bincount(bins, minlength=n_bins))
-    units = (right + wrong)[shown]
+    occupied = np.flatnonzero(np.bincount(bins, minlength=n_bins))
+    units = (right + wrong)[occupied]
 
     def means(temperature: float) -> FloatArray:
         surest = _surest(logits / temperature)
-        return np.array([surest[bins == one].mean() for one in shown])
+        return np.array([surest[bins == one].mean() for one in occupied])
 
     before = means(1.0)
     chance = np.maximum(units, 0) * before * (1 - before)
@@ -93,7 +93,7 @@ def temperature_of(counts: FloatArray, noise: float, logits: FloatArray) -> floa
     def loss(logarithm: float) -> float:
         q = means(exp(logarithm))
         variance = noise**2 * ((1 - q) ** 2 + q**2) + chance
-        return float(np.sum((right[shown] - q * units) ** 2 / variance) + (logarithm / _PRIOR) ** 2)
+        return float(np.sum((right[occupied] - q * units) ** 2 / variance) + (logarithm / _PRIOR) ** 2)
 
     furthest = log(FURTHEST)
     found: Any = optimize.minimize_scalar(loss, bounds=(-furthest, furthest), method="bounded", options={"xatol": 1e-6})

@@ -354,8 +354,8 @@ class Begun:
                 f"public rows have numbers in {self.label!r}, so a number is predicted, and you declare its range. For "
                 "classes add --classes"
             )
-        shown = [path for path in (self.public, self.evaluation) if path is not None and is_delimited(path)]
-        if is_delimited(self.private) and not shown and (self.public is not None or self.to_declare):
+        texts_ = [path for path in (self.public, self.evaluation) if path is not None and is_delimited(path)]
+        if is_delimited(self.private) and not texts_ and (self.public is not None or self.to_declare):
             lines.append(
                 f"no public text table shows how {self.private.name} is written: fill in encoding, decimal and "
                 "date_format under [data], where it is not UTF-8 with numbers such as 3.5 and dates such as "

@@ -193,7 +193,8 @@ def halves(n_rows: int) -> tuple[IntArray, IntArray]:
 def apart(n_rows: int, first: int, *, salt: bytes = b"") -> tuple[IntArray, IntArray]:
     """Return the places of so many rows, and of all others: by digests of places. `salt`: for another choice."""
     order = sorted(range(n_rows), key=lambda place: blake2b(place.to_bytes(8, "little"), salt=salt).digest())
-    return np.sort(order[:first]), np.sort(order[first:])
+    places = np.array(order, dtype=np.int64)  # of which none may be of one side
+    return np.sort(places[:first]), np.sort(places[first:])
 
 
 @cache
