@@ -41,7 +41,7 @@ def exp(x: FloatArray) -> FloatArray:
     :math:`x = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose
     remainder is below :math:`0.35^{13}/13! < 2^{-52}`.
     """
-    result = np.minimum(np.maximum(x, -700.0), 700.0)
+    result = np.clip(x, -700.0, 700.0)
     flat = result.reshape(-1)
     for start in range(0, flat.size, _AT_ONCE):
         part = flat[start : start + _AT_ONCE]
