@@ -124,7 +124,7 @@ def cells_of(z: Any, codes: IntArray, weights: FloatArray, grid: Grid, *, block:
     A target beyond the part of a range is in the first or the last cell of it.
     """
     if grid.link == "range":
-        cells = (codes - grid.low) * grid.cells // (grid.high - grid.low)
+        cells = (codes.astype(np.int64) - grid.low) * grid.cells // (grid.high - grid.low)
         return np.asarray(np.clip(cells, 0, grid.cells - 1))
     cells = np.empty(len(codes), dtype=np.int64)
     for start in range(0, len(codes), block):

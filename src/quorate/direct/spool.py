@@ -115,9 +115,8 @@ class DenseUnits:
             stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
             yield unit, (unit := max(stop, unit + 1))
 
-    def _codes(self, first: int, last: int) -> IntArray:
-        stored = self.spool.read(self._classes_at + first * 4, (last - first,), np.int32)
-        return np.asarray(stored.astype(np.int64) - 1)
+    def _codes(self, first: int, last: int) -> Any:
+        return self.spool.read(self._classes_at + first * 4, (last - first,), np.int32) - 1
 
     def _rows(self, first: int, last: int) -> FloatArray:
         stored = self.spool.read(self._rows_at + first * self.width * 4, (last - first, self.width), np.int32)
@@ -130,8 +129,9 @@ class DenseUnits:
         first, last = block
         z, codes = self._rows(first, last), self._codes(first, last)
         lengths = self.spool.read(first * 8, (last - first,), np.float64)
-        if (none := codes < 0).any():
-            z, codes, lengths = z[~none], codes[~none], lengths[~none]
+        if codes.min(initial=0) < 0:
+            known = codes >= 0
+            z, codes, lengths = z[known], codes[known], lengths[known]
         return of_records(z, lengths, codes, weights, grid)
 
     def _of_units(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:

@@ -27,35 +27,46 @@ MANTISSA_BITS = 53
 BLOCK = 2**12  # sparse rows that are scaled at once
 _AT_ONCE = 2**14  # exponentials: of fewer, calls take longer than what they do; of more, a core's cache is too small
 
-_BIAS, _FRACTION_BITS = 1023, 52  # of doubles
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.6931471803691238  # 33 bits, so that its products with |k| < 2^20 are exact
-_LN2_LOW = 1.9082149292705877e-10
-_TAYLOR = tuple(1.0 / value for value in (1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880, 3628800, 39916800, 479001600))
+_LARGEST = 40  # of arguments: 1 + e^-40 is 1, and nothing that is added up here tells e^-40 from less
+_PARTS = 64  # of one, in which powers of e are tabled
+_TAYLOR = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720)
+
+
+def _powers_of_e() -> FloatArray:
+    """e^(j/64) for all whole j with |j/64| ≤ 40, rounded once: products of whole numbers that hold 200 bits."""
+    one = 1 << 200
+    step, term = one, one
+    for degree in range(1, 40):
+        term //= _PARTS * degree
+        step += term
+    rising = [one]
+    for _ in range(_LARGEST * _PARTS):
+        rising.append(rising[-1] * step >> 200)
+    return np.array([*(one / power for power in rising[:0:-1]), *(power / one for power in rising)])
+
+
+_POWERS = _powers_of_e()
 
 
 def exp(x: FloatArray) -> FloatArray:
-    r"""Return :math:`e^x` entry by entry, of x cut to ±700, within 2⁻⁵⁰ relative, by sums, products and roundings
-    alone.
+    r"""Return :math:`e^x` entry by entry, of x cut to ±40, within 2⁻⁵⁰ relative, by sums, products and roundings alone.
 
-    :math:`x = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose
-    remainder is below :math:`0.35^{13}/13! < 2^{-52}`.
+    :math:`x = k/64 + r` with :math:`|r| \le 1/128`, the power of k from a table, and Taylor's sum of seven terms for
+    :math:`e^r`, whose remainder is below :math:`2^{-49}/7! < 2^{-60}`.
     """
-    result = np.clip(x, -700.0, 700.0)
+    result = np.clip(x, -_LARGEST, _LARGEST)
     flat = result.reshape(-1)
     for start in range(0, flat.size, _AT_ONCE):
         part = flat[start : start + _AT_ONCE]
-        k = np.rint(part * _LOG2_E)
-        part -= k * _LN2_HIGH
-        part -= k * _LN2_LOW
+        k = np.rint(part * _PARTS)
+        part -= k / _PARTS  # exact
         total = part * _TAYLOR[-1]
         for coefficient in _TAYLOR[-2:0:-1]:
             total += coefficient
             total *= part
         total += _TAYLOR[0]
-        exponents = k.astype(np.int64) + _BIAS  # of 2^k, |k| ≤ 1010, so that none is subnormal
-        powers = (exponents << _FRACTION_BITS).view(np.float64)
-        np.multiply(total, powers, out=part)  # exact
+        k += _LARGEST * _PARTS
+        np.multiply(total, _POWERS.take(k.astype(np.int64), mode="clip"), out=part)
     return np.asarray(result)
 
 
