@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TERMINAL = 80  # columns of what is printed
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode general categories
 
@@ -24,7 +24,7 @@ def power_of_ten(written: str) -> str:
     mantissa, e, power = written.partition("e")
     if not e:
         return written
-    ten = "10" + power.translate(_SUPERSCRIPT)
+    ten = "10" + power.translate(SUPERSCRIPT)
     return ten if mantissa == "1" else f"{mantissa} × {ten}"
 
 

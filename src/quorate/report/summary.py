@@ -80,7 +80,7 @@ def _learn(facts: Facts, say: Say, language: Language) -> Iterator[Child]:
         yield element("p", say("learn nothing"), class_="promise")
         return
     guarantee, heading = facts.guarantee, WORDS[language]
-    right = sentences.told_apart(facts)
+    right = facts.guarantee.right_guesses
     sentence = say(_LEARN[guarantee.neighbouring.change], right=figure(f"{right:,}", language))
     yield element("p", sentence, class_="odds")
     for other in guarantee.also:
