@@ -24,8 +24,9 @@ from quorate.audit.claims import Claim
 from quorate.ensemble.workers.lifetime import stay_whatever_it_holds
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import DECLINED, StreamMechanism
+from quorate.mechanisms.own import WatchedNoise
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
-from quorate.types import IntArray, WordArray
+from quorate.types import IntArray
 
 
 class Releases(Protocol):
@@ -199,29 +200,13 @@ def _is_plain(value: Any, *, top: bool = False) -> bool:
     return value is None or isinstance(value, (str, bytes, Number, Enum, np.generic))
 
 
-class _Counted:
-    """A seeded source that counts the words it gave."""
-
-    seeded = True
-
-    def __init__(self, source: SeededNoise, counter: list[int]) -> None:
-        self._source, self._counter = source, counter
-
-    def words(self, n: int) -> WordArray:
-        self._counter[0] += n
-        return self._source.words(n)
-
-    def at(self, purpose: str, index: int) -> _Counted:
-        return _Counted(self._source.at(purpose, index), self._counter)
-
-
 def _depends_on_noise_alone(mechanism: Any, pair: NDArray[Any]) -> bool:
     bits = np.arange(64) % 2
     answers = []
     for _ in range(2):
-        counter = [0]
-        answers.append(repr(run_block(mechanism, pair, bits, _Counted(SeededNoise(0), counter))))
-        if counter[0] == 0:
+        noise = WatchedNoise(SeededNoise(0))
+        answers.append(repr(run_block(mechanism, pair, bits, noise)))
+        if not sum(noise.drawn):
             return False
     return answers[0] == answers[1]
 
@@ -236,12 +221,6 @@ def tied_neighbours(n_teachers: int, n_classes: int, n_queries: int | None = Non
 
     `n_teachers`: K, at least 2. `n_classes`: C, at least 2. `n_queries`: repeats the query: a stream ``(n_queries,
     n_classes)`` in which the same teacher changes every vote.
-
-    Examples
-    --------
-    >>> zero, one = tied_neighbours(250, 3)
-    >>> zero.tolist(), one.tolist()
-    ([125, 125, 0], [124, 126, 0])
     """
     half = count("n_teachers", n_teachers, at_least=2) // 2
     zero = np.zeros(count("n_classes", n_classes, at_least=2), dtype=np.int64)
@@ -328,14 +307,6 @@ class StepByStep:
 
     `mechanism`: with ``init(noise, stages_spent, asked)`` and ``step(state, counts, noise)``. `stages_spent`: how many
     stages were spent before the stream, each on one query.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=100)
-    >>> StepByStep(mechanism).release(np.array([[900, 100], [510, 490], [900, 100]]), SeededNoise(0)).tolist()
-    [0, -1, -1]
     """
 
     mechanism: StreamMechanism
