@@ -47,27 +47,14 @@ class AgreementTest:
     threshold: float
 
     def of(self, counts: IntArray) -> IntArray:
-        """Return the statistic of each row of ``(n_queries, n_classes)`` counts, ``(n_queries,)``.
-
-        Examples
-        --------
-        >>> votes = np.array([[9, 1, 0], [5, 3, 2]])
-        >>> AgreementTest(statistic="distance to instability", threshold=3.0).of(votes).tolist()
-        [3, 0]
-        """
+        """Return the statistic of each row of ``(n_queries, n_classes)`` counts, ``(n_queries,)``."""
         if self.statistic == "largest count":
             largest: IntArray = counts.max(axis=1)
             return largest
         return distance_to_instability(counts)
 
     def largest(self, n_teachers: int) -> int:
-        r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`.
-
-        Examples
-        --------
-        >>> AgreementTest(statistic="distance to instability", threshold=343.0).largest(250)
-        124
-        """
+        r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`."""
         return n_teachers if self.statistic == "largest count" else max(0, -(-n_teachers // 2) - 1)
 
 
@@ -127,13 +114,7 @@ class Answerable:
 
     @property
     def hopeless(self) -> bool:
-        """Whether no query at all is more likely answered rightly than not.
-
-        Examples
-        --------
-        >>> Answerable(probability=0.2).hopeless
-        True
-        """
+        """Whether no query at all is more likely answered rightly than not."""
         return self.probability < HOPELESS
 
 

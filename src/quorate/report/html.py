@@ -99,21 +99,15 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *
         )
         for row in rows
     )
-    return scrolling(
-        caption,
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *head)),
-            element("tbody", *body),
-            class_=class_ or None,
-        ),
+    wide = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        class_=class_ or None,
     )
-
-
-def scrolling(name: str, wide: Markup) -> Markup:
-    """Let something wide be moved to and fro on a narrow screen, with the keyboard too."""
-    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=name)
+    # On a narrow screen it is moved to and fro, with the keyboard too.
+    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=caption)
 
 
 def pairs(rows: Iterable[tuple[str, Child]], *, class_: str = "pairs") -> Markup:

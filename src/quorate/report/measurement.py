@@ -13,7 +13,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.report import html, of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
-from quorate.report.html import Child, Markup, element, join, scrolling, table
+from quorate.report.html import Child, Markup, element, join, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
 from quorate.report.sentences import about_the_model, balanced, commonest_class
@@ -143,35 +143,27 @@ def _rows(facts: Facts) -> Markup:
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
     with_counts = words_of(facts).COUNTS_ANSWERS
-    heads = ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns))
-    body = (
-        element(
-            "tr",
-            element("th", shortened(name, NAME_COLUMNS), scope="row"),
-            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if with_counts else None,
-            *(_recall(recall[c]) for _, recall in columns),
-        )
-        for c, name in enumerate(facts.setup.classes)
-    )
-    caption = "Per class. A recall is the share of a class that is labelled right."
-    return scrolling(
-        caption,
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
-            element("tbody", *body),
-            class_="multiples",
+    return table(
+        "Per class. A recall is the share of a class that is labelled right.",
+        ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns)),
+        (
+            (
+                shortened(name, NAME_COLUMNS),
+                *((_measured(counts[c] / total, f"{counts[c]:,}", "ink-3"),) if with_counts else ()),
+                *(_recall(recall[c]) for _, recall in columns),
+            )
+            for c, name in enumerate(facts.setup.classes)
         ),
+        class_="multiples",
     )
 
 
 def _measured(share: float, figure: str, fill: str) -> Markup:
-    return element("td", join(html.bar(share, fill=fill), element("span", figure, class_="at")))
+    return join(html.bar(share, fill=fill), element("span", figure, class_="at"))
 
 
-def _recall(recall: float | None) -> Markup:
-    return element("td", "no rows") if recall is None else _measured(recall, percent(recall), "ink-1")
+def _recall(recall: float | None) -> Child:
+    return "no rows" if recall is None else _measured(recall, percent(recall), "ink-1")
 
 
 def _cell(facts: Facts, c: int) -> Markup:

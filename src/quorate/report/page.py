@@ -26,10 +26,9 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
     setup, origin = facts.setup, facts.provenance
     block = render_json(facts)
     holder: Child = element("p", "The machine-readable block is longer than a page can take; it is the JSON edition.")
-    if len(block) <= LONGEST_BLOCK:
-        holder = element(
-            "details", element("summary", "This report as JSON"), element("pre", element("code", block_text(block)))
-        )
+    if len(block) <= LONGEST_BLOCK:  # its line breaks stay, and what is invisible is already an escape
+        text = Markup("\n".join(join(line) for line in block.split("\n")))
+        holder = element("details", element("summary", "This report as JSON"), element("pre", element("code", text)))
     return (
         pairs((("Trust model", setup.trust_model), *origin.registry)),
         pairs(
@@ -46,11 +45,6 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
         ),
         holder,
     )
-
-
-def block_text(block: str) -> Markup:
-    """Return JSON as the text of an element: its line breaks stay, and what is invisible is already an escape."""
-    return Markup("\n".join(join(line) for line in block.split("\n")))
 
 
 @overload

@@ -81,7 +81,9 @@ def read(hint: Any, value: Any, where: str) -> Any:
     if hint is bool and isinstance(value, bool):
         return value
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return _read_word(hint, value, where)
+        if not isinstance(value, str) or value not in tuple(hint):
+            raise InvalidParameter(f"{where}: expected one of {', '.join(hint)}")
+        return hint(value)
     if hint is str and isinstance(value, str):
         if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
             raise InvalidParameter(f"{where}: expected text that UTF-8 can hold, got an unpaired surrogate")
@@ -94,12 +96,6 @@ def read(hint: Any, value: Any, where: str) -> Any:
         if isinstance(value, Mapping):
             return _read_tree(hint, value, where)
     raise InvalidParameter(f"{where}: expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
-
-
-def _read_word(kind: type[StrEnum], value: Any, where: str) -> StrEnum:
-    if not isinstance(value, str) or value not in tuple(kind):
-        raise InvalidParameter(f"{where}: expected one of {', '.join(kind)}")
-    return kind(value)
 
 
 def _read_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
