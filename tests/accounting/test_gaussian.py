@@ -31,7 +31,6 @@ from quorate.accounting import (
 )
 from quorate.accounting.gaussian import (
     DISTANCE,
-    delta_of_gaussian,
     distance_of,
     epsilon_of_gaussian,
     log_delta,
@@ -101,7 +100,6 @@ def test_an_array_gives_what_its_members_give():
 def test_no_delta_and_no_noise_are_told_apart():
     assert epsilon_of_gaussian(0.0, 1.0) == float("inf")
     assert epsilon_of_gaussian(1e-5, 0.0) == 0.0
-    assert delta_of_gaussian(1.0, 0.0) == 0.0
 
 
 def total_variation(sigma: float) -> float:
