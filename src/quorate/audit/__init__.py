@@ -29,7 +29,6 @@ a run or a folder: those hand in what is theirs. Begin with :mod:`~quorate.audit
 
 from quorate.audit import cheats
 from quorate.audit.attacks import Reconstruction, reconstruct
-from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
 from quorate.audit.detectable import Sizes, setting_of, sizes_for
 from quorate.audit.exact import (
@@ -59,7 +58,16 @@ from quorate.audit.noisy_means import audit_means
 from quorate.audit.plans import Attack
 from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.rounds import audit_rounds
-from quorate.audit.sampled import AuditResult, Releases, StepByStep, audit_mechanism, tied_neighbours
+from quorate.audit.sampled import (
+    AuditResult,
+    Canary,
+    Releases,
+    StepByStep,
+    Target,
+    audit_mechanism,
+    audit_target,
+    tied_neighbours,
+)
 from quorate.audit.schedules import ScheduleAudit, audit_schedule
 from quorate.audit.shards import ShardAudit, audit_shards
 from quorate.audit.surfaces import Surface, Surfaces
