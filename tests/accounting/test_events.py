@@ -37,6 +37,11 @@ REFUSED = {
         for build in (lambda bad, kind=kind: kind(bad, 1.0), lambda bad, kind=kind: kind(1.0, bad))
         for bad in (*BAD_NUMBERS, 0, -1, 0.0)
     ],
+    "sigma must be a number >= 1024": [
+        (lambda bad: GridGaussian(bad, 1.0, 1), bad) for bad in (2.0**10 - 1, float("nan"))
+    ],
+    "l2_sensitivity must be": [(lambda bad: GridGaussian(2.0**10, bad, 1), 0.0)],
+    "numbers must be": [(lambda bad: GridGaussian(2.0**10, 1.0, bad), 0)],
     "epsilon must be": [
         (build, bad) for build in (PureDP, lambda bad: ApproxDP(bad, 0.1)) for bad in (*BAD_NUMBERS, -1e-300)
     ],
