@@ -76,13 +76,6 @@ class AnswerNoise:
 
         On a half-lead: :math:`\Phi(K/2\sigma)`. On counts: :math:`\mathbf{E}[F(K + T)^{C-1}]` over the noise T of the
         class itself, F being the noise's distribution function; the lattice is left out.
-
-        Examples
-        --------
-        >>> round(AnswerNoise(distribution="gaussian", scale=121.0, on="half-lead").right(178, 2), 3)
-        0.769
-        >>> round(AnswerNoise(distribution="gumbel", scale=10.0).right(20, 3), 3)
-        0.787
         """
         lead = n_teachers / self.scale
         if self.on == "half-lead":

@@ -107,12 +107,6 @@ def check_declared(kind: object) -> type[Mechanism]:
 
     InvalidParameter if it is no class of mechanisms, is no frozen dataclass, lacks a method, does not say what it
     takes, has a field that no task fills in, or does not declare its sensitivity.
-
-    Examples
-    --------
-    >>> check_declared(dict)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: dict is no mechanism; expected a class that inherits from QueryMechanism or ...
     """
     name = getattr(kind, "__name__", repr(kind))
     if not (isinstance(kind, type) and issubclass(kind, QueryMechanism | StreamMechanism)):

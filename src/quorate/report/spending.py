@@ -195,16 +195,7 @@ class AnswerCounts(Plain):
 
 
 def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
-    """Every raise of the budget that the ledger holds, oldest first.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
-    ...     _ = ledger.raise_budget(Budget(2.0, 1e-5), "approved by the board")
-    ...     [(entry.epsilon, entry.reason) for entry in raises_of(ledger)]
-    [(2.0, 'approved by the board')]
-    """
+    """Every raise of the budget that the ledger holds, oldest first."""
     return tuple(
         BudgetRaise(
             time=f"{entry.time[:19]}Z",

@@ -192,19 +192,7 @@ class StudentFile(Plain):
 
 
 def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
-    """Return in Markdown how the student is opened and asked; where an earlier version wrote the facts, less is known.
-
-    Examples
-    --------
-    >>> print(how_to_use(StudentFile(rows="numbers", trusted=["sklearn.tree._tree.Tree"]), seeded=False))
-    ```python
-    import skops.io
-    <BLANKLINE>
-    trusted = ["sklearn.tree._tree.Tree"]  # types that skops opens only where it is told to
-    student = skops.io.load("student.skops", trusted=trusted)
-    student.predict(rows)  # an array with the columns of the public rows
-    ```
-    """
+    """Return in Markdown how the student is opened and asked; less is known of facts of an earlier version."""
     if seeded:
         return (
             "The model of a run with seeded noise carries no guarantee. It is not published, so there is none to open."
