@@ -140,7 +140,7 @@ def soft_label_distances() -> Rows:
     rows = [["T", "classes: dist", "soft labels: dist", "ratio"]]
     for cutoff in (10, 50, 200):
         hard = StableSparseVector(1.0, DELTA, cutoff, 1_000).passing_dist()
-        soft = SoftLabel(1.0, DELTA, cutoff, 1_000, 10).tests.passing_dist()
+        soft = SoftLabel(1.0, DELTA, cutoff, 1_000, 10).sparse_vector.passing_dist()
         rows.append([str(cutoff), f"{hard:,}", f"{soft:,}", f"{soft / hard:.2f}"])
     return rows
 

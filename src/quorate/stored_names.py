@@ -62,7 +62,6 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.learners.concepts.intervals": "quorate.learners.concepts.line",
     "quorate.learners.concepts.points": "quorate.learners.concepts.line",
     "quorate.learners.agnostic.hypotheses": "quorate.learners.agnostic.voting",
-    "quorate.learners.base.noisy_quantile": "quorate.learners.base.grid_choice",
     "quorate.learners.concepts.symmetric_difference": "quorate.learners.concepts.domain",
     "quorate.learners.label_boost.paper": "quorate.learners.label_boost.constants",
     "quorate.learners.label_boost.task": "quorate.learners.label_boost.schedule",

@@ -30,49 +30,35 @@ from quorate.errors import InvalidParameter, UnsupportedEvent
 BAD_NUMBERS = [float("nan"), float("inf"), -float("inf"), "1", True, np.True_, None, 1 + 1j, 10**400, [1.0]]
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [*BAD_NUMBERS, 0, -1, 0.0])
-@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian, DiscreteLaplace])
-def test_noise_needs_two_finite_numbers_above_zero(kind, bad):
-    with pytest.raises(InvalidParameter, match="must be a number > 0"):
-        kind(bad, 1.0)
-    with pytest.raises(InvalidParameter, match="must be a number > 0"):
-        kind(1.0, bad)
+REFUSED = {
+    "must be a number > 0": [
+        (build, bad)
+        for kind in (Gaussian, DiscreteGaussian, DiscreteLaplace)
+        for build in (lambda bad, kind=kind: kind(bad, 1.0), lambda bad, kind=kind: kind(1.0, bad))
+        for bad in (*BAD_NUMBERS, 0, -1, 0.0)
+    ],
+    "sigma must be a number >= 1024": [
+        (lambda bad: GridGaussian(bad, 1.0, 1), bad) for bad in (2.0**10 - 1, float("nan"))
+    ],
+    "l2_sensitivity must be": [(lambda bad: GridGaussian(2.0**10, bad, 1), 0.0)],
+    "numbers must be": [(lambda bad: GridGaussian(2.0**10, 1.0, bad), 0)],
+    "epsilon must be": [
+        (build, bad) for build in (PureDP, lambda bad: ApproxDP(bad, 0.1)) for bad in (*BAD_NUMBERS, -1e-300)
+    ],
+    "delta must be": [(lambda bad: ApproxDP(1.0, bad), bad) for bad in (*BAD_NUMBERS, -1e-300, 1.0000001)],
+    "times must be a whole number": [
+        (lambda bad: Repeated(PureDP(1), bad), bad) for bad in (-1, 1.0, 2.5, True, "3", None, np.float64(3))
+    ],
+    "events must": [(Composed, bad) for bad in (PureDP(1), [1.0], "abc", (PureDP(1), "x"), 5, ({},))],
+    "event must be an event": [(lambda bad: Repeated(bad, 3), 1.0)],
+}
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300])
-def test_epsilon_must_be_a_finite_number_of_at_least_zero(bad):
-    with pytest.raises(InvalidParameter, match="epsilon must be"):
-        PureDP(bad)
-    with pytest.raises(InvalidParameter, match="epsilon must be"):
-        ApproxDP(bad, 0.1)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300, 1.0000001])
-def test_delta_must_be_a_probability(bad):
-    with pytest.raises(InvalidParameter, match="delta must be"):
-        ApproxDP(1.0, bad)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [-1, 1.0, 2.5, True, "3", None, np.float64(3)])
-def test_times_must_be_an_integer_of_at_least_zero(bad):
-    with pytest.raises(InvalidParameter, match="times must be a whole number"):
-        Repeated(PureDP(1), bad)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [PureDP(1), [1.0], "abc", (PureDP(1), "x"), 5, ({},)])
-def test_a_composition_holds_events_alone(bad):
-    with pytest.raises(InvalidParameter, match="events must"):
-        Composed(bad)
-
-
-def test_a_repetition_needs_an_event():
-    with pytest.raises(InvalidParameter, match="event must be an event"):
-        Repeated(1.0, 3)
+@pytest.mark.parametrize("said", REFUSED)
+def test_a_field_that_is_not_of_its_kind_or_out_of_range_is_refused(said):
+    for build, bad in REFUSED[said]:
+        with pytest.raises(InvalidParameter, match=said):
+            build(bad)
 
 
 def test_ints_floats_and_numpy_scalars_give_equal_events():

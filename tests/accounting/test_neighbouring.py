@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import Guarantee, Neighbouring
 from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
-from quorate.accounting.neighbouring import IMPLIED, weakest
+from quorate.accounting.neighbouring import IMPLIED, N_IS_PUBLIC, holds_where_read_off, weakest
 
 # Every text that version 0.1 could write, with its unit, and what it means.
 WRITTEN_BY_0_1 = [
@@ -142,3 +142,9 @@ def test_what_an_earlier_seeded_run_released_is_taken_out_of_every_promise():
     for sentence in (made.for_data_subject(), made.for_reviewer()):
         assert "earlier run on the same ledger" in sentence
     assert "Everything that was released with secret noise is together" in made.for_reviewer()
+
+
+def test_what_was_read_off_rules_out_adding_and_removing() -> None:
+    changes = ("add-remove-replace", "add-or-remove", "replace")
+    holds = [holds_where_read_off(Neighbouring.of(change, "person"), [N_IS_PUBLIC]) for change in changes]
+    assert holds == [False, False, True]

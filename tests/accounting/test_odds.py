@@ -28,7 +28,7 @@ from quorate.accounting import (
     trade_off_of,
     worlds_told_apart,
 )
-from quorate.accounting.attacker import FALSE_ALARMS, worlds_told_apart_by
+from quorate.accounting.attacker import FALSE_ALARMS, delta_cautions, epsilon_caution, worlds_told_apart_by
 from quorate.errors import InvalidParameter
 
 EPSILONS = st.floats(0, 12)
@@ -186,3 +186,12 @@ def test_one_guarantee_is_its_own_rate_of_misses_and_more_points_never_leave_the
 def test_no_prices_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="at least one"):
         trade_off_of([])
+
+
+def test_a_budget_that_promises_little_or_gives_a_unit_away_is_told() -> None:
+    assert not epsilon_caution(10.0, 1e-5, "record").applies
+    assert epsilon_caution(10.1, 1e-5, "record").code == "epsilon-promises-little"
+    for n, delta_, codes in (
+        (1_000, 0.01, ["delta-gives-away-a-unit"]), (None, 0.01, ["delta-was-not-compared"]), (1_000, 1e-5, []),
+    ):  # fmt: skip
+        assert [caution.code for caution in delta_cautions(n, delta_, "record") if caution.applies] == codes

@@ -1,11 +1,14 @@
-from math import comb, exp, tanh
+from math import comb, exp, isclose, tanh
 
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import rel_entr
 
 from quorate.accounting import PureDP, Repeated, delta
-from quorate.accounting.pure import randomized_response_law, renyi_of_rounds, zcdp_of_rounds
+from quorate.accounting.pure import randomized_response_law, relative_entropy, renyi_of_rounds, zcdp_of_rounds
 
 
 def optimal_delta(epsilon, epsilon_0, times):
@@ -73,3 +76,12 @@ def test_a_smaller_rho_would_show():
     cheat = tanh(0.5) ** 2  # ε²·tanh²(ε/2) and the like: below the Kullback-Leibler divergence
     orders = 1 + np.geomspace(1e-7, 1e7, 500)
     assert np.any(renyi_of_rounds(1.0, orders) > cheat * orders)
+
+
+SHARE = st.floats(0, 1, allow_subnormal=False)
+
+
+@given(SHARE, SHARE)
+def test_the_relative_entropy_of_two_coins_is_the_sum_over_both_sides(b: float, e: float) -> None:
+    sides = rel_entr(np.array([b, 1 - b]), np.array([e, 1 - e])).sum()
+    assert relative_entropy(b, e) == sides or isclose(relative_entropy(b, e), sides, rel_tol=1e-9, abs_tol=1e-12)

@@ -11,8 +11,8 @@ import pytest
 
 from quorate.accounting import DiscreteGaussian, Repeated
 from quorate.audit import ScheduleAudit, audit_schedule
+from quorate.audit.cheats.faulty_noise import BareNearUnanimity, ExactAtOneLead, HalvesShareNoise, TurnedByParity
 from quorate.audit.cheats.noisy_max import NoisyMax
-from quorate.audit.cheats.one_place import BareNearUnanimity, ExactAtOneLead, HalvesShareNoise, TurnedByParity
 from quorate.audit.hard_votes import PLACES, leads, votes_cast
 from quorate.audit.many_answers import audit_equal_votes, compared
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, NoisySum

@@ -38,7 +38,6 @@ from quorate.mechanisms import (
     SoftLabel,
     StableSparseVector,
 )
-from quorate.mechanisms.schedule import schedule_event
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
 from quorate.voting.facts import told
@@ -127,7 +126,7 @@ def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path: Path, m
     assert again.guarantee == first.guarantee
     assert labels(tmp_path) == written
     assert entries(tmp_path) == before
-    assert first.guarantee.epsilon == pytest.approx(price(schedule_event(mechanism, 100), DELTA), abs=2e-9)
+    assert first.guarantee.epsilon == pytest.approx(price(mechanism.schedule(100), DELTA), abs=2e-9)
 
 
 @pytest.mark.heavy

@@ -114,7 +114,7 @@ def thresholds_without_a_mark(diary, total):
     ids=["sparse vector", "soft label"],
 )
 def test_every_stage_is_counted_before_its_threshold_exists(monkeypatch, mechanism, rows):
-    tests = getattr(mechanism, "tests", mechanism)
+    tests = mechanism.sparse_vector
     recorder = Recorder(tests, tests.cutoff)
     recorder.install(monkeypatch)
     stream = answering(mechanism, recorder)
@@ -288,7 +288,7 @@ def by_steps(mechanism, offset):
 
 
 def by_stream(mechanism, offset):
-    total = getattr(mechanism, "tests", mechanism).cutoff
+    total = mechanism.sparse_vector.cutoff
     return lambda rows, seed: ask(
         answering(mechanism, Recorder(None, total, labels=10)), rows, SeededNoise(seed + offset)
     )
@@ -324,7 +324,7 @@ def test_that_test_catches_a_stream_with_a_stage_too_many():
 @pytest.mark.heavy
 def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
     mechanism = soft(1, 10)
-    at = mechanism.tests.passing_dist(0.5)
+    at = mechanism.sparse_vector.passing_dist(0.5)
     rows = [np.repeat([0.55, 0.21], [at * 2 + 20, 20]), np.repeat([0.29, 0.31], [at, at + 30])] * 2
     assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), rows, runs=1500) > FALSE_ALARM
 

@@ -1,17 +1,15 @@
-"""Choices over a whole grid: the law against one that lists every candidate, exact privacy, huge grids, quantiles."""
+"""Choices over a whole grid: the law against one that lists every candidate, exact privacy, huge grids."""
 
 from fractions import Fraction
-from math import log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.learners.exact import exponential, labelled, law_of, p_value, true_epsilon
 
-from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners import GridChoice, NoisyQuantile, NoisyThreshold
+from quorate.learners import GridChoice, NoisyThreshold
 from quorate.learners.base import grid_choice
 from quorate.learners.base.grid_choice import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
@@ -158,83 +156,6 @@ def test_the_largest_grid_works():
     learner = NoisyThreshold(concepts=Thresholds(bits=61), epsilon=8.0)
     X = (np.arange(400) * (2**61 // 400)).reshape(-1, 1)
     assert abs(learner.fit(X, X[:, 0] < 2**60).concept_.cut / 2**61 - 0.5) < 0.2
-
-
-# --- quantiles -------------------------------------------------------------------------------------------------------
-
-
-def quantile_scores(values, quantile, low, high):
-    """Minus the distance from ⌊qn + ½⌋ to the ranks that t stands for, t by t."""
-    target = int(quantile * len(values) + 0.5)
-    scores = []
-    for t in range(low, high + 1):
-        below, at_most = sum(v < t for v in values), sum(v <= t for v in values)
-        scores.append(-max(0, target - at_most, below - target))
-    return scores
-
-
-@settings(max_examples=60)
-@given(st.lists(st.integers(-3, 5), min_size=1, max_size=9), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
-def test_runs_of_a_quantile_are_the_scores_of_every_value(values, quantile):
-    mechanism = NoisyQuantile(quantile=quantile, low=-2, high=4, epsilon=1.0)
-    scores, sizes = mechanism._runs(values)
-    clipped = [min(max(value, -2), 4) for value in values]
-    assert np.repeat(scores, sizes).tolist() == quantile_scores(clipped, quantile, -2, 4)
-
-
-# At the ends no value can be both too high and too low, so that half of the price is idle.
-@pytest.mark.parametrize(("quantile", "used"), [(0.0, 0.45), (0.5, 0.7), (1.0, 0.45)])
-def test_the_true_epsilon_of_a_quantile_is_at_most_the_claim_and_most_of_it(quantile, used):
-    def law(points, labels):
-        return dict(enumerate(exponential(quantile_scores(points[:, 0], quantile, 0, 3), EPSILON)))
-
-    worst = true_epsilon(law, labelled(range(4), 5, labels=(0,)))
-    assert used * EPSILON < worst.value <= EPSILON
-
-
-def test_a_quantile_that_forgets_the_half_is_caught():
-    def law(points, labels):
-        return dict(enumerate(exponential(quantile_scores(points[:, 0], 0.5, 0, 3), EPSILON, 0.5)))
-
-    assert true_epsilon(law, labelled(range(4), 5, labels=(0,))).value > EPSILON
-
-
-def test_a_quantile_keeps_its_bound_on_the_rank():
-    values = np.random.default_rng(0).normal(0, 1e8, 4000).astype(np.int64)
-    mechanism = NoisyQuantile(quantile=0.3, low=-(2**31), high=2**31, epsilon=0.5)
-    allowed = mechanism.rank_error(1e-6)
-    assert allowed == pytest.approx(4 * (log(2**32 + 1) + log(1e6)))
-    for _ in range(50):
-        assert abs((values < mechanism.release(values, OSNoise())).sum() - 1200) <= allowed + 1
-    assert mechanism.event == PureDP(0.5)
-
-
-def test_values_outside_the_range_count_as_its_ends_and_many_equal_values_are_no_obstacle():
-    mechanism = NoisyQuantile(quantile=0.5, low=0, high=1000, epsilon=2.0)
-    assert mechanism.release(np.array([-(10**9)] * 300 + [500] * 900 + [10**9] * 300), OSNoise()) == 500
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"quantile": 1.5, "low": 0, "high": 1, "epsilon": 1.0},
-        {"quantile": float("nan"), "low": 0, "high": 1, "epsilon": 1.0},
-        {"quantile": 0.5, "low": 2, "high": 1, "epsilon": 1.0},
-        {"quantile": 0.5, "low": 0.0, "high": 1, "epsilon": 1.0},
-        {"quantile": 0.5, "low": True, "high": 1, "epsilon": 1.0},
-        {"quantile": 0.5, "low": 0, "high": 2**63, "epsilon": 1.0},
-        {"quantile": 0.5, "low": 0, "high": 1, "epsilon": 0},
-    ],
-)
-def test_a_quantile_out_of_range_is_refused(fields):
-    with pytest.raises(InvalidParameter):
-        NoisyQuantile(**fields)
-
-
-@pytest.mark.parametrize("values", [[], [[1]], [0.5], ["1"], [True]])
-def test_values_that_are_no_whole_numbers_are_refused(values):
-    with pytest.raises(InvalidParameter):
-        NoisyQuantile(quantile=0.5, low=0, high=1, epsilon=1.0).release(np.array(values), OSNoise())
 
 
 @pytest.mark.parametrize(("n", "largest"), [(0, 5), (1, 5), (50, 2**30), (300, 300), (5_000, 256)])

@@ -20,7 +20,7 @@ from quorate.mechanisms import (
     StableSparseVector,
     StreamMechanism,
 )
-from quorate.mechanisms.answer_law import noise_law
+from quorate.mechanisms.answer_law import AnswerNoise, chosen_classes, noise_law, passes
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6  # of one comparison
@@ -117,3 +117,9 @@ def test_very_wide_noise_is_continuous() -> None:
     counts = GaussianNoisyMax(sigma=1e6).answer_law(np.array([[0, 1_000_000, 0]]))
     assert counts is not None
     assert counts[0, 1] == pytest.approx(0.633702, abs=1e-4)  # E Φ(1 + Z)², by quadrature
+
+
+def test_a_few_probabilities_are_what_they_were() -> None:
+    noise = AnswerNoise(distribution="gaussian", scale=20.0)
+    assert chosen_classes(noise, np.array([[60, 40], [50, 50]])).round(3).tolist() == [[0.766, 0.234], [0.507, 0.493]]
+    assert (round(passes("laplace", 2.0, 1), 4), round(passes("laplace", 2.0, 0), 4)) == (0.3775, 0.6225)

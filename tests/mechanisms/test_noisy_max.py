@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from quorate.accounting import Gaussian, GridGaussian, Repeated, delta, epsilon
 from quorate.audit import ApproxClaim, audit_mechanism
+from quorate.audit.cheats.noisy_max import HalfTheNoise, ReusedSeed, SharedNoise, SigmaAsVariance
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     REGISTERED,
@@ -91,22 +92,6 @@ def test_noisy_counts_add_independent_noise_to_every_value(exact, form):
         assert abs(np.corrcoef(columns)[0, 1]) < 5 / np.sqrt(N)
 
 
-def shared_noise(counts, sigma, source):
-    return (counts + discrete_gaussian(sigma, (len(counts), 1), source)).argmax(axis=1)
-
-
-def sigma_as_variance(counts, sigma, source):
-    return (counts + discrete_gaussian(np.sqrt(sigma), counts.shape, source)).argmax(axis=1)
-
-
-def half_the_noise(counts, sigma, source):
-    return (counts + discrete_gaussian(sigma / 2, counts.shape, source)).argmax(axis=1)
-
-
-def one_seed_for_every_query(counts, sigma, source):
-    return (counts + discrete_gaussian(sigma, (1, counts.shape[1]), source)).argmax(axis=1)
-
-
 def noise_for_the_winner_alone(counts, sigma, source):
     noisy = counts.copy()
     noisy[np.arange(len(counts)), counts.argmax(axis=1)] += discrete_gaussian(sigma, len(counts), source)
@@ -122,10 +107,10 @@ def ties_to_the_highest(counts, sigma, source):
 @pytest.mark.parametrize(
     "cheat",
     [
-        shared_noise,
-        sigma_as_variance,
-        half_the_noise,
-        one_seed_for_every_query,
+        *(
+            lambda counts, sigma, source, twin=twin: twin(sigma).release_many(counts, source)
+            for twin in (SharedNoise, SigmaAsVariance, HalfTheNoise, ReusedSeed)
+        ),
         noise_for_the_winner_alone,
         ties_to_the_highest,
     ],

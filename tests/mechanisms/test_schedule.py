@@ -9,8 +9,16 @@ import pytest
 from quorate.accounting import Composed, Repeated
 from quorate.accounting import epsilon as price
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import StreamMechanism, for_runs, noise_fields, required_fields
-from quorate.mechanisms.schedule import mechanism_for, schedule_event
+from quorate.mechanisms import (
+    LaplaceNoisyMax,
+    PrivatePrediction,
+    StableSparseVector,
+    StreamMechanism,
+    for_runs,
+    noise_fields,
+    required_fields,
+)
+from quorate.mechanisms.schedule import mechanism_for, open_fields, scale_of
 
 GIVEN = {"threshold": 150.0, "confidence": 0.9, "cutoff": 5, "bins": 10}
 
@@ -28,7 +36,7 @@ def made(name, *, n_classes=3, answers=100, epsilon=1.0, delta=1e-5, **given):
 def test_the_whole_schedule_costs_what_the_budget_has_and_hardly_less(name, n_classes, answers, epsilon):
     answers = max(answers, GIVEN["cutoff"]) if name in {"StableSparseVector", "SoftLabel"} else answers
     mechanism = made(name, n_classes=n_classes, answers=answers, epsilon=epsilon)
-    cost = price(schedule_event(mechanism, answers), 1e-5)
+    cost = price(mechanism.schedule(answers), 1e-5)
     assert cost <= epsilon
     assert cost >= 0.99 * epsilon
 
@@ -49,7 +57,7 @@ def test_less_budget_never_buys_less_noise(name):
 @pytest.mark.parametrize("name", for_runs())
 def test_a_stream_has_one_price_and_any_other_mechanism_one_for_each_answer(name):
     mechanism = made(name)
-    event = schedule_event(mechanism, 100)
+    event = mechanism.schedule(100)
     if isinstance(mechanism, StreamMechanism):
         assert event == mechanism.event
         assert isinstance(event, Composed)
@@ -100,3 +108,9 @@ def test_a_field_that_is_not_the_users_is_refused_with_the_nearest():
 def test_noise_is_a_number_above_zero(value):
     with pytest.raises(InvalidParameter, match="sigma"):
         made("NoisyCounts", sigma=value)
+
+
+def test_what_a_mechanism_says_of_its_scale_and_of_what_no_budget_fills_in() -> None:
+    assert (scale_of(LaplaceNoisyMax(laplace_scale=20.0)), scale_of(PrivatePrediction(epsilon=0.1))) == (20.0, None)
+    stream = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=20, n_queries=100)
+    assert open_fields(stream) == {"cutoff": 20, "calibration": "tight"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.report import AnswerCounts, Fitted, StudentFile, Utility, model_card
+from quorate.report.findings import PrivateSets
 from quorate.report.student_file import TableColumn
 
 HEADINGS = [
@@ -68,6 +69,16 @@ def test_names_cannot_write_markdown_or_html(facts):
     assert headings(card) == HEADINGS
     rows = [line for line in card.splitlines() if line.startswith("|")]
     assert all(row.replace("\\|", "").count("|") in {3, 6} for row in rows)
+
+
+def test_a_unit_cannot_write_html_in_what_is_said_of_the_sets(facts):
+    hostile = "<script>x</script>"
+    sets = PrivateSets(limit=0.4, coverage=0.9, slack=0.02, failure=0.05, share=0.2, epsilon=0.1)
+    guarantee, setup = replace(facts.guarantee, unit=hostile), replace(facts.setup, unit=hostile)
+    card = model_card(replace(facts, guarantee=guarantee, setup=setup, fitted=Fitted(name="m", private_sets=sets)))
+    said = card.split("---\n", 2)[2]  # behind the front matter, which is JSON
+    assert "drawn as the private ones" in said
+    assert "<script" not in said.replace("\\<script", "")
 
 
 def test_a_hundred_classes_stay_a_card(runs):
@@ -163,3 +174,8 @@ def test_names_of_types_cannot_leave_the_code(facts):
     assert headings(card.replace("# types that", "")) == HEADINGS
     assert card.count("```") == 3
     assert not any(line.startswith("```") for line in use_of(card).splitlines()[3:-2])
+
+
+def test_a_column_of_dates_says_how_they_are_written() -> None:
+    words = "dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC"
+    assert TableColumn(name="seen", holds="text", read_as="date", type="text").words == words

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from quorate.accounting.attacker import rounded_up
-from quorate.accounting.figures import as_printed, at_least, at_most, several
+from quorate.accounting.figures import as_printed, at_least, at_most, plural, several
 from quorate.report.notation import columns, escaped, percent, power_of_ten, shortened, visible, wilson_interval
 
 POSITIVE = st.floats(1e-30, 1e30)
@@ -95,3 +95,4 @@ def test_the_interval_is_wilsons(right, extra):
 def test_percentages_and_counts_read_as_people_write_them():
     assert [percent(x) for x in (0.0, 0.12345, 0.9996, 1.0)] == ["0.0 %", "12.3 %", "100.0 %", "100.0 %"]
     assert [several(n, "class") for n in (0, 1, 1000)] == ["0 classes", "1 class", "1,000 classes"]
+    assert [plural(noun) for noun in ("record", "entry", "day")] == ["records", "entries", "days"]

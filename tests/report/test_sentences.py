@@ -9,7 +9,9 @@ import pytest
 
 from quorate.errors import InvalidParameter
 from quorate.report import ExpectedScore, Facts, Score, model_card, render_html, render_json, render_text
-from quorate.report.sentences import baseline, verdict
+from quorate.report.sentences import answers_in_words, baseline, bound, delta_in_tens, judged, raised, verdict
+from quorate.report.spending import BudgetRaise
+from quorate.report.utility import ChosenScore
 
 
 @pytest.fixture
@@ -77,3 +79,18 @@ def test_what_was_expected_stands_beside_what_came(scored: Any) -> None:
     assert '"basis": "rehearsed on public rows"' in render_json(facts)
     with pytest.raises(InvalidParameter, match="lies in its range"):
         ExpectedScore(accuracy=0.9, low=0.93, high=0.97, basis="rehearsed")
+
+
+def test_numbers_stand_in_their_sentences() -> None:
+    assert bound(0.99981, 1e-5) == "ε ≤ 0.9999, δ ≤ 1e-5"
+    answers = "1,200 answers, already charged"
+    assert [answers_in_words(n) for n in (0, 1, 1_200)] == ["no answers", "1 answer, already charged", answers]
+    assert delta_in_tens(1e-5) == "10⁻⁵"
+    raise_ = BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=2, delta=1e-5, reason="approved by the board")
+    assert raised(raise_) == "on 2026-03-01T09:00:00Z to ε 2, δ 1e-5; reason: approved by the board"
+
+
+def test_a_run_is_judged_by_the_score_that_was_chosen() -> None:
+    chosen = ChosenScore(scoring="roc_auc", value=0.79, low=0.75, high=0.83, baseline=0.5)
+    words = "ROC-AUC 0.790 (0.750 to 0.830), which is 0.500 for always saying the commonest class"
+    assert judged(Score(n_rows=500, accuracy=0.96, chosen=chosen)) == words

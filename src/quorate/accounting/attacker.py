@@ -98,17 +98,10 @@ EPSILONS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25
 def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
     r"""Return the lowest rate of misses that an (ε, δ) guarantee leaves to any test with this false-alarm rate.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The guarantee; ``epsilon >= 0`` and ``0 <= delta <= 1``.
-    false_alarm : float
-        Probability, in [0, 1], that the test says *in the data* of somebody who is not.
+    `epsilon`, `delta`: the guarantee; ``epsilon >= 0`` and ``0 <= delta <= 1``. `false_alarm`: probability, in [0, 1],
+    that the test says *in the data* of somebody who is not.
 
-    Returns
-    -------
-    float
-        Probability in [0, 1]: :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`.
+    Returns :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`.
 
     References
     ----------
@@ -137,10 +130,7 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     :math:`f` meet, :math:`α = f(α) = (1 - δ)/(1 + e^ε)`. A coin is right in half of them. The number of right answers
     is random, for observer and coin alike; this bounds its expectation.
 
-    Returns
-    -------
-    int
-        Rounded up, in ``[pairs / 2, pairs]``.
+    Returns: rounded up, in ``[pairs / 2, pairs]``.
 
     Examples
     --------
@@ -231,11 +221,6 @@ class TradeOff:
 
     `false_alarms`: rates, rising, in [0, 1], at which *in the data* is said of somebody who is not. `misses`: the least
     rate of misses at each of them, in [0, 1]. Without any release it is one minus the false alarms.
-
-    Examples
-    --------
-    >>> TradeOff((0.0, 1.0), (1.0, 0.0)).advantage
-    0.0
     """
 
     false_alarms: tuple[float, ...]
@@ -257,18 +242,10 @@ class TradeOff:
 def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> TradeOff:
     r"""Return the trade-off curve of everything that an event releases.
 
-    Parameters
-    ----------
-    event : Event
-        What is released, as a ledger has it.
-    false_alarms : sequence of float
-        Rates in [0, 1].
+    `event`: what is released, as a ledger has it. `false_alarms`: rates in [0, 1].
 
-    Returns
-    -------
-    TradeOff
-        :math:`f(\alpha) = \max_\varepsilon \max(0,\ 1 - \delta(\varepsilon) - e^\varepsilon \alpha,\
-        e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS`.
+    Returns :math:`f(\alpha) = \max_\varepsilon \max(0,\ 1 - \delta(\varepsilon) - e^\varepsilon \alpha,\
+    e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS`.
 
     Notes
     -----
@@ -295,11 +272,6 @@ def trade_off_of(prices: Sequence[tuple[float, float]], false_alarms: Sequence[f
     """Return the trade-off curve of a release of which some points (ε, δ), at least one, are known to hold.
 
     `false_alarms`: rates in [0, 1].
-
-    Examples
-    --------
-    >>> trade_off_of([(0.0, 0.1)], (0.0, 0.5, 1.0)).misses
-    (0.9, 0.4, 0.0)
     """
     if not prices:
         raise InvalidParameter("prices must hold at least one (epsilon, delta)")

@@ -255,12 +255,7 @@ def _least_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
         low, growth = high, 8 * growth
         if growth > 1e6:
             raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
-    while high / low - 1 > 2e-9:
-        middle = rounded_up_sigma(sqrt(low * high))
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return _least_between(fits, low, high)
 
 
 def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
@@ -268,7 +263,11 @@ def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
     high, shrink = sigma, 1e-8
     while shrink < 0.5 and fits(low := rounded_up_sigma(sigma * (1 - shrink))):
         high, shrink = low, 8 * shrink
-    low = sigma * (1 - shrink)
+    return _least_between(fits, sigma * (1 - shrink), high)
+
+
+def _least_between(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return a σ that fits, within 2e-9 of the least one above `low`; `high` fits."""
     while high / low - 1 > 2e-9:
         middle = rounded_up_sigma(sqrt(low * high))
         if not low < middle < high:

@@ -68,11 +68,7 @@ class Composition:
         if self.mu > 0 or self.lattices or self.others:
             return inf
         total = fsum(epsilon * times for epsilon, times in self.rounds)
-        return nextafter(total * (1 + 2.0**-52), inf) if len(self.rounds) > 1 or total != self._single else total
-
-    @property
-    def _single(self) -> float:
-        return self.rounds[0][0] if len(self.rounds) == 1 and self.rounds[0][1] == 1 else -1.0
+        return total if self.rounds == ((total, 1),) else nextafter(total * (1 + 2.0**-52), inf)
 
     def curve(self, orders: FloatArray) -> FloatArray:
         """Return the Rényi curve of all but the infinite part at checked `orders`."""
@@ -93,7 +89,7 @@ def collect(event: Event) -> Composition:
     lattices: Counter[float] = Counter()
     rounds: Counter[float] = Counter()
     others: list[tuple[Event, int]] = []
-    survive: list[float] = []
+    failing: list[tuple[float, int]] = []  # δ of (ε, δ) parts, and how often
     for leaf, times in sorted(_leaves(event).items(), key=_order):
         match leaf:
             case Gaussian() | GridGaussian():
@@ -112,12 +108,13 @@ def collect(event: Event) -> Composition:
                 if leaf.epsilon > 0:
                     rounds[max(leaf.epsilon, _SMALLEST)] += times
                 if isinstance(leaf, ApproxDP) and leaf.delta > 0:
-                    survive.append(times * log1p(-leaf.delta) if leaf.delta < 1 else -inf)
+                    failing.append((leaf.delta, times))
             case _:
                 others.append((leaf, times))
-    infinite = -expm1(fsum(survive)) * (1 + 2.0**-48) if survive else 0.0
-    if len(survive) == 1 and infinite > 0:
-        infinite = _exact_single(event, infinite)
+    survive = fsum(times * log1p(-delta) if delta < 1 else -inf for delta, times in failing)
+    infinite = -expm1(survive) * (1 + 2.0**-48) if failing else 0.0
+    if [times for _, times in failing] == [1]:
+        infinite = failing[0][0]  # as it was written: no rounding to add
     return Composition(
         mu=hypot(*parts) * (1 + 2.0**-50),
         grid_distance=fsum(distances) * (1 + 2.0**-50),
@@ -126,13 +123,6 @@ def collect(event: Event) -> Composition:
         infinite=min(infinite, 1.0),
         others=tuple(others),
     )
-
-
-def _exact_single(event: Event, infinite: float) -> float:
-    """Return the δ of the only (ε, δ) part as it was written, where it happened once: no rounding to add."""
-    deltas = [(leaf.delta, times) for leaf, times in _leaves(event).items() if isinstance(leaf, ApproxDP)]
-    (delta, times) = next((pair for pair in deltas if pair[0] > 0), (infinite, 1))
-    return delta if times == 1 else infinite
 
 
 def _leaves(event: Event) -> Counter[Event]:

@@ -6,13 +6,22 @@ Sorted keys, no spaces, the shortest decimal that reads back as the same float; 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from math import isfinite
-from typing import Any, TypeVar, get_type_hints
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, get_type_hints
 
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.stored_names import stored_as
+
+_CHECK: Final = "quorate.check"
+
+
+def checked(check: Callable[..., Any], **bounds: Any) -> Mapping[str, Any]:
+    """Return the metadata of a field whose value ``check(name, value, **bounds)`` gives, or refuses."""
+    return MappingProxyType({_CHECK: partial(check, **bounds)})
 
 
 @stored_as("quorate.accounting.event.Event")
@@ -33,10 +42,10 @@ class Event:
 
     __slots__ = ()
 
-    def _settle(self, **fields: Any) -> None:
-        """Store checked fields: a frozen dataclass lets its own ``__post_init__`` do so only this way."""
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        for part in fields(self):  # type: ignore[arg-type]  # every event is a dataclass
+            if (check := part.metadata.get(_CHECK)) is not None:
+                object.__setattr__(self, part.name, check(part.name, getattr(self, part.name)))
 
     def to_json(self) -> str:
         """Return the canonical JSON of the event (see :func:`quorate.accounting.to_json`)."""

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NoReturn
 
-from quorate.accounting.event import KINDS, OWN_KINDS, Event, plain_fields, published
+from quorate.accounting.event import KINDS, OWN_KINDS, Event, checked, plain_fields, published
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.stored_names import stored_as
 
 LEAST_GRID_SIGMA = 2.0**10  # below, noise on a grid is not priced as continuous noise
+_POSITIVE, _EPSILON = checked(real, above=0), checked(real, at_least=0)
 
 
 @stored_as("quorate.accounting.events.Gaussian")
@@ -43,14 +44,8 @@ class Gaussian(Event):
     Gaussian(sigma=40.0, l2_sensitivity=1.0)
     """
 
-    sigma: float
-    l2_sensitivity: float
-
-    def __post_init__(self) -> None:
-        self._settle(
-            sigma=real("sigma", self.sigma, above=0),
-            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
-        )
+    sigma: float = field(metadata=_POSITIVE)
+    l2_sensitivity: float = field(metadata=_POSITIVE)
 
 
 @stored_as("quorate.accounting.events.DiscreteGaussian")
@@ -77,14 +72,8 @@ class DiscreteGaussian(Event):
     DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0)
     """
 
-    sigma: float
-    l2_sensitivity: float
-
-    def __post_init__(self) -> None:
-        self._settle(
-            sigma=real("sigma", self.sigma, above=0),
-            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
-        )
+    sigma: float = field(metadata=_POSITIVE)
+    l2_sensitivity: float = field(metadata=_POSITIVE)
 
 
 @stored_as("quorate.accounting.events.GridGaussian")
@@ -111,16 +100,9 @@ class GridGaussian(Event):
     GridGaussian(sigma=1048576.0, l2_sensitivity=262144.0, numbers=300)
     """
 
-    sigma: float
-    l2_sensitivity: float
-    numbers: int
-
-    def __post_init__(self) -> None:
-        self._settle(
-            sigma=real("sigma", self.sigma, at_least=LEAST_GRID_SIGMA),
-            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
-            numbers=count("numbers", self.numbers, at_least=1),
-        )
+    sigma: float = field(metadata=checked(real, at_least=LEAST_GRID_SIGMA))
+    l2_sensitivity: float = field(metadata=_POSITIVE)
+    numbers: int = field(metadata=checked(count, at_least=1))
 
 
 @stored_as("quorate.accounting.events.DiscreteLaplace")
@@ -143,13 +125,8 @@ class DiscreteLaplace(Event):
     DiscreteLaplace(scale=20.0, sensitivity=1.0)
     """
 
-    scale: float
-    sensitivity: float
-
-    def __post_init__(self) -> None:
-        self._settle(
-            scale=real("scale", self.scale, above=0), sensitivity=real("sensitivity", self.sensitivity, above=0)
-        )
+    scale: float = field(metadata=_POSITIVE)
+    sensitivity: float = field(metadata=_POSITIVE)
 
 
 @stored_as("quorate.accounting.events.PureDP")
@@ -169,10 +146,7 @@ class PureDP(Event):
     PureDP(epsilon=0.5)
     """
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        self._settle(epsilon=real("epsilon", self.epsilon, at_least=0))
+    epsilon: float = field(metadata=_EPSILON)
 
 
 @stored_as("quorate.accounting.events.ApproxDP")
@@ -194,13 +168,26 @@ class ApproxDP(Event):
     ApproxDP(epsilon=0.5, delta=1e-06)
     """
 
-    epsilon: float
-    delta: float
+    epsilon: float = field(metadata=_EPSILON)
+    delta: float = field(metadata=checked(real, at_least=0, at_most=1))
 
-    def __post_init__(self) -> None:
-        self._settle(
-            epsilon=real("epsilon", self.epsilon, at_least=0), delta=real("delta", self.delta, at_least=0, at_most=1)
-        )
+
+def _members(_: str, events: Any) -> tuple[Event, ...]:
+    if isinstance(events, str | bytes | Event) or not isinstance(events, Iterable):
+        raise InvalidParameter(f"events must be a tuple of events, got {type(events).__name__}; pass (event, …)")
+    members = tuple(events)
+    for event in members:
+        if not isinstance(event, Event):
+            raise InvalidParameter(
+                f"events must hold events alone, got {type(event).__name__}; wrap a price in PureDP or ApproxDP"
+            )
+    return members
+
+
+def _member(_: str, event: Any) -> Event:
+    if not isinstance(event, Event):
+        raise InvalidParameter(f"event must be an event, got {type(event).__name__}; pass for example PureDP")
+    return event
 
 
 @stored_as("quorate.accounting.events.Composed")
@@ -220,10 +207,7 @@ class Composed(Event):
     Composed(events=(PureDP(epsilon=0.5), Gaussian(sigma=40.0, l2_sensitivity=1.0)))
     """
 
-    events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        self._settle(events=_members(self.events))
+    events: tuple[Event, ...] = field(metadata=checked(_members))
 
 
 @stored_as("quorate.accounting.events.Parallel")
@@ -246,22 +230,7 @@ class Parallel(Event):
     Parallel(events=(PureDP(epsilon=0.5), PureDP(epsilon=0.25)))
     """
 
-    events: tuple[Event, ...]
-
-    def __post_init__(self) -> None:
-        self._settle(events=_members(self.events))
-
-
-def _members(events: Any) -> tuple[Event, ...]:
-    if isinstance(events, str | bytes | Event) or not isinstance(events, Iterable):
-        raise InvalidParameter(f"events must be a tuple of events, got {type(events).__name__}; pass (event, …)")
-    members = tuple(events)
-    for event in members:
-        if not isinstance(event, Event):
-            raise InvalidParameter(
-                f"events must hold events alone, got {type(event).__name__}; wrap a price in PureDP or ApproxDP"
-            )
-    return members
+    events: tuple[Event, ...] = field(metadata=checked(_members))
 
 
 @stored_as("quorate.accounting.events.Repeated")
@@ -283,13 +252,8 @@ class Repeated(Event):
     Repeated(event=PureDP(epsilon=0.5), times=3)
     """
 
-    event: Event
-    times: int
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.event, Event):
-            raise InvalidParameter(f"event must be an event, got {type(self.event).__name__}; pass for example PureDP")
-        self._settle(times=count("times", self.times))
+    event: Event = field(metadata=checked(_member))
+    times: int = field(metadata=checked(count))
 
 
 def from_json(text: str) -> Event:

@@ -85,11 +85,6 @@ def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
     return result
 
 
-def delta_of_gaussian(epsilon: float, mu: float) -> float:
-    """Return δ at ε for total sensitivity-to-noise ratio μ, rounded up."""
-    return 0.0 if mu == 0 else exp(float(log_delta(epsilon, mu)))
-
-
 def epsilon_of_gaussian(delta: float, mu: float) -> float:
     """Return the least ε at δ for total sensitivity-to-noise ratio μ, rounded up; infinite at δ = 0."""
     if mu == 0:

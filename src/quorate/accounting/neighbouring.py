@@ -92,13 +92,6 @@ class Neighbouring:
         """Return the relation that a phrase stands for; one that no version wrote is kept as it is stated.
 
         A unit that is called "label" is taken to be labels alone, which promises less than a record would.
-
-        Examples
-        --------
-        >>> Neighbouring.read("add, remove or replace one ward, as the owner states", "ward").owner_states
-        True
-        >>> Neighbouring.read("replace one label", "label").change, Neighbouring.read("bounded", "row").change
-        ('replace-labels', 'stated')
         """
         labels = unit == ONE_LABEL or unit.endswith(LABELS_OF.format(""))
         changes: tuple[Change, ...] = (

@@ -108,14 +108,7 @@ def register_event(
 
 
 def own_kinds(event: Event | str) -> tuple[str, ...]:
-    """Return the kinds in an event, or in its JSON, that are a user's own, sorted; of a JSON also unregistered ones.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP, Repeated
-    >>> own_kinds(Repeated(PureDP(0.5), 3)), own_kinds('{"epsilon":0.5,"kind":"staircase.vote"}')
-    ((), ('staircase.vote',))
-    """
+    """Return the kinds in an event, or in its JSON, that are a user's own, sorted; of a JSON also unregistered ones."""
     kinds: set[str] = set()
     stack = [json.loads(event if isinstance(event, str) else to_json(event))]
     while stack:

@@ -78,3 +78,20 @@ def zcdp_of_rounds(epsilon: float) -> float:
     \varepsilon\tanh(\varepsilon/2) = 0`. It is the least, being the Kullback-Leibler divergence.
     """
     return max(epsilon * tanh(epsilon / 2) * (1 + 2.0**-48), ulp(0.0)) if epsilon > 0 else 0.0
+
+
+def relative_entropy(b: float, e: float) -> float:
+    """Return kl(b, e) of a coin of bias `b` from one of bias `e`, in nats; both in [0, 1].
+
+    It is the rate in the bounds of Chernoff and Hoeffding (Hoeffding 1963, Theorem 1).
+
+    Examples
+    --------
+    >>> relative_entropy(0.5, 0.5), relative_entropy(0.5, 0.0), round(relative_entropy(0.0, 0.5), 4)
+    (0.0, inf, 0.6931)
+    """
+
+    def part(x: float, y: float) -> float:
+        return 0.0 if x == 0 else inf if y == 0 else x * log(x / y)
+
+    return part(b, e) + part(1 - b, 1 - e)

@@ -29,9 +29,8 @@ a run or a folder: those hand in what is theirs. Begin with :mod:`~quorate.audit
 
 from quorate.audit import cheats
 from quorate.audit.attacks import Reconstruction, reconstruct
-from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
-from quorate.audit.detectable import DetectableSize, Setting, Sizes, setting_of, sizes_for, stored_sizes
+from quorate.audit.detectable import Sizes, setting_of, sizes_for
 from quorate.audit.exact import (
     DiscreteGaussianLaw,
     DiscreteLaplaceLaw,
@@ -45,25 +44,31 @@ from quorate.audit.exact import (
     threshold_test_delta,
 )
 from quorate.audit.exact_sparse_vector import (
-    ExpectedAnswers,
     SparseVectorForm,
-    WorstLoss,
     answers_after_cutoff,
     answers_at_threshold,
     failure_probability,
 )
 from quorate.audit.forbidden import Forbidden
 from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
-from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
+from quorate.audit.hard_votes import claim_on, hard_votes
 from quorate.audit.leaks import Leak, find_leaks
-from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.many_answers import SumOfAnswers
 from quorate.audit.noisy_means import audit_means
 from quorate.audit.plans import Attack
 from quorate.audit.price import PriceFault, price_faults
-from quorate.audit.probe import Probe
 from quorate.audit.rounds import audit_rounds
-from quorate.audit.sampled import AuditResult, Releases, StepByStep, audit_mechanism, tied_neighbours
-from quorate.audit.schedules import ScheduleAudit, StageLoss, audit_schedule
+from quorate.audit.sampled import (
+    AuditResult,
+    Canary,
+    Releases,
+    StepByStep,
+    Target,
+    audit_mechanism,
+    audit_target,
+    tied_neighbours,
+)
+from quorate.audit.schedules import ScheduleAudit, audit_schedule
 from quorate.audit.shards import ShardAudit, audit_shards
 from quorate.audit.surfaces import Surface, Surfaces
 
@@ -83,23 +88,16 @@ __all__ = [
     "claim_of",
     "claim_on",
     "hard_votes",
-    "HardVotes",
     "SumOfAnswers",
-    "ContrastsOfAnswers",
     "StepByStep",
     "audit_schedule",
     "ScheduleAudit",
     "Attack",
-    "StageLoss",
     "sizes_for",
     "setting_of",
-    "stored_sizes",
     "Sizes",
-    "Setting",
-    "DetectableSize",
     "audit_answers",
     "GoodnessOfFit",
-    "ExpectedAnswers",
     "answers_at_threshold",
     "answers_after_cutoff",
     "audit_target",
@@ -109,7 +107,6 @@ __all__ = [
     "Reconstruction",
     "cheats",
     "SparseVectorForm",
-    "WorstLoss",
     "failure_probability",
     "threshold_test_delta",
     "stability_test_delta",
@@ -123,7 +120,6 @@ __all__ = [
     "NoNoise",
     "audit_shards",
     "ShardAudit",
-    "Probe",
     "Surfaces",
     "Surface",
     "Forbidden",

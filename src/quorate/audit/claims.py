@@ -87,11 +87,6 @@ class PureClaim:
     """A claim of ε-DP.
 
     `epsilon`: in nats, > 0. Raises InvalidParameter if `epsilon` is not a finite number > 0.
-
-    Examples
-    --------
-    >>> PureClaim(1)
-    PureClaim(epsilon=1.0)
     """
 
     epsilon: float
@@ -118,11 +113,6 @@ class ApproxClaim:
 
     `epsilon`: in nats, > 0. `delta`: a probability, > 0 and < 1; for δ = 0 use :class:`PureClaim`. Raises
     InvalidParameter if a field is out of range.
-
-    Examples
-    --------
-    >>> ApproxClaim(1, 1e-5)
-    ApproxClaim(epsilon=1.0, delta=1e-05)
     """
 
     epsilon: float
@@ -159,11 +149,6 @@ class GaussianClaim:
     by 2e−5 in probability at σ = 10, and by less for wider noise; 100,000 runs tell probabilities apart that differ by
     a hundred times as much. Below σ = 10 claim (ε, δ) instead (:func:`~quorate.audit.claim_of`). Raises
     InvalidParameter if `mu` is not a finite number > 0.
-
-    Examples
-    --------
-    >>> GaussianClaim(0.5)
-    GaussianClaim(mu=0.5)
     """
 
     mu: float
@@ -190,14 +175,7 @@ Claim: TypeAlias = PureClaim | ApproxClaim | GaussianClaim
 
 
 def claim_of(event: Event, delta: float) -> Claim:
-    """Return what an event claims at `delta`: (ε, δ) by the accountant's tightest rule.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> claim_of(PureDP(0.5), 1e-6)
-    PureClaim(epsilon=0.5)
-    """
+    """Return what an event claims at `delta`: (ε, δ) by the accountant's tightest rule."""
     from quorate.accounting import PureDP, epsilon  # the rules are heavier than the events
 
     if isinstance(event, PureDP) and event.epsilon > 0:

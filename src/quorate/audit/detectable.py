@@ -56,16 +56,7 @@ class Setting:
 
 
 def setting_of(mechanism: Any, event: Event, n_teachers: int, n_classes: int, delta: float) -> Setting:
-    """Return the setting of a run that was charged `event`.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> mechanism = NoisyCounts(sigma=40.0, form="binary")
-    >>> setting = setting_of(mechanism, mechanism.schedule(100), 250, 2, 1e-5)
-    >>> setting.answers, setting.n_teachers, setting.n_classes
-    (100, None, 2)
-    """
+    """Return the setting of a run that was charged `event`."""
     kind = type(mechanism)
     registered = REGISTERED.get(kind.__name__) is kind
     compared = sparse_vector_of(mechanism) is not None
@@ -168,13 +159,7 @@ def sizes_for(setting: Setting, audit: ScheduleAudit) -> Sizes:
 
 @lru_cache(maxsize=1)
 def stored_sizes() -> tuple[DetectableSize, ...]:
-    """Return the stored table.
-
-    Examples
-    --------
-    >>> {row.fault for row in stored_sizes()} == {"less noise", "bare answers"}
-    True
-    """
+    """Return the stored table."""
     return read_sizes(files("quorate.audit").joinpath(TABLE).read_text(encoding="utf-8"))
 
 

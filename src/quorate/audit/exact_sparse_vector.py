@@ -157,13 +157,7 @@ _IMPOSSIBLE = -600.0  # log-probabilities below this are too near to the cut tai
 
 @dataclass(frozen=True, slots=True)
 class WorstLoss:
-    """The largest privacy loss found, in nats, and the two streams and the answers that have it.
-
-    Examples
-    --------
-    >>> WorstLoss(0.5, (0,), (1,), (True,)).loss
-    0.5
-    """
+    """The largest privacy loss found, in nats, and the two streams and the answers that have it."""
 
     loss: float
     values: tuple[int, ...]
@@ -175,14 +169,6 @@ def failure_probability(form: SparseVectorForm, value: int = 0) -> float:
     r"""Return the probability that a query with this value passes in a fresh stage: :math:`P(v + \nu > w + \rho)`.
 
     With value 0 it is what one stage of a stable sparse vector adds to δ_tail.
-
-    Examples
-    --------
-    >>> from quorate.audit import GeometricLaw, Negated
-    >>> geom = GeometricLaw(2.0)
-    >>> form = SparseVectorForm(threshold_noise=Negated(geom), query_noise=Negated(geom), costly="below", threshold=20)
-    >>> round(failure_probability(form) * 1e6, 3)
-    17.14
     """
     return float(np.exp(form.log_probability([value], [True])))
 
@@ -243,12 +229,6 @@ def answers_at_threshold(mechanism: StableSparseVector) -> ExpectedAnswers:
     should be.
 
     `mechanism`: its fields and its calibrated noise are read; it answers nothing here.
-
-    Examples
-    --------
-    >>> expected = answers_at_threshold(StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=9))
-    >>> len(expected.patterns), round(float(expected.probabilities.sum()), 9), expected.rest
-    (10, 1.0, 0.0)
     """
     distances = [mechanism.passing_dist(_PASSING[i]) for i in range(min(_QUERIES, mechanism.n_queries))]
     patterns, probabilities = pattern_distribution(form_of_stages(mechanism), distances)
@@ -264,13 +244,6 @@ def answers_after_cutoff(mechanism: StableSparseVector, stages_spent: int = 0) -
     `mechanism`: its fields and its calibrated noise are read; it answers nothing here. `stages_spent`: how many stages
     were spent before the stream.
     Returns: None where no query can follow the cut-off, since :math:`m = T`.
-
-    Examples
-    --------
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9)
-    >>> expected = answers_after_cutoff(mechanism, stages_spent=2)
-    >>> expected.stream[:, 0].tolist(), expected.patterns.tolist()
-    ([1, 715, 715, 715, 715], [[-1, -1, -1, -1, -1]])
     """
     after = min(_AFTER_THE_END, mechanism.n_queries - mechanism.cutoff)
     if not after:

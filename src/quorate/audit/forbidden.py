@@ -22,7 +22,7 @@ RUN_BITS = 48
 #: A decimal fraction counts as found from this many significant digits on: 0.12 may be anybody's, 0.1235 is not.
 SIGNIFICANT_DIGITS = 4
 
-_SHORTEST_RUN = 6
+SHORTEST_RUN = 6
 
 _RAW = ("<i8", "<i4", "<i2", "u1", "<f8", "<f4")  # types of arrays in files
 _LEAST_BYTES = 6  # of a run: fewer may be anybody's
@@ -161,18 +161,13 @@ class Run:
         _, times = np.unique(values, return_counts=True)
         share = times / values.size
         entropy = float(-(share * np.log2(share)).sum())
-        length = min(values.size, max(_SHORTEST_RUN, int(np.ceil(RUN_BITS / entropy))))
+        length = min(values.size, max(SHORTEST_RUN, int(np.ceil(RUN_BITS / entropy))))
         windows = [values[start : start + length] for start in range(0, values.size - length + 1, length)]
         telling = [window for window in windows if _tells(window)]
         probes = np.array(telling or windows[:1])
         types = [kind for kind in map(np.dtype, _RAW) if length * kind.itemsize >= _LEAST_BYTES]
         raw = tuple(cast for cast in (_as_type(probes, kind) for kind in types) if cast is not None)
         return cls(values, length, probes, bool(np.all(values == np.rint(values))), raw)
-
-    @property
-    def may_be_a_column(self) -> bool:
-        """Whether the run is long enough to be looked for with other values in between."""
-        return self.length >= _SHORTEST_RUN
 
 
 def _tells(window: FloatArray) -> bool:

@@ -19,9 +19,8 @@ from quorate.arguments import count, real
 from quorate.audit.attacks import as_matrix
 from quorate.audit.claims import proportion_lower
 from quorate.audit.exact_sparse_vector import ExpectedAnswers
-from quorate.audit.sampled import Releases, run_block
+from quorate.audit.sampled import Releases, run_block, source_of
 from quorate.errors import InvalidParameter
-from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import FloatArray, IntArray
 
 _LEAST_RUNS = 40
@@ -97,8 +96,7 @@ def audit_answers(
     runs = count("runs", runs, at_least=_LEAST_RUNS)
     if not (hasattr(mechanism, "release") or hasattr(mechanism, "release_many")):
         raise InvalidParameter(f"mechanism must have release(counts, noise), got {type(mechanism).__name__}")
-    source: NoiseSource = OSNoise() if seed is None else SeededNoise(seed)
-    begun = clock()
+    source, begun = source_of(seed), clock()
     pair = np.stack([expected.stream, expected.stream])
     outcomes = run_block(mechanism, pair, np.zeros(runs, dtype=np.int64), source.at("noise", 0))
     places = _places(as_matrix([outcomes], runs), expected)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.accounting import Composed, DiscreteGaussian, Event, Gaussian, Repeated
+from quorate.accounting import Composed, DiscreteGaussian, Event, Gaussian, GridGaussian, Repeated
 from quorate.accounting.own_events import stands_for
 from quorate.arguments import count
 from quorate.audit.attacks import as_matrix
@@ -154,7 +154,8 @@ def claim_on(event: Event, delta: float) -> Claim:
 def _squared_mu(event: Event) -> float | None:
     """μ² where the event is made of Gaussian noise that is wide beside the lattice; they add up."""
     event = stands_for(event)
-    if isinstance(event, Gaussian) or (isinstance(event, DiscreteGaussian) and event.sigma >= _SMOOTH_FROM):
+    is_smooth = not isinstance(event, DiscreteGaussian) or event.sigma >= _SMOOTH_FROM
+    if isinstance(event, Gaussian | GridGaussian | DiscreteGaussian) and is_smooth:
         return (event.l2_sensitivity / event.sigma) ** 2
     if isinstance(event, Repeated):
         mu = _squared_mu(event.event)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.ambient import plain_decimals
-from quorate.audit.forbidden import SIGNIFICANT_DIGITS, Forbidden, ForbiddenFacts, Run
+from quorate.audit.forbidden import SHORTEST_RUN, SIGNIFICANT_DIGITS, Forbidden, ForbiddenFacts, Run
 from quorate.audit.surfaces import Surface, Surfaces
 from quorate.audit.unpacking import Content, unpack
 from quorate.errors import InvalidParameter
@@ -28,12 +28,6 @@ class Leak:
     `surface`, `fact`: the names of the two. `form`: how it was written: ``"text"``, ``"number"``, ``"values"``, or the
     type of raw bytes (``"int64 bytes"``). `position`: the character, byte or number at which it begins. `excerpt`: what
     stands there. A leak is itself private, so that a test's log does not spread it.
-
-    Examples
-    --------
-    >>> leaks = find_leaks([Surface("page", "rows: 30,977")], [Forbidden("n", numbers=[30977])])
-    >>> leaks, leaks[0].excerpt.reveal()
-    ([Leak(surface='page', fact='n', form='number', position=6)], 'rows: 30,977')
     """
 
     surface: str
@@ -251,7 +245,7 @@ def _runs(numbers: FloatArray, run: Run) -> Iterator[int]:
     """Yield where a probe of `run` begins in `numbers`, in one piece or as a column of a table."""
     tolerance = 0.0 if run.whole else PRINTED_TOLERANCE
     yield from _positions(numbers, run.probes, tolerance)
-    if run.may_be_a_column:
+    if run.length >= SHORTEST_RUN:  # else too short to be looked for with other values in between
         for stride in range(2, _MAX_STRIDE + 1):
             if numbers.size <= stride * (run.length - 1):
                 return  # too few for a column of so many, and of more

@@ -40,14 +40,6 @@ class SumOfAnswers(ByStream):
     proves about the run; and where every query has the same votes, they hold all that there is to know.
 
     `mechanism`: with ``release_many(counts, noise)``.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> from quorate.noise import SeededNoise
-    >>> runs = np.tile([90, 10], (2, 50, 1))  # two runs of 50 queries
-    >>> SumOfAnswers(GaussianNoisyMax(sigma=4.0)).release_many(runs, SeededNoise(0)).tolist()  # declined, 0, 1
-    [[0, 50, 0], [0, 50, 0]]
     """
 
     mechanism: QueryMechanism

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Composed, Event, GridGaussian, Repeated
-from quorate.audit.plans import share_of
-from quorate.audit.rounds import attack_gaussian
+from quorate.accounting import Composed, Event, Repeated
+from quorate.audit.plans import PlannedAttack, share_of
+from quorate.audit.rounds import as_many_as_fit
 from quorate.audit.sampled import ByStream
 from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.data.target_range import STEPS
@@ -89,37 +89,26 @@ def audit_means(
     `delta`, `confidence`, `runs`, `seed`, `n_jobs`, `watch`: as for :func:`~quorate.audit.audit_rounds`.
 
     Privacy: made of public settings alone.
-
-    Examples
-    --------
-    >>> mechanism = NoisyMean(sigma=20.0)
-    >>> how = {"queries": 10, "delta": 1e-5, "runs": 2_000, "seed": 0}
-    >>> audit = audit_means(mechanism, Repeated(mechanism.event, 10), **how)
-    >>> audit.violated, len(audit.attacks)
-    (False, 2)
     """
-    see = watch or (lambda stage, done, total: None)
     before, means = event.events if counts is not None and isinstance(event, Composed) else (None, event)
     one = means.event if isinstance(means, Repeated) else means
-    assert isinstance(one, GridGaussian)  # noqa: S101 - what a noisy mean is charged as
-    times_all = queries if isinstance(means, Repeated) else 1  # else one event is all of them
     middle = np.full(_OTHERS, mechanism.grid)
     tables = np.append(middle, 2 * mechanism.grid), np.append(middle, 0)
-    planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int, int]] = [
-        ("one noisy mean: a teacher at either end of the range", _Answers(mechanism, 1), tables, one, 1, 1)
+    planned: list[tuple[str, Any, tuple[IntArray, IntArray], Event, int]] = [
+        ("one noisy mean: a teacher at either end of the range", _Answers(mechanism, 1), tables, one, 1)
     ]
     if queries > 1:
         every = f"all {queries:,} noisy means: likewise, on each"
-        planned.append((every, _Answers(mechanism, queries), tables, means, times_all, queries))
+        planned.append((every, _Answers(mechanism, queries), tables, means, queries))
     if counts is not None and before is not None:
         times = before.times if isinstance(before, Repeated) else 1
         targets = np.append(middle, STEPS), np.append(middle, 0)
         name = f"{times:,} noisy counts of targets: a unit's at either end of the range"
-        planned.append((name, _Counts(counts, times), targets, before, times, times * counts.cells))
+        planned.append((name, _Counts(counts, times), targets, before, times * counts.cells))
     share, attacks = share_of(confidence, len(planned)), []
-    how: dict[str, Any] = {"delta": delta, "runs": runs, "seed": seed, "n_jobs": n_jobs, "watch": see}
-    for name, attacked, pair, charged, times, numbers in planned:
-        attacks.append(attack_gaussian(name, attacked, pair, charged, times, numbers=numbers, confidence=share, **how))
+    for name, attacked, pair, charged, numbers in planned:
+        attack = PlannedAttack(name=name, neighbours=pair, event=charged, runs=as_many_as_fit(runs, numbers))
+        attacks.append(attack.audit(attacked, share, delta=delta, seed=seed, n_jobs=n_jobs, watch=watch))
     released = mechanism.schedule(queries)
     if counts is not None:
         released = Composed((counts.schedule(COUNTING), released))

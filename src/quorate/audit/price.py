@@ -7,6 +7,7 @@ of one release and of two. Nothing is sampled, so a single pair on which a rule 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,20 +95,14 @@ def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray, epsilons: S
 
 def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Sequence[float]) -> list[PriceFault]:
     exact = np.array([_renyi(p, q, order) for order in orders])
-    curve = rdp(event, list(orders))
-    faults = [
-        PriceFault(rule="rdp", times=times, at=order, claimed=float(claimed), exact=float(truth))
+    curves = {"rdp": rdp(event, list(orders))}
+    with suppress(UnsupportedEvent):  # it has no ρ, and a ledger that counts in ρ refuses it
+        curves["zcdp"] = zcdp(event) * np.array(orders)
+    return [
+        PriceFault(rule=rule, times=times, at=order, claimed=float(claimed), exact=float(truth))
+        for rule, curve in curves.items()
         for order, claimed, truth in zip(orders, curve, exact, strict=True)
         if truth > claimed * (1 + 1e-9) + _ROUNDING
-    ]
-    try:
-        rho = zcdp(event)
-    except UnsupportedEvent:  # it has no ρ, and a ledger that counts in ρ refuses it
-        return faults
-    return faults + [
-        PriceFault(rule="zcdp", times=times, at=order, claimed=order * rho, exact=float(truth))
-        for order, truth in zip(orders, exact, strict=True)
-        if truth > order * rho * (1 + 1e-9) + _ROUNDING
     ]
 
 
@@ -116,8 +111,7 @@ def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
     if (q[positive] == 0).any():
         return float("inf")
     terms = order * np.log(p[positive]) + (1 - order) * np.log(q[positive])
-    top = float(terms.max())
-    return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
+    return float(np.logaddexp.reduce(terms) / (order - 1))
 
 
 def _checked(pair: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:

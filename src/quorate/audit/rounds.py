@@ -20,15 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Event, GridGaussian, Repeated
+from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
-from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.audit.claims import GaussianClaim, proportion_lower, proportion_upper
+from quorate.audit.claims import proportion_lower, proportion_upper
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.many_answers import compared
-from quorate.audit.plans import FEWEST, Attack, share_of
-from quorate.audit.sampled import ByStream, audit_mechanism, source_of
+from quorate.audit.plans import FEWEST, Attack, PlannedAttack, share_of
+from quorate.audit.sampled import ByStream, source_of
 from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.data.rows import Rows, take
 from quorate.deferred import special
@@ -219,15 +218,15 @@ def audit_rounds(
     noise = _audit_round_noise(plan, rows, share, delta=delta, seed=seed)
     see("noise of whole runs", 1, 1)
     attacks: list[Attack] = []
-    how: dict[str, Any] = {"delta": delta, "runs": runs, "seed": seed, "n_jobs": n_jobs, "watch": see}
     attacked = {grid: _far_apart(plan, grid, rows, neighbours) for grid in plan.grids}
     for name, grid, rounds, charged in planned:
         tables, weights = attacked[grid]
         first, second = (contribution(plan, grid, rows, units, weights) for units in tables)
         direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
         whole = NoisyRounds(plan, grid, rows, weights, direction, rounds)
-        numbers = rounds * len(direction)
-        attacks.append(attack_gaussian(name, whole, tables, charged, rounds, numbers=numbers, confidence=share, **how))
+        made = as_many_as_fit(runs, rounds * len(direction))
+        attack = PlannedAttack(name=name, neighbours=tables, event=charged, runs=made)
+        attacks.append(attack.audit(whole, share, delta=delta, seed=seed, n_jobs=n_jobs, watch=see))
     return ScheduleAudit(
         attacks=tuple(attacks),
         comparisons=noise,
@@ -239,39 +238,9 @@ def audit_rounds(
     )
 
 
-def attack_gaussian(
-    name: str,
-    mechanism: Any,
-    neighbours: tuple[IntArray, IntArray],
-    charged: Event,
-    times: int,
-    *,
-    numbers: int,
-    delta: float,
-    confidence: float,
-    runs: int,
-    seed: int | None,
-    n_jobs: int,
-    watch: Watch,
-) -> Attack:
-    """Attack Gaussian noise on a grid that is released `times` times, and compare it with what was charged for that.
-
-    `runs`: at most; as many as fit where one draws many `numbers`.
-    """
-    one = charged.event if isinstance(charged, Repeated) else charged
-    assert isinstance(one, GridGaussian)  # noqa: S101 - what rounds and noisy means are charged as
-    result = audit_mechanism(
-        mechanism,
-        neighbours,
-        GaussianClaim(sqrt(times) * one.l2_sensitivity / one.sigma),
-        confidence,
-        min(runs, max(FEWEST, _NUMBERS // numbers)),
-        seed=seed,
-        n_jobs=n_jobs,
-        progress=lambda done, total: watch(name, done, total),
-    )
-    proved = epsilon_of_gaussian(delta, result.lower_bound) if result.lower_bound > 0 else 0.0
-    return Attack(name=name, claimed=price(charged, delta), proved=proved, result=result)
+def as_many_as_fit(runs: int, numbers: int) -> int:
+    """Return how many runs are made, `runs` at most, of an attack of which each draws so many numbers."""
+    return min(runs, max(FEWEST, _NUMBERS // numbers))
 
 
 SEES = ("a public unit that adds so much more than the clip that the claim of one round or of all is broken",)

@@ -26,11 +26,6 @@ class Surface:
 
     `name`: where it was seen, such as ``"clf.repr"`` or ``"run/public/student.skops!schema.json"``. `content`: what was
     seen; an array stands for numbers that follow each other. Not printed.
-
-    Examples
-    --------
-    >>> Surface("page", "<b>accuracy 0.91</b>")
-    Surface(name='page')
     """
 
     name: str

@@ -16,7 +16,7 @@ from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.findings import warn_of
 from quorate.report import ColumnImportance, Facts, Score
-from quorate.report.sets import PrivateSets
+from quorate.report.findings import PrivateSets
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.scores import (
     column_importances,

@@ -58,8 +58,8 @@ def cover_sheet(facts: Facts, receipt: ExportReceipt, files: Mapping[str, bytes]
         visible(words_of(facts).card(facts)),
         _contents(files),
         "## What protects it",
-        visible(sentences.promise(facts)),
-        visible(sentences.odds(facts)),
+        visible(facts.guarantee.promise),
+        visible(facts.guarantee.odds),
         _charges(facts, receipt),
         "## What to check",
         _to_check(facts),
@@ -184,7 +184,7 @@ def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:
 
 
 def _membership(facts: Facts) -> str:
-    return f"Only as far as the guarantee allows. {sentences.odds(facts)}"
+    return f"Only as far as the guarantee allows. {facts.guarantee.odds}"
 
 
 def _units(facts: Facts) -> str:

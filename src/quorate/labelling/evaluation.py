@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Event
-from quorate.accounting.relative_entropy import relative_entropy
+from quorate.accounting.pure import relative_entropy
 from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, shared_shards, teacher_errors, unit_outcomes
 from quorate.errors import InvalidParameter

@@ -57,7 +57,7 @@ KLNRS11, Theorem 3.4, any labels           base/exponential.py: agnostic_choice_
 from quorate.learners.agnostic.learner import AgnosticLearner, SubsampledAgnostic
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.base.exponential import ExponentialLearner
-from quorate.learners.base.grid_choice import GridChoice, NoisyQuantile, NoisyThreshold
+from quorate.learners.base.grid_choice import GridChoice, NoisyThreshold
 from quorate.learners.binning import Binning, telling_columns
 from quorate.learners.generic import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
@@ -80,7 +80,6 @@ __all__ = [
     "ExponentialLearner",
     "NoisyThreshold",
     "GridChoice",
-    "NoisyQuantile",
     "Binning",
     "telling_columns",
 ]

@@ -47,27 +47,14 @@ class AgreementTest:
     threshold: float
 
     def of(self, counts: IntArray) -> IntArray:
-        """Return the statistic of each row of ``(n_queries, n_classes)`` counts, ``(n_queries,)``.
-
-        Examples
-        --------
-        >>> votes = np.array([[9, 1, 0], [5, 3, 2]])
-        >>> AgreementTest(statistic="distance to instability", threshold=3.0).of(votes).tolist()
-        [3, 0]
-        """
+        """Return the statistic of each row of ``(n_queries, n_classes)`` counts, ``(n_queries,)``."""
         if self.statistic == "largest count":
             largest: IntArray = counts.max(axis=1)
             return largest
         return distance_to_instability(counts)
 
     def largest(self, n_teachers: int) -> int:
-        r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`.
-
-        Examples
-        --------
-        >>> AgreementTest(statistic="distance to instability", threshold=343.0).largest(250)
-        124
-        """
+        r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`."""
         return n_teachers if self.statistic == "largest count" else max(0, -(-n_teachers // 2) - 1)
 
 
@@ -89,13 +76,6 @@ class AnswerNoise:
 
         On a half-lead: :math:`\Phi(K/2\sigma)`. On counts: :math:`\mathbf{E}[F(K + T)^{C-1}]` over the noise T of the
         class itself, F being the noise's distribution function; the lattice is left out.
-
-        Examples
-        --------
-        >>> round(AnswerNoise(distribution="gaussian", scale=121.0, on="half-lead").right(178, 2), 3)
-        0.769
-        >>> round(AnswerNoise(distribution="gumbel", scale=10.0).right(20, 3), 3)
-        0.787
         """
         lead = n_teachers / self.scale
         if self.on == "half-lead":
@@ -127,13 +107,7 @@ class Answerable:
 
     @property
     def hopeless(self) -> bool:
-        """Whether no query at all is more likely answered rightly than not.
-
-        Examples
-        --------
-        >>> Answerable(probability=0.2).hopeless
-        True
-        """
+        """Whether no query at all is more likely answered rightly than not."""
         return self.probability < HOPELESS
 
 

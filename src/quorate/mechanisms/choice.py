@@ -62,12 +62,8 @@ class CandidateChoice(QueryMechanism):
     Votes are scores too: of the classes. A subclass gives each candidate x below the best one at most
     :math:`e^{-\varepsilon x/(2\Delta)}` times the best one's probability, or does stochastically better.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of one choice; must be > 0.
-    sensitivity : float, default 1.0
-        Δ > 0: how far one changed teacher or record moves any one score. Votes have 1.
+    `epsilon`: ε of one choice; must be > 0. `sensitivity`: Δ > 0: how far one changed teacher or record moves any one
+    score. Votes have 1.
     """
 
     epsilon: float = field(metadata=PRICE)
@@ -86,12 +82,6 @@ class CandidateChoice(QueryMechanism):
         r"""Return how far below the best score the chosen one is, at most, but with probability `failure`.
 
         There are at most n − 1 worse candidates: :math:`(2\Delta/\varepsilon) \log((n-1)/failure)`, rounded up.
-
-        Examples
-        --------
-        >>> from quorate.mechanisms import PermuteAndFlip
-        >>> round(PermuteAndFlip(epsilon=1.0).shortfall(11, 0.1), 2)
-        9.21
         """
         spread = 2 * self.sensitivity / self.epsilon
         return max(spread * math.log((n_candidates - 1) / failure), 0.0) * (1 + 2.0**-40)
@@ -338,12 +328,7 @@ _FINEST = 1_000  # denominator of a share
 class PrivateQuantile(QueryMechanism):
     r"""Choose the place on a grid that a share of units is at or below.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of one release; must be > 0.
-    share : float
-        In (0, 1), of at most three decimals.
+    `epsilon`: ε of one release; must be > 0. `share`: in (0, 1), of at most three decimals.
 
     Notes
     -----

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import ceil
-from typing import Any, ClassVar, Self
+from math import ceil, sqrt
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from quorate.accounting import Composed, DiscreteGaussian
+from quorate.accounting import Composed, DiscreteGaussian, calibrate_sigma
 from quorate.arguments import count, one_of, real
+from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise, passes
 from quorate.mechanisms.answers import DECLINED, in_blocks, many_queries, one_query
 from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, example, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,
-    TEST_TO_ANSWER,
-    THRESHOLD,
     Form,
     NoisyMaxTerms,
-    after_a_test,
     gaussian_event,
     gaussian_noise,
     n_classes_of,
-    tested_sigma,
     with_noise,
 )
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
@@ -33,6 +30,10 @@ from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
+
+#: Metadata of the threshold of a test before an answer.
+_THRESHOLD: Final = example(200.0, "how many teachers must agree, in votes")
+_TEST_TO_ANSWER: Final = 150 / 40  # σ₁ to σ₂ in PATE18's experiments
 
 
 class _TestedNoisyMax(QueryMechanism):
@@ -74,16 +75,21 @@ class _TestedNoisyMax(QueryMechanism):
 
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what K teachers can get answered, beyond what a student knows: K votes have to pass the test."""
-        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+        test, noise = self.test, self.answer_noise
+        largest = test.largest(n_teachers)
+        passed = float(special.ndtr((largest - self.threshold) / self.sigma_threshold))
+        right = noise.right(n_teachers, n_classes)
+        return Answerable(probability=passed * right, test=test, largest=largest, noise=noise)
 
     @classmethod
     def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
         """Return it with the least noise, in PATE18's proportion of test and answer."""
         kind: Callable[..., Self] = cls  # a dataclass with these fields
+        # A test and an answer together move like one Gaussian.
+        moved = sqrt((1.0 if values["form"] == "binary" else 2.0) + _TEST_TO_ANSWER**-2)
+        start = calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, moved, noise="continuous")
         return least(
-            lambda sigma: kind(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
-            tested_sigma(values["form"], schedule),
-            schedule,
+            lambda sigma: kind(**values, sigma_answer=sigma, sigma_threshold=_TEST_TO_ANSWER * sigma), start, schedule
         )
 
     def _answer_passed(self, answers: IntArray, block: IntArray, statistic: IntArray, noise: NoiseSource) -> None:
@@ -132,7 +138,7 @@ class ConfidentNoisyMax(_TestedNoisyMax):
     True
     """
 
-    threshold: float = field(metadata=THRESHOLD)
+    threshold: float = field(metadata=_THRESHOLD)
     sigma_threshold: float = field(metadata=NOISE)
     sigma_answer: float = field(metadata=NOISE)
     form: Form = field(default="histogram", metadata=FROM_TASK)
@@ -223,7 +229,7 @@ class InteractiveNoisyMax(_TestedNoisyMax):
 
     takes: ClassVar[Takes] = "votes and predictions"
 
-    threshold: float = field(metadata=THRESHOLD)
+    threshold: float = field(metadata=_THRESHOLD)
     sigma_threshold: float = field(metadata=NOISE)
     sigma_answer: float = field(metadata=NOISE)
     n_teachers: int = field(metadata=FROM_TASK)

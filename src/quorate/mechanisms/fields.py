@@ -35,25 +35,12 @@ FROM_TASK: Final[Mapping[str, Any]] = MappingProxyType({_ROLE: "task"})
 
 
 def example(value: Any, meaning: str) -> Mapping[str, Any]:
-    """Return the metadata of a field that the user must give: a value it may have, and what it means.
-
-    Examples
-    --------
-    >>> example(50, "how many queries may be declined")["quorate.example"]
-    (50, 'how many queries may be declined')
-    """
+    """Return the metadata of a field that the user must give: a value it may have, and what it means."""
     return MappingProxyType({_EXAMPLE: (value, meaning)})
 
 
 def noise_fields(mechanism: type) -> tuple[str, ...]:
-    """Return the fields that a budget may fill in, all or none of them.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import ConfidentNoisyMax
-    >>> noise_fields(ConfidentNoisyMax)
-    ('sigma_threshold', 'sigma_answer')
-    """
+    """Return the fields that a budget may fill in, all or none of them."""
     return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) in ("noise", "price"))
 
 
@@ -63,38 +50,17 @@ def falls_with(mechanism: type, field: str) -> bool:
 
 
 def task_fields(mechanism: type) -> tuple[str, ...]:
-    """Return the fields that follow from the task.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import InteractiveNoisyMax
-    >>> task_fields(InteractiveNoisyMax)
-    ('n_teachers', 'form')
-    """
+    """Return the fields that follow from the task."""
     return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) == "task")
 
 
 def user_fields(mechanism: type) -> tuple[str, ...]:
-    """Return every field that a user may give: all but those that follow from the task.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> user_fields(StableSparseVector)
-    ('epsilon', 'delta', 'cutoff', 'calibration')
-    """
+    """Return every field that a user may give: all but those that follow from the task."""
     return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) != "task")
 
 
 def required_fields(mechanism: type) -> dict[str, tuple[Any, str]]:
-    """Return the fields that a user must give, each with a value it may have, and what that means.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import SoftLabel
-    >>> required_fields(SoftLabel)["bins"]
-    (10, 'how finely scores are told apart')
-    """
+    """Return the fields that a user must give, each with a value it may have, and what that means."""
     filled = (*noise_fields(mechanism), *task_fields(mechanism))
     return {
         part.name: part.metadata.get(_EXAMPLE, (..., f"a value of its own; see {mechanism.__name__}"))
@@ -127,15 +93,7 @@ class Schedule:
     delta: float
 
     def fits(self, mechanism: Scheduled) -> bool:
-        """Whether all answers of `mechanism` cost no more, also in a ledger's units.
-
-        Examples
-        --------
-        >>> from quorate.mechanisms import NoisyCounts
-        >>> schedule = Schedule(answers=100, epsilon=1.0, delta=1e-5)
-        >>> schedule.fits(NoisyCounts(sigma=60.0)), schedule.fits(NoisyCounts(sigma=40.0))
-        (True, False)
-        """
+        """Whether all answers of `mechanism` cost no more, also in a ledger's units."""
         return price(mechanism.schedule(self.answers), self.delta) <= self.epsilon - LEDGER_STEP
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from quorate.accounting import DiscreteGaussian, calibrate_sigma
 from quorate.accounting.data_dependent import gnmax_rdp, smooth_sensitivity, threshold_rdp
 from quorate.deferred import special
-from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answer_law import AnswerNoise
 from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, half_lead
 from quorate.mechanisms.fields import Schedule, example
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -50,21 +49,6 @@ def least_sigma(form: Form, schedule: Schedule) -> float:
     """Return the least σ for which a whole schedule of Gaussian answers fits."""
     sensitivity = 1.0 if form == "binary" else VOTE_L2_SENSITIVITY
     return calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, sensitivity)
-
-
-def tested_sigma(form: Form, schedule: Schedule) -> float:
-    """Return the σ of answers that fit together with their tests; a test and an answer move like one Gaussian."""
-    squared = (1.0 if form == "binary" else 2.0) + TEST_TO_ANSWER**-2
-    return calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, math.sqrt(squared), noise="continuous")
-
-
-def after_a_test(
-    test: AgreementTest, sigma_threshold: float, noise: AnswerNoise, n_teachers: int, n_classes: int
-) -> Answerable:
-    """Return what K teachers can get answered where a Gaussian test of the largest count comes first."""
-    largest = test.largest(n_teachers)
-    passed = float(special.ndtr((largest - test.threshold) / sigma_threshold))
-    return Answerable(probability=passed * noise.right(n_teachers, n_classes), test=test, largest=largest, noise=noise)
 
 
 def with_noise(counts: IntArray, sigma: float, form: Form, noise: NoiseSource) -> IntArray:
@@ -111,15 +95,12 @@ class NoisyMaxTerms:
         self, counts: Secret[IntArray], order: float, beta: float, answered: NDArray[np.bool_] | None
     ) -> Secret[float]:
         """Return the smooth sensitivity of the total, given which queries were answered."""
-        if self.test is None:
-            return smooth_sensitivity(counts.reveal(), self.sigma, order, beta)
-        threshold, sigma = self.test
         return smooth_sensitivity(
             counts.reveal(),
             self.sigma,
             order,
             beta,
-            answered=answered,
-            threshold=threshold,
-            threshold_sigma=sigma,
+            answered=None if self.test is None else answered,
+            threshold=self.threshold,
+            threshold_sigma=self.sigma_threshold,
         )

@@ -38,18 +38,10 @@ SENSITIVITY: Final = {"add-or-remove": 1.0, "replace": VOTE_L2_SENSITIVITY}
 class Partition:
     """How a column is cut into cells, of which a unit is in one at most.
 
-    Parameters
-    ----------
-    cells : int
-        At least 1: listed values and a missing one; or the leaves of a tree, 2 to the power of `depth`, and a missing
-        one.
-    depth : int, default 0
-        Levels of the tree below its root; 0 for a list, whose cells are all counted at once.
+    `cells`: at least 1: listed values and a missing one; or the leaves of a tree, 2 to the power of `depth`, and a
+    missing one. `depth`: levels of the tree below its root; 0 for a list, whose cells are all counted at once.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range.
+    Raises InvalidParameter if a field is out of range.
 
     Examples
     --------
@@ -110,21 +102,12 @@ class NoisyMarginals:
     Level l + 1 counts the two children of each node of level l whose *noisy* count is at least three times the noise,
     the 512 largest of a column at most.
 
-    Parameters
-    ----------
-    partitions : tuple of Partition
-        One a column, at least one.
-    mu : float
-        :math:`\mu_m > 0`: all levels together are at most one :math:`\mu_m`-GDP release, to within the difference
-        between discrete and continuous noise, which the event's price knows.
-    neighbours : {"add-or-remove", "replace"}
-        For which change of one unit the noise is: :math:`\Delta = 1` for one added or removed, :math:`\sqrt2` for one
-        replaced.
+    `partitions`: one a column, at least one. `mu`: :math:`\mu_m > 0`: all levels together are at most one
+    :math:`\mu_m`-GDP release, to within the difference between discrete and continuous noise, which the event's price
+    knows. `neighbours` ("add-or-remove", "replace"): for which change of one unit the noise is: :math:`\Delta = 1` for
+    one added or removed, :math:`\sqrt2` for one replaced.
 
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range; on release, if the counts are not those of the level's nodes.
+    Raises InvalidParameter if a field is out of range; on release, if the counts are not those of the level's nodes.
 
     Notes
     -----
@@ -192,17 +175,15 @@ class NoisyMarginals:
     def event_for(self, neighbours: Relation) -> Composed:
         """Return what all levels release, for a change of one unit that may be another than that of the noise."""
         columns = Counter(partition.depth for partition in self.partitions)
+        one_of_depth = {partition.depth: partition for partition in self.partitions}
         return Composed(
             tuple(
                 Repeated(
-                    DiscreteGaussian(self.sigma(self._of_depth(depth)), SENSITIVITY[neighbours]), max(depth, 1) * times
+                    DiscreteGaussian(self.sigma(one_of_depth[depth]), SENSITIVITY[neighbours]), max(depth, 1) * times
                 )
                 for depth, times in sorted(columns.items())
             )
         )
-
-    def _of_depth(self, depth: int) -> Partition:
-        return next(partition for partition in self.partitions if partition.depth == depth)
 
     @property
     def first(self) -> MarginalLevel:

@@ -112,18 +112,10 @@ class Mechanism(ABC):
     def answer_law(self, counts: IntArray, only: int | None = None) -> FloatArray | None:
         """Return how answers to queries with these votes are distributed: exact, and a function of public numbers.
 
-        Parameters
-        ----------
-        counts : IntArray, (n_queries, n_classes)
-            Votes, made up: of a plan, and never private ones.
-        only : int, optional
-            The one class that is asked for.
+        `counts`: votes, made up: of a plan, and never private ones. `only`: the one class that is asked for.
 
-        Returns
-        -------
-        FloatArray or None
-            ``(n_queries, n_classes + 1)``: the probability of each class, and of no answer; ``(n_queries, 2)`` where
-            one class is asked for. None where a mechanism states no such law.
+        Returns ``(n_queries, n_classes + 1)``: the probability of each class, and of no answer; ``(n_queries, 2)``
+        where one class is asked for. None where a mechanism states no such law.
         """
         test, noise = self.test, self.answer_noise
         if test is None and noise is None:
@@ -190,14 +182,7 @@ class QueryMechanism(Mechanism):
         """Price of one call of :meth:`release`, and of each row of :meth:`release_many`."""
 
     def schedule(self, answers: int) -> Event:
-        """Return the price of so many answers.
-
-        Examples
-        --------
-        >>> from quorate.mechanisms import NoisyCounts
-        >>> NoisyCounts(sigma=40.0, form="binary").schedule(100)
-        Repeated(event=DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0), times=100)
-        """
+        """Return the price of so many answers."""
         return Repeated(self.event, answers)
 
     @abstractmethod
@@ -299,11 +284,5 @@ def is_of_quorate(kind: type[Mechanism]) -> bool:
 
 
 def for_runs() -> dict[str, type[Mechanism]]:
-    """Return the mechanisms that can answer the queries of a run, by name: those that take votes or scores.
-
-    Examples
-    --------
-    >>> "NoisySum" in REGISTERED, "NoisySum" in for_runs()
-    (True, False)
-    """
+    """Return the mechanisms that can answer the queries of a run, by name: those that take votes or scores."""
     return {name: kind for name, kind in _BY_NAME.items() if kind.takes != "sums"}

@@ -121,10 +121,8 @@ class GaussianNoisyMax(_GaussianVotes):
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""
-        return self._answers(many_queries(counts, n_classes=n_classes_of(self.form)), noise)
-
-    def _answers(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        answers = np.empty(counts.shape[0], dtype=np.int64)
+        counts = many_queries(counts, n_classes=n_classes_of(self.form))
+        answers = np.empty(len(counts), dtype=np.int64)
         for rows, block in in_blocks(counts):
             noisy = with_noise(block, self.sigma, self.form, noise)
             answers[rows] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
@@ -232,10 +230,8 @@ class LaplaceNoisyMax(QueryMechanism):
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""
-        return self._answers(many_queries(counts), noise)
-
-    def _answers(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        answers = np.empty(counts.shape[0], dtype=np.int64)
+        counts = many_queries(counts)
+        answers = np.empty(len(counts), dtype=np.int64)
         for rows, block in in_blocks(counts):
             answers[rows] = (block + discrete_laplace(self.laplace_scale, block.shape, noise)).argmax(axis=1)
         return answers
@@ -253,15 +249,10 @@ _UPWARD = 1 + 2.0**-40  # more than the roundings of a sensitivity can be off by
 class SeveralVotesNoisyMax(QueryMechanism):
     r"""Release the class with the most votes after Gaussian noise, where one unit may move up to s votes.
 
-    Parameters
-    ----------
-    sigma : float
-        The σ of the noise, in votes, at least 2⁻⁸.
-    votes_per_unit : int
-        s ≥ 1: how many teachers change at most, where one unit is added, removed or replaced. Whoever is replaced may
-        have been with other teachers than whoever comes: that is twice as many as have learned from one unit.
-    n_classes : int
-        C ≥ 2. With two classes noise is added to the half-lead of class 1, else to every count.
+    `sigma`: the σ of the noise, in votes, at least 2⁻⁸. `votes_per_unit`: s ≥ 1: how many teachers change at most,
+    where one unit is added, removed or replaced. Whoever is replaced may have been with other teachers than whoever
+    comes: that is twice as many as have learned from one unit. `n_classes`: C ≥ 2. With two classes noise is added to
+    the half-lead of class 1, else to every count.
 
     Notes
     -----

@@ -37,13 +37,9 @@ _UNIT = 2**20  # steps of a count, for one unit
 class NoisyMean(QueryMechanism):
     r"""Release the sum of the numbers of K teachers with Gaussian noise: :math:`s + Z`, in steps of a grid.
 
-    Parameters
-    ----------
-    sigma : float
-        The σ of the noise, in votes: 1 is one teacher's number moved by half the range, so that the mean has noise of
-        :math:`\sigma/K` halves of the range. At least 2¹⁰ steps.
-    grid : int, default 32768
-        G ≥ 1, the steps from the middle of the range to an end.
+    `sigma`: the σ of the noise, in votes: 1 is one teacher's number moved by half the range, so that the mean has noise
+    of :math:`\sigma/K` halves of the range. At least 2¹⁰ steps. `grid`: G ≥ 1, the steps from the middle of the range
+    to an end.
 
     Notes
     -----
@@ -80,8 +76,7 @@ class NoisyMean(QueryMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grid", count("grid", self.grid, at_least=1))
-        least_sigma = LEAST_GRID_SIGMA / self.grid
-        object.__setattr__(self, "sigma", real("sigma", checked_scale("sigma", self.sigma), at_least=least_sigma))
+        object.__setattr__(self, "sigma", _checked_sigma(self.sigma, self.grid))
         if self.sigma * self.grid > MAX_SCALE:
             raise InvalidParameter(f"grid must be at most 2^40 / sigma steps, got {self.grid}; use a coarser grid")
 
@@ -215,8 +210,7 @@ class TargetCounts(QueryMechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", count("cells", self.cells, at_least=2))
-        least_sigma = LEAST_GRID_SIGMA / _UNIT
-        object.__setattr__(self, "sigma", real("sigma", checked_scale("sigma", self.sigma), at_least=least_sigma))
+        object.__setattr__(self, "sigma", _checked_sigma(self.sigma, _UNIT))
         if self.sigma * _UNIT > MAX_SCALE:
             raise InvalidParameter(f"sigma must be at most 2^20 units, got {self.sigma}; raise epsilon")
 
@@ -249,6 +243,10 @@ class TargetCounts(QueryMechanism):
         for rows, block in in_blocks(checked):
             noisy[rows] = block * _UNIT + discrete_gaussian(self.sigma * _UNIT, block.shape, noise)
         return noisy
+
+
+def _checked_sigma(sigma: float, grid: int) -> float:
+    return real("sigma", checked_scale("sigma", sigma), at_least=LEAST_GRID_SIGMA / grid)
 
 
 def _one_column(counts: IntArray) -> IntArray:

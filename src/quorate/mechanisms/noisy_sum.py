@@ -107,17 +107,7 @@ class NoisySum(QueryMechanism):
     def costing(cls, epsilon: float, *, grid: int = 1000, form: SumForm = "single") -> NoisySum:
         """Return the noisy sum with the least Laplace noise that costs at most `epsilon`, also in a ledger's units.
 
-        Parameters
-        ----------
-        epsilon : float
-            ε of one release, at least 1e-9.
-        grid, form
-            As for the class.
-
-        Examples
-        --------
-        >>> round(NoisySum.costing(0.5, grid=1, form="shares").scale, 6)
-        4.0
+        `epsilon`: ε of one release, at least 1e-9. `grid`, `form`: as for the class.
         """
         wanted = Fraction(repr(real("epsilon", epsilon, above=0)))
         floored = wanted // EPSILON_STEP * EPSILON_STEP
@@ -149,12 +139,8 @@ class NoisySum(QueryMechanism):
     def reach(self, failure: float, *, n_terms: int = 1) -> int:
         r"""Return a bound on the noise: :math:`P(|Z_1 + … + Z_n| > t) \le` `failure`, in grid steps.
 
-        Parameters
-        ----------
-        failure : float
-            In (0, 1). For several bounds that shall hold together, give each its part.
-        n_terms : int, default 1
-            How many sums of one release are added up.
+        `failure`: in (0, 1). For several bounds that shall hold together, give each its part. `n_terms`: how many sums
+        of one release are added up.
 
         Notes
         -----
@@ -162,11 +148,6 @@ class NoisySum(QueryMechanism):
         :math:`P(Z \ge t+1) \le P(N(0, \sigma^2) \ge t)` (CKS20, Proposition 25). Several: Chernoff's bound,
         :math:`t = \min_s (n \log M(s) + \log(2/failure))/s`, with :math:`\log M(s) = s^2\sigma^2/2` (an upper
         bound) or :math:`M(s) = (1-r)^2/((1-re^s)(1-re^{-s}))`.
-
-        Examples
-        --------
-        >>> NoisySum(scale=2.0, grid=1).reach(0.05), NoisySum(scale=2.0, grid=1, noise="gaussian").reach(0.05)
-        (6, 4)
         """
         failure = real("failure", failure, above=0, below=1)
         n_terms = count("n_terms", n_terms, at_least=1)

@@ -8,10 +8,10 @@ guarantee that rests on it says so. What can be looked at is looked at before an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final, Protocol, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -89,31 +89,17 @@ _LONGEST = 300  # characters of another library's message
 
 
 def is_own(mechanism: Mechanism | type[Mechanism]) -> bool:
-    """Whether a mechanism is a user's own: whether it is none of quorate's, whatever it inherits from.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> class Louder(NoisyCounts):
-    ...     pass
-    >>> is_own(NoisyCounts(sigma=5.0)), is_own(Louder(sigma=5.0))
-    (False, True)
-    """
+    """Whether a mechanism is a user's own: whether it is none of quorate's, whatever it inherits from."""
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
     return not is_of_quorate(kind)
-
-
-def name_of_own(mechanism: Mechanism | type[Mechanism]) -> str:
-    """Return the name of a mechanism with its module: ``noise.staircase.Staircase``."""
-    kind = mechanism if isinstance(mechanism, type) else type(mechanism)
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def own_statement(mechanism: Mechanism) -> str | None:
     """Return what a guarantee says of a mechanism of a user's own; None where it is one of quorate's."""
     if not is_own(mechanism):
         return None
-    return OWN.format(name=name_of_own(mechanism), sensitivity=mechanism.sensitivity)  # type: ignore[attr-defined]  # looked at before
+    name = f"{type(mechanism).__module__}.{type(mechanism).__qualname__}"
+    return OWN.format(name=name, sensitivity=mechanism.sensitivity)  # type: ignore[attr-defined]  # looked at before
 
 
 def check_declared(kind: object) -> type[Mechanism]:
@@ -121,12 +107,6 @@ def check_declared(kind: object) -> type[Mechanism]:
 
     InvalidParameter if it is no class of mechanisms, is no frozen dataclass, lacks a method, does not say what it
     takes, has a field that no task fills in, or does not declare its sensitivity.
-
-    Examples
-    --------
-    >>> check_declared(dict)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: dict is no mechanism; expected a class that inherits from QueryMechanism or ...
     """
     name = getattr(kind, "__name__", repr(kind))
     if not (isinstance(kind, type) and issubclass(kind, QueryMechanism | StreamMechanism)):
@@ -214,14 +194,6 @@ def data_dependent_terms(mechanism: Mechanism) -> NoisyMaxTerms | None:
 
     None is known of a user's own mechanism, whatever it inherits or declares: the analysis would run its code on votes,
     and its figure is proved for quorate's mechanisms alone.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> class Louder(GaussianNoisyMax):
-    ...     pass
-    >>> data_dependent_terms(GaussianNoisyMax(sigma=40.0)) is None, data_dependent_terms(Louder(sigma=40.0)) is None
-    (False, True)
     """
     return None if is_own(mechanism) else mechanism.data_dependent
 
@@ -242,12 +214,8 @@ def _check_event(name: str, event: object) -> None:
         raise _fault(name, ": its price reads back from a ledger as another event")
 
 
-class _Release(Protocol):
-    def __call__(self, noise: NoiseSource) -> Any: ...
-
-
 @dataclass(frozen=True, slots=True)
-class _Watched:
+class WatchedNoise:
     """Noise that counts the words it gave."""
 
     source: NoiseSource
@@ -255,14 +223,17 @@ class _Watched:
 
     @property
     def seeded(self) -> bool:
+        """That of the source."""
         return self.source.seeded
 
     def words(self, n: int) -> WordArray:
+        """Return the next words of the source, counted."""
         self.drawn.append(n)
         return self.source.words(n)
 
-    def at(self, purpose: str, index: int) -> _Watched:
-        return _Watched(self.source.at(purpose, index), self.drawn)
+    def at(self, purpose: str, index: int) -> WatchedNoise:
+        """Return the noise of an address, whose words are counted with these."""
+        return WatchedNoise(self.source.at(purpose, index), self.drawn)
 
 
 def _check_properties(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
@@ -329,11 +300,11 @@ def _step_by_step(mechanism: StreamMechanism, rows: Any) -> None:
         state = stepped[0]
 
 
-def _drawn(mechanism: Mechanism, release: _Release) -> Any:
+def _drawn(mechanism: Mechanism, release: Callable[..., Any]) -> Any:
     """Release again and again with the same noise, which has to be all there is: one other bit is overlooked once in
     2³².
     """
-    name, noise = type(mechanism).__name__, _Watched(SeededNoise(0))
+    name, noise = type(mechanism).__name__, WatchedNoise(SeededNoise(0))
     answers = release(noise)
     if not sum(noise.drawn):
         raise _fault(
@@ -341,7 +312,7 @@ def _drawn(mechanism: Mechanism, release: _Release) -> Any:
             " draws nothing from the noise it is given, which is the only noise that counts; take its "
             "words, or a sampler of quorate.noise",
         )
-    if not all(np.array_equal(answers, release(_Watched(SeededNoise(0)))) for _ in range(4)):
+    if not all(np.array_equal(answers, release(WatchedNoise(SeededNoise(0)))) for _ in range(4)):
         raise _fault(
             name,
             " gives two answers to the same votes with the same noise: it draws noise of its own, or "

@@ -32,11 +32,6 @@ from quorate.mechanisms import (
 _PLAIN: Final = {int, float, str}  # values that are the same wherever they are equal and of one type
 
 
-def schedule_event(mechanism: Mechanism, answers: int) -> Event:
-    """Everything that `answers` queries may release, as one event."""
-    return mechanism.schedule(answers)
-
-
 def scale_of(mechanism: Mechanism) -> float | None:
     """The scale of Gaussian or Laplace noise in an answer, in votes; None where there is no such noise."""
     noise = mechanism.answer_noise

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import AgreementTest, Answerable
 from quorate.mechanisms.answers import DECLINED, BinnedScores
-from quorate.mechanisms.fields import FROM_TASK, PRICE, Schedule, example, least
-from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism, Takes, register
-from quorate.mechanisms.sparse_vector import Calibration, SparseVectorState, StableSparseVector
+from quorate.mechanisms.fields import FROM_TASK, PRICE, example
+from quorate.mechanisms.mechanism import CUTOFF, Takes, register
+from quorate.mechanisms.sparse_vector import Calibration, SparseVectorRun, SparseVectorState, StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -24,7 +23,7 @@ from quorate.types import FloatArray, IntArray
 @stored_as("quorate.mechanisms.soft_label.SoftLabel")
 @register
 @dataclass(frozen=True, slots=True)
-class SoftLabel(StreamMechanism):
+class SoftLabel(SparseVectorRun):
     r"""Release a score in [0, 1] that most teachers give, to within half a bin.
 
     The interval is cut into B bins, and a second time into the same bins shifted by half a bin, without the two
@@ -99,35 +98,26 @@ class SoftLabel(StreamMechanism):
     calibration: Calibration = "tight"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cutoff", count("cutoff", self.cutoff, at_least=1))
-        object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
+        self._check_numbers()
         object.__setattr__(self, "bins", count("bins", self.bins, at_least=2))
-        if self.cutoff > self.n_queries:
-            most = f"at most the number of queries, which is {self.n_queries!r}"
-            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
-        tests = self.tests
+        tests = self.sparse_vector
         object.__setattr__(self, "epsilon", tests.epsilon)
         object.__setattr__(self, "delta", tests.delta)
 
     @property
-    def tests(self) -> StableSparseVector:
+    def sparse_vector(self) -> StableSparseVector:
         """The sparse vector that both partitions are tested with: 2T stages, 2m queries."""
         return StableSparseVector(self.epsilon, self.delta, 2 * self.cutoff, 2 * self.n_queries, self.calibration)
 
     @property
     def event(self) -> Composed:
         """Price of one whole run, however many queries it answers."""
-        return self.tests.event
-
-    @property
-    def sparse_vector(self) -> StableSparseVector:
-        """The sparse vector of both partitions' tests."""
-        return self.tests
+        return self.sparse_vector.event
 
     @property
     def stages(self) -> int:
         """2T: a query may end one for each partition."""
-        return self.tests.stages
+        return self.sparse_vector.stages
 
     def stages_used(self, answers: IntArray) -> IntArray:
         """Return how many stages each answer has ended: two where a query was declined, one by the second partition.
@@ -145,28 +135,18 @@ class SoftLabel(StreamMechanism):
     @property
     def test(self) -> AgreementTest:
         """The fullest bin must be further from a tie than a noisy threshold."""
-        return self.tests.test
+        return self.sparse_vector.test
 
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what K teachers can get answered, where all their scores lie in one bin; of the first partition."""
-        return self.tests.answerable(n_teachers, n_classes)
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it at the whole budget of the schedule, less what rounding takes."""
-        return least(lambda noise: cls.with_noise(noise, values, schedule), 1.0, schedule)
-
-    @classmethod
-    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it at ε over `noise`, and δ, of the whole schedule."""
-        return cls(**values, epsilon=schedule.epsilon / noise, delta=schedule.delta)
+        return self.sparse_vector.answerable(n_teachers, n_classes)
 
     def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> SparseVectorState:
         """Open a run; or, after an interruption, go on with what it had spent, the broken stage included.
 
         `asked`, here and in the state, counts tests: up to two for each query.
         """
-        return self.tests.init(noise, stages_spent, asked)
+        return self.sparse_vector.init(noise, stages_spent, asked)
 
     def step(
         self, state: SparseVectorState, scores: FloatArray, noise: NoiseSource, bins: int | None = None
@@ -179,7 +159,7 @@ class SoftLabel(StreamMechanism):
             raise InvalidParameter("scores must be one query's, a float64 array (n_teachers,); pass one row")
         row = _checked(scores)
         bins = self.bins if bins is None else count("bins", bins, at_least=2)
-        tests = self.tests
+        tests = self.sparse_vector
         state, answer = tests.step(state, _counts(row * bins, bins), noise)
         if answer is not None:
             return state, 2 * answer + 1

@@ -6,7 +6,7 @@ Algorithm 2; LZCW21 Algorithm 2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import floor, log
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -113,11 +113,8 @@ class DistanceToInstability(QueryMechanism):
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices, or ``DECLINED``."""
-        return self._answers(many_queries(counts), noise)
-
-    def _answers(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        scale = float(np.nextafter(1 / self.epsilon, np.inf))
-        answers = np.empty(counts.shape[0], dtype=np.int64)
+        counts, scale = many_queries(counts), float(np.nextafter(1 / self.epsilon, np.inf))
+        answers = np.empty(len(counts), dtype=np.int64)
         for rows, block in in_blocks(counts):
             distance = distance_to_instability(block)
             passed = distance + discrete_laplace(scale, distance.shape, noise) > self.threshold
@@ -144,10 +141,38 @@ class SparseVectorState:
     open: bool
 
 
+class SparseVectorRun(StreamMechanism):
+    """A run of sparse vector stages at one ε and δ: how many queries may be declined and asked, and its calibration."""
+
+    __slots__ = ()
+
+    epsilon: float
+    delta: float
+    cutoff: int
+
+    def _check_numbers(self) -> None:
+        object.__setattr__(self, "cutoff", count("cutoff", self.cutoff, at_least=1))
+        object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
+        if self.cutoff > self.n_queries:
+            most = f"at most the number of queries, which is {self.n_queries!r}"
+            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at the whole budget of the schedule, less what rounding takes."""
+        return least(lambda noise: cls.with_noise(noise, values, schedule), 1.0, schedule)
+
+    @classmethod
+    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at ε over `noise`, and δ, of the whole schedule."""
+        kind: Callable[..., Self] = cls  # a dataclass with these fields
+        return kind(**values, epsilon=schedule.epsilon / noise, delta=schedule.delta)
+
+
 @stored_as("quorate.mechanisms.stable_sparse_vector.StableSparseVector")
 @register
 @dataclass(frozen=True, slots=True)
-class StableSparseVector(StreamMechanism):
+class StableSparseVector(SparseVectorRun):
     r"""Answer any number of stable queries exactly, and decline T unstable ones, for one price.
 
     Where the votes of a query are further from a tie than a noisy threshold, the exact plurality class is released,
@@ -216,12 +241,8 @@ class StableSparseVector(StreamMechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
         object.__setattr__(self, "delta", real("delta", self.delta, above=0, below=1))
-        object.__setattr__(self, "cutoff", count("cutoff", self.cutoff, at_least=1))
-        object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
         one_of("calibration", self.calibration, ("tight", "lzcw21", "btt18"))
-        if self.cutoff > self.n_queries:
-            most = f"at most the number of queries, which is {self.n_queries!r}"
-            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
+        self._check_numbers()
         _ = self.stage_noise  # refuses what cannot be calibrated
 
     @property
@@ -260,16 +281,6 @@ class StableSparseVector(StreamMechanism):
     def passes(self, statistic: int) -> float:
         """Return the probability that a distance passes in a fresh stage."""
         return self.pass_probability(statistic)
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it at the whole budget of the schedule, less what rounding takes."""
-        return least(lambda noise: cls.with_noise(noise, values, schedule), 1.0, schedule)
-
-    @classmethod
-    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it at ε over `noise`, and δ, of the whole schedule."""
-        return cls(**values, epsilon=schedule.epsilon / noise, delta=schedule.delta)
 
     @property
     def stage_epsilon(self) -> float:

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorate.accounting import miss_rate, worlds_told_apart
+from quorate.accounting import worlds_told_apart
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
@@ -108,7 +108,6 @@ __all__ = [
     "model_card",
     "sight_sentences",
     "size_sentences",
-    "miss_rate",
     "worlds_told_apart",
 ]
 

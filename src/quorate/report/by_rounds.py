@@ -11,7 +11,6 @@ from quorate.report.notation import percent
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
-N_WAS_READ = "read off the data and treated as public"
 
 
 def first_figure(facts: Facts) -> tuple[str, str]:
@@ -42,6 +41,10 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
 def spending(facts: Facts) -> tuple[Child, ...]:
     """Return what the rounds cost."""
     rounds, spent = _of(facts), facts.spending.of_run
+    from_ = "read" if facts.setup.n_records is None else facts.setup.n_records_from
+    known = {"declared": "declared by the owner", "public": "public"}
+    source = known.get(from_, "read off the data and treated as public")
+    momentum = f"; the momentum of the rounds is {rounds.momentum:g}" if rounds.momentum else ""
     return (
         table(
             f"{sentences.charge_of_run(facts)}: all rounds at once, before the first was drawn.",
@@ -60,31 +63,19 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             ),
             class_="wide",
         ),
-        element("p", f"{_fixed_by(facts)}.", class_="note"),
+        element("p", f"{several(rounds.n_units, facts.setup.unit)}: {source}{momentum}.", class_="note"),
     )
-
-
-def _fixed_by(facts: Facts) -> str:
-    """Where the number of units is from, and the momentum, which no reason of a setting tells."""
-    rounds, from_ = _of(facts), "read" if facts.setup.n_records is None else facts.setup.n_records_from
-    source = {"declared": "declared by the owner", "public": "public"}.get(from_, N_WAS_READ)
-    momentum = f"; the momentum of the rounds is {rounds.momentum:g}" if rounds.momentum else ""
-    return f"{several(rounds.n_units, facts.setup.unit)}: {source}{momentum}"
 
 
 def model(facts: Facts) -> str:
     """Return what the model is, and what it rests on."""
     rounds = _of(facts)
+    averaged = "later half" if rounds.averaged is None else f"last {100 * rounds.averaged:.0f} %"
     shrunk = " Its weights were then shrunk by the error that the noise is known to leave." if rounds.shrunk else ""
     return (
-        f"The model is linear in {rounds.feature_map}; it is the mean over the {_averaged(rounds)} of "
+        f"The model is linear in {rounds.feature_map}; it is the mean over the {averaged} of "
         f"{several(rounds.stored - (rounds.counts or 0), 'noisy gradient round')}.{shrunk}"
     )
-
-
-def _averaged(rounds: Rounds) -> str:
-    """Which rounds a model is the mean of."""
-    return "later half" if rounds.averaged is None else f"last {100 * rounds.averaged:.0f} %"
 
 
 def counted(facts: Facts) -> str:

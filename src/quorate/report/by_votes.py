@@ -151,15 +151,13 @@ def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
             for part in facts.spending.parts
             if part.sigma is not None
         ),
-        *(("own code", words) for words in _own_mechanism(facts)),
+        *(
+            ("own code", " ".join(filter(None, (check.evidence, check.remedy))))
+            for check in facts.checks
+            if check.code == "noise" and check.outcome is Outcome.NOT_COVERED  # of a mechanism of the owner's own
+        ),
         *constant,
     ]
-
-
-def _own_mechanism(facts: Facts) -> list[str]:
-    """What nobody can see of a mechanism of the owner's own; nothing of one of quorate's."""
-    uncovered = [check for check in facts.checks if check.code == "noise" and check.outcome is Outcome.NOT_COVERED]
-    return [" ".join(filter(None, (check.evidence, check.remedy))) for check in uncovered]
 
 
 def _noise(part: Part, noised: str) -> str:

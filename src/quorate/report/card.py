@@ -11,17 +11,7 @@ from quorate.report import of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
-from quorate.report.sentences import (
-    balanced,
-    calibrated,
-    commonest_class,
-    decides,
-    expectation,
-    judged,
-    reliable,
-    sets_in_words,
-    verdict,
-)
+from quorate.report.sentences import about_the_model, balanced, commonest_class
 from quorate.report.student_file import how_to_use
 from quorate.report.utility import Score
 
@@ -66,8 +56,8 @@ def model_card(facts: Facts) -> str:
         *_columns(facts),
         "## Privacy guarantee",
         *([_plain(f"{one_row.capitalize()}.")] if (one_row := facts.guarantee.neighbouring.whose_rows) else []),
-        _plain(sentences.promise(facts)),
-        *([] if facts.seeded else [_plain(f"{sentences.odds(facts)} {sentences.by_the_exact_price(facts)}".strip())]),
+        _plain(facts.guarantee.promise),
+        *([] if facts.seeded else [_plain(f"{facts.guarantee.odds} {sentences.by_the_exact_price(facts)}".strip())]),
         _table(
             ("", "value"),
             (
@@ -176,21 +166,13 @@ def _utility(facts: Facts) -> str:
     if name is not None and student is not None and student.commonest is not None:
         beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
         rows += ((f"always “{name}”, the commonest class", *beside),)
-    confidence = [f"{words[0].upper()}{words[1:]}." for words in (calibrated(facts), sets_in_words(facts)) if words]
-    if (of_number := of_numbers.scored(facts)) is not None:
-        return "\n\n".join((f"{of_number}.", *confidence))
-    if not rows:
-        return "\n\n".join(("There are no public labels to measure against.", *confidence))
-    table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
-    comparison, foreseen = verdict(student), expectation(facts.utility)
-    judged_by, decided = judged(student), decides(facts)
-    said = [] if judged_by is None else [f"Judged by {judged_by}."]
-    said += [] if decided is None else [f"{_plain(decided)}."]
-    said += [] if (measured := reliable(student)) is None else [f"{measured.capitalize()}."]
-    said += confidence
-    said += [] if comparison is None else [f"Beside always saying the commonest class, {comparison}."]
-    said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]
-    return "\n\n".join((table, *said))
+    said = {key: _plain(sentence) for key, sentence in about_the_model(facts).items()}
+    figures = f"{scored}." if (scored := of_numbers.scored(facts)) is not None else None
+    if figures is None and rows:
+        figures = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
+    else:
+        said = {key: sentence for key, sentence in said.items() if key in ("calibrated", "sets")}
+    return "\n\n".join((figures or "There are no public labels to measure against.", *said.values()))
 
 
 def _score(score: Score) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from math import ceil, floor, isfinite, log10
 from typing import Literal
 from xml.sax.saxutils import escape
 
+from quorate.report.notation import SUPERSCRIPT
+
 WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 76, 34, 44, 62
 INK, GRID, PAPER = "#1a1a1a", "#d9d9d9", "#ffffff"
@@ -25,7 +27,6 @@ STYLES = (
     ("#8a6d00", "1 3", "cross"),
     ("#00707a", "8 2 2 2", "plus"),
 )
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Axis:
         """A tick's text."""
         wide = self.log and not self.ticks and (self.low < 1e-3 or self.high >= 1e6)
         if wide and value not in (1.0, 10.0):
-            return "10" + str(round(log10(value))).translate(_SUPERSCRIPTS)
+            return "10" + str(round(log10(value))).translate(SUPERSCRIPT)
         return f"{value:,.10g}".replace("-", "−")
 
 
@@ -74,20 +75,10 @@ class Axis:
 class Chart:
     """A chart that is filled with lines and words, and written out once.
 
-    Parameters
-    ----------
-    title : str
-        Stands above the frame.
-    x, y : Axis
-        What the axes measure.
-    told : str
-        What the picture shows, for who cannot see it.
-    legend : {"top left", "top right", "bottom left", "bottom right"}
-        The corner of the legend.
-    letter : float
-        How wide a letter of the legend is, in units of the picture: wider where a page leaves the font to the reader.
-    prefix : str
-        Of the picture's ids, where a page holds several.
+    `title`: stands above the frame. `x`, `y`: what the axes measure. `told`: what the picture shows, for who cannot see
+    it. `legend` ("top left", "top right", "bottom left", "bottom right"): the corner of the legend. `letter`: how wide
+    a letter of the legend is, in units of the picture: wider where a page leaves the font to the reader. `prefix`: of
+    the picture's ids, where a page holds several.
 
     Examples
     --------

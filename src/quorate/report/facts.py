@@ -32,38 +32,21 @@ def name_of(function: Callable[..., Any]) -> str:
 class Rounds(Plain):
     """The settings of noisy gradient rounds, all of them public facts, and what became of the rounds.
 
-    Parameters
-    ----------
-    feature_map : str
-        What the model is linear in, in words.
-    n_coordinates : int
-        Numbers that a row has in public coordinates.
-    effective_dimension, ridge : float
-        d(κ) and κ.
-    clip : float
-        B: the length that the gradient of one unit is cut off at.
-    noise : float
-        Standard deviation on each number of a round, in the unit of the gradient.
-    rounds, stored, interrupted : int
-        T, the rounds that the model rests on, and those that were drawn and lost when a process ended.
-    rate, momentum : float
-        η, and the share of a step that is kept for the next.
-    n_units : int
-        n₀, the number of units that a step is divided by.
-    residual_ridge : float or None
-        κ of what kernels add to linear features, which is whitened by itself; None where there is one whitening.
-    averaged : float or None
-        The share of the rounds, the last ones, whose weights were averaged; None for half of them.
-    shrunk : bool or None
-        Whether weights were shrunk by their known error afterwards; None for no.
-    counts, counts_noise : int or None, float or None
-        How many of the stored rounds counted units in cells, and the standard deviation on each count; None for none.
-
-    Examples
-    --------
-    >>> Rounds(feature_map="rows scaled to length one", n_coordinates=40, effective_dimension=21.5, ridge=0.01,
-    ...        clip=2.1, noise=14.2, rounds=12, stored=12, interrupted=0, rate=4.0, momentum=0.0, n_units=6000).rounds
-    12
+    `feature_map`: what the model is linear in, in words.
+    `n_coordinates`: numbers that a row has in public coordinates.
+    `effective_dimension`, `ridge`: d(κ) and κ.
+    `clip`: B: the length that the gradient of one unit is cut off at.
+    `noise`: standard deviation on each number of a round, in the unit of the gradient.
+    `rounds`, `stored`, `interrupted`: T, the rounds that the model rests on, and those that were drawn and lost when a
+    process ended.
+    `rate`, `momentum`: η, and the share of a step that is kept for the next.
+    `n_units`: n₀, the number of units that a step is divided by.
+    `residual_ridge`: κ of what kernels add to linear features, which is whitened by itself; None where there is one
+    whitening.
+    `averaged`: the share of the rounds, the last ones, whose weights were averaged; None for half of them.
+    `shrunk`: whether weights were shrunk by their known error afterwards; None for no.
+    `counts`, `counts_noise`: how many of the stored rounds counted units in cells, and the standard deviation on each
+    count; None for none.
     """
 
     feature_map: str
@@ -105,50 +88,25 @@ TRUST_MODEL = (
 class Setup(Plain):
     """What was decided before the private rows were looked at.
 
-    Parameters
-    ----------
-    n_teachers : int
-        K; 0 in the direct method, which has none.
-    partition : {"hash", "balanced", "unit", "declared", "sites", "none"}
-        How units were given to teachers; ``"declared"`` for votes made elsewhere, ``"sites"`` for those of several
-        sites, ``"none"`` without teachers.
-    unit : str
-        What one unit is: ``"record"``, ``"patient"``, ...
-    classes : tuple of str
-        The class list.
-    n_public : int
-        m, the public rows without labels.
-    n_queries : int
-        ℓ, the public rows whose labels were asked for.
-    teacher, student, mechanism : str
-        Class names.
-    online_answers : int
-        Answers kept back for later.
-    n_records : int or None
-        Number of private units, only where it may be published.
-    n_records_from : {"declared", "read", "public"}
-        Where it is from: its owner declared it, it was read off the data and is treated as public, or whose labels
-        there are is public.
-    n_rows : int or None
-        Number of private rows, where units have several and it was declared or is public.
-    classes_declared : bool
-        False where the list was read off private labels, and is therefore treated as public.
-    recipe : tuple of str
-        One sentence for each default that was chosen, with its reason.
-    trust_model : str
-        Who is trusted with what.
-    data_collection : str or None
-        How the private rows were collected, in the owner's words.
-    strategy : str or None
-        What chose the queries from released answers, up to `n_queries`; None where they were fixed beforehand.
-    target_range : (float, float) or None
-        Where a number is predicted: the ends of its range, as declared. There are no classes then.
-
-    Examples
-    --------
-    >>> Setup(n_teachers=250, partition="hash", unit="patient", classes=["no", "yes"], n_public=4000, n_queries=1000,
-    ...       teacher="GradientBoostingClassifier", student="LogisticRegression", mechanism="GaussianNoisyMax").classes
-    ('no', 'yes')
+    `n_teachers`: K; 0 in the direct method, which has none.
+    `partition` ("hash", "balanced", "unit", "declared", "sites", "none"): how units were given to teachers;
+    ``"declared"`` for votes made elsewhere, ``"sites"`` for those of several sites, ``"none"`` without teachers.
+    `unit`: what one unit is: ``"record"``, ``"patient"``, ...
+    `classes`: the class list.
+    `n_public`: m, the public rows without labels.
+    `n_queries`: ℓ, the public rows whose labels were asked for.
+    `teacher`, `student`, `mechanism`: class names.
+    `online_answers`: answers kept back for later.
+    `n_records`: number of private units, only where it may be published.
+    `n_records_from` ("declared", "read", "public"): where it is from: its owner declared it, it was read off the data
+    and is treated as public, or whose labels there are is public.
+    `n_rows`: number of private rows, where units have several and it was declared or is public.
+    `classes_declared`: false where the list was read off private labels, and is therefore treated as public.
+    `recipe`: one sentence for each default that was chosen, with its reason.
+    `trust_model`: who is trusted with what.
+    `data_collection`: how the private rows were collected, in the owner's words.
+    `strategy`: what chose the queries from released answers, up to `n_queries`; None where they were fixed beforehand.
+    `target_range`: where a number is predicted: the ends of its range, as declared. There are no classes then.
     """
 
     n_teachers: int
@@ -196,30 +154,15 @@ class Provenance(Plain):
 
     How long a run took is not among it: that depends on the private rows, and nobody paid for it.
 
-    Parameters
-    ----------
-    run : str
-        A title.
-    started : str
-        Date and time, ISO 8601.
-    command : str
-        What was typed.
-    seeded : bool
-        Whether the noise came from a given seed: then there is no guarantee, and every output says so.
-    noise : str
-        The source of noise, in words.
-    ledger_head : str
-        Hash of the last entry.
-    ledger_entries : int
-        Number of entries.
-    versions, hashes, public_digests, registry : tuple of (str, str)
-        Names and values; `registry` holds what a public register of releases asks for.
-
-    Examples
-    --------
-    >>> Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run", seeded=False,
-    ...            noise="operating system", ledger_head="9f2c", ledger_entries=3, versions=[("quorate", "0.1.0")]).run
-    'ward 7'
+    `run`: a title.
+    `started`: date and time, ISO 8601.
+    `command`: what was typed.
+    `seeded`: whether the noise came from a given seed: then there is no guarantee, and every output says so.
+    `noise`: the source of noise, in words.
+    `ledger_head`: hash of the last entry.
+    `ledger_entries`: number of entries.
+    `versions`, `hashes`, `public_digests`, `registry`: names and values; `registry` holds what a public register of
+    releases asks for.
     """
 
     run: str
@@ -242,51 +185,23 @@ class Provenance(Plain):
 class Facts(Plain):
     """Everything that the public edition of a report is made from.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What was promised.
-    setup, spending, answers, provenance, utility : Setup, Spending, AnswerCounts, Provenance, Utility
-        The parts.
-    choices : tuple of Choice
-        What other values of ε would have bought.
-    checks : tuple of Finding
-        How the run was made.
-    audit : Audit or None
-        What an audit measured.
-    audit_command : str or None
-        How to make one, printed where there is none yet; without either, the section is left out.
-    fitted : Fitted or None
-        What came of the student; None where version 0.1 wrote the facts.
-    rounds : Rounds or None
-        What the direct method was fixed by, and how far it got; None where teachers voted.
-    attacker : AttackCurve or None
-        What the best attacker can do who sees what this run released, by its exact price; None where an earlier version
-        wrote the facts.
-    student_file : StudentFile or None
-        What whoever opens the student's file must know; None where an earlier version wrote the facts.
+    `guarantee`: what was promised.
+    `setup`, `spending`, `answers`, `provenance`, `utility`: the parts.
+    `choices`: what other values of ε would have bought.
+    `checks`: how the run was made.
+    `audit`: what an audit measured.
+    `audit_command`: how to make one, printed where there is none yet; without either, the section is left out.
+    `fitted`: what came of the student; None where version 0.1 wrote the facts.
+    `rounds`: what the direct method was fixed by, and how far it got; None where teachers voted.
+    `attacker`: what the best attacker can do who sees what this run released, by its exact price; None where an earlier
+    version wrote the facts.
+    `student_file`: what whoever opens the student's file must know; None where an earlier version wrote the facts.
 
     Raises
     ------
     InvalidParameter
         Parts do not fit together: per-class figures of another number of classes, two units, a seeded run whose
         checks say that there was no seed.
-
-    Examples
-    --------
-    >>> facts = Facts(
-    ...     guarantee=Guarantee(epsilon=1, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
-    ...                         mechanism="100 noisy votes, sigma 15", accounting="exact Gaussian composition"),
-    ...     setup=Setup(n_teachers=250, partition="hash", unit="patient", classes=["no", "yes"], n_public=4000,
-    ...                 n_queries=100, teacher="GradientBoostingClassifier", student="LogisticRegression",
-    ...                 mechanism="GaussianNoisyMax"),
-    ...     spending=Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=0,
-    ...                       left_delta=0),
-    ...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
-    ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
-    ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
-    >>> Facts.from_json(facts.to_json()) == facts, facts.seeded
-    (True, False)
     """
 
     guarantee: Guarantee
@@ -332,13 +247,7 @@ class Facts(Plain):
 
     @classmethod
     def from_json(cls, text: str) -> Facts:
-        """Read what :meth:`to_json` or :func:`render_json` wrote.
-
-        Raises
-        ------
-        InvalidParameter
-            It is not JSON, not of this format, or a field is missing, unknown or of the wrong kind.
-        """
+        """Read what :meth:`to_json` or :func:`render_json` wrote, or refuse what is not of this format."""
         try:
             tree = loads(text)
         except JSONDecodeError as error:

@@ -1,24 +1,116 @@
-"""What was found out: what the student is, what another ε would buy, what an audit proves."""
+"""What was found out: what the student and its prediction sets are, what another ε would buy, what an audit proves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
-from quorate.report.sets import PredictionIntervals, PredictionSets, PrivateIntervals, PrivateSets
+from quorate.students.prediction_sets import CoveragePromise, Kind, Limits, OneLimit, kept_ranks, promised
+
+_ROUNDED: Final = 2e-6  # of a slack
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PredictionIntervals(Plain):
+    """What makes an interval for each row that holds its number in a share of rows: by public rows with targets.
+
+    It ends as far from the prediction as the limit, to either side.
+
+    `n_rows`: rows that the limits were read off.
+    `scores`: limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c
+    it is that at the least rank of ``c * (n_rows + 1)`` or more.
+    `coverage`, `slack`, `failure`: what the report tells: but with probability `failure`, intervals of
+    `coverage` hold the truth in a share of at least `coverage` − `slack` of rows that are drawn as these were.
+    """
+
+    n_rows: int
+    scores: tuple[float, ...]
+    coverage: float
+    slack: float
+    failure: float
+
+    KIND: ClassVar[Kind] = "intervals"
+
+    @property
+    def limits(self) -> Limits:
+        """What the interval, or the set, of a new row is made by."""
+        return Limits(n_rows=self.n_rows, scores=self.scores, kind=self.KIND)
+
+    def _check(self) -> None:
+        require(self.n_rows >= 1, "intervals and prediction sets are calibrated on rows")
+        require(len(self.scores) == len(kept_ranks(self.n_rows)), "scores are those at the ranks that are kept")
+        require(list(self.scores) == sorted(self.scores), "scores ascend")
+        promise = promised(self.n_rows, self.coverage)
+        same = self.failure == promise.failure and abs(self.slack - promise.slack) < _ROUNDED
+        require(same, "slack and failure are those that follow from the number of rows")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PredictionSets(PredictionIntervals):
+    """What makes a set of classes for each row that holds its class in a share of rows: by labelled public rows.
+
+    A class is in the set of a row where one less its probability is at most the limit. `mean_size`, `empty`: classes in
+    a set of `coverage` on average, and the share of sets without any, on those rows.
+    """
+
+    mean_size: float
+    empty: float
+
+    KIND: ClassVar[Kind] = "sets"
+
+    def _check(self) -> None:
+        PredictionIntervals._check(self)  # a class with slots has no argument-less super
+        require(self.mean_size >= 0 and 0 <= self.empty <= 1, "a mean size is >= 0, and a share in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrivateSets(Plain):
+    """The limit of prediction sets that was chosen on private units which nothing learned from.
+
+    `limit`: a class is in the set of a row where one less its probability is at most that.
+    `coverage`, `slack`, `failure`: but with probability `failure`, the share of units whose row has its class in
+    the set is at least `coverage` − `slack`.
+    `share`: of the units, which was held out.
+    `epsilon`: at which the limit was chosen. It is part of the run's charge, and not beside it.
+    """
+
+    limit: float
+    coverage: float
+    slack: float
+    failure: float
+    share: float
+    epsilon: float
+
+    KIND: ClassVar[Kind] = "sets"
+
+    @property
+    def limits(self) -> OneLimit:
+        """What the set, or the interval, of a new row is made by."""
+        return OneLimit(
+            score=self.limit,
+            promise=CoveragePromise(
+                coverage=self.coverage, slack=self.slack, failure=self.failure, n_rows=None, of=self.KIND
+            ),
+        )
+
+    def _check(self) -> None:
+        shares = (self.coverage, self.failure, self.share)
+        require(all(0 < share < 1 for share in shares) and 0 <= self.slack <= self.coverage, "shares are in (0, 1)")
+        require(self.limit >= 0 and self.epsilon > 0, "a limit is >= 0, and an epsilon > 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrivateIntervals(PrivateSets):
+    """The same for intervals of a number, which end as far as `limit` from the prediction, to either side."""
+
+    KIND: ClassVar[Kind] = "intervals"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ColumnImportance(Plain):
-    """How much probability moves to other classes where a column's entries change places among public rows.
-
-    Examples
-    --------
-    >>> ColumnImportance(column="age", moved=0.12).moved
-    0.12
-    """
+    """How much probability moves to other classes where a column's entries change places among public rows."""
 
     column: str
     moved: float
@@ -31,38 +123,20 @@ class ColumnImportance(Plain):
 class Fitted(Plain):
     """What came of the student.
 
-    Parameters
-    ----------
-    name : str
-        Class name of the fitted model, or those of its steps; the public encoder is not among them.
-    constant : bool
-        Whether it gives every row the same class, since fewer than two classes were released.
-    threshold : float or None
-        Where a decision threshold was chosen: the probability of `threshold_class` from which on it is predicted.
-    threshold_class : str or None
-        That class.
-    importances : tuple of ColumnImportance or None
-        Of the columns that matter most, the first first; None where they were not worked out.
-    temperature : float or None
-        What the model's scores were divided by, so that its probabilities fit labelled public rows, or noisy counts of
-        private units: by the product, where both were.
-    paid_temperature : float or None
-        The part of it that follows from such counts.
-    calibration_rows : int or None
-        How many labelled public rows there were.
-    prediction_sets : PredictionSets or None
-        What other labelled public rows made, for sets of classes.
-    private_sets : PrivateSets or None
-        What private units that were held out made, for sets of classes.
-    intervals : PredictionIntervals or None
-        What public rows with targets made, where a number is predicted.
-    private_intervals : PrivateIntervals or None
-        What private units that were held out made, where a number is predicted.
-
-    Examples
-    --------
-    >>> Fitted(name="StandardScaler → LogisticRegression").constant
-    False
+    `name`: class name of the fitted model, or those of its steps; the public encoder is not among them.
+    `constant`: whether it gives every row the same class, since fewer than two classes were released.
+    `threshold`: where a decision threshold was chosen: the probability of `threshold_class` from which on it is
+    predicted.
+    `threshold_class`: that class.
+    `importances`: of the columns that matter most, the first first; None where they were not worked out.
+    `temperature`: what the model's scores were divided by, so that its probabilities fit labelled public rows, or noisy
+    counts of private units: by the product, where both were.
+    `paid_temperature`: the part of it that follows from such counts.
+    `calibration_rows`: how many labelled public rows there were.
+    `prediction_sets`: what other labelled public rows made, for sets of classes.
+    `private_sets`: what private units that were held out made, for sets of classes.
+    `intervals`: what public rows with targets made, where a number is predicted.
+    `private_intervals`: what private units that were held out made, where a number is predicted.
     """
 
     name: str
@@ -91,13 +165,7 @@ class Fitted(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice(Plain):
-    """What another ε would have bought, at the same δ.
-
-    Examples
-    --------
-    >>> Choice(epsilon=2, sigma=24.5, n_answers=1000, expected_accuracy=0.85).chosen
-    False
-    """
+    """What another ε would have bought, at the same δ."""
 
     epsilon: float
     sigma: float | None
@@ -117,20 +185,10 @@ class Choice(Plain):
 class AttackCurve(Plain):
     """What the best attacker can do who sees the release, by its exact price: the trade-off curve.
 
-    Parameters
-    ----------
-    false_alarms : tuple of float
-        Rates in [0, 1], rising: *in the data* is said of a unit that is not.
-    misses : tuple of float
-        The least possible rate of units in the data of which it is not said, at each of them.
-    told_apart, allowed : int, optional
-        Of 1,000 equally likely pairs of worlds, how many it names rightly on average, at most: by the exact price, and
-        by ε and δ of the run alone. Earlier versions did not write them.
-
-    Examples
-    --------
-    >>> AttackCurve(false_alarms=[0, 0.05, 1], misses=[1, 0.9, 0]).recognised(0.05)
-    0.1
+    `false_alarms`: rates in [0, 1], rising: *in the data* is said of a unit that is not. `misses`: the least possible
+    rate of units in the data of which it is not said, at each of them. `told_apart`, `allowed`: of 1,000 equally likely
+    pairs of worlds, how many it names rightly on average, at most: by the exact price, and by ε and δ of the run alone.
+    Earlier versions did not write them.
     """
 
     false_alarms: tuple[float, ...]
@@ -156,13 +214,7 @@ class AttackCurve(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditLine(Plain):
-    """One attack on the release, and the ε that it proves from below.
-
-    Examples
-    --------
-    >>> AuditLine(attack="one vote moved", claimed_epsilon=1, lower_bound=0.62, confidence=0.95, trials=10000).violated
-    False
-    """
+    """One attack on the release, and the ε that it proves from below."""
 
     attack: str
     claimed_epsilon: float
@@ -185,26 +237,9 @@ class AuditLine(Plain):
 class Comparison(Plain):
     """A mechanism's answers to one stream, beside the distribution that its price assumes.
 
-    Parameters
-    ----------
-    name : str
-        What the stream looks at.
-    event : str
-        The answers that were counted.
-    observed, expected : float
-        Their share among the runs, and the largest probability that they should have.
-    violated : bool
-        Whether the two differ by more than chance explains.
-    confidence : float
-        In (0, 1).
-    trials : int
-        Runs that were counted.
-
-    Examples
-    --------
-    >>> Comparison(name="answers about the threshold", event="query 2 answered", observed=0.51, expected=0.5,
-    ...            violated=False, confidence=0.99, trials=10000).observed
-    0.51
+    `name`: what the stream looks at. `event`: the answers that were counted. `observed`, `expected`: their share among
+    the runs, and the largest probability that they should have. `violated`: whether the two differ by more than chance
+    explains. `confidence`: in (0, 1). `trials`: runs that were counted.
     """
 
     name: str
@@ -224,13 +259,7 @@ class Comparison(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageLine(Plain):
-    """What one sparse-vector stage was charged, and the privacy loss that an exact sum finds for it.
-
-    Examples
-    --------
-    >>> StageLine(claimed_epsilon=0.1, exact_epsilon=0.0999).violated
-    False
-    """
+    """What one sparse-vector stage was charged, and the privacy loss that an exact sum finds for it."""
 
     claimed_epsilon: float
     exact_epsilon: float
@@ -246,13 +275,7 @@ class StageLine(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChargeLine(Plain):
-    """What a ledger was charged, beside the price of what the code that releases declares.
-
-    Examples
-    --------
-    >>> ChargeLine(charged_epsilon=1.0, released_epsilon=1.0, violated=False).violated
-    False
-    """
+    """What a ledger was charged, beside the price of what the code that releases declares."""
 
     charged_epsilon: float
     released_epsilon: float
@@ -266,21 +289,9 @@ class ChargeLine(Plain):
 class FaultSize(Plain):
     """A fault that an audit finds, as small as it was measured to find it.
 
-    Parameters
-    ----------
-    fault : str
-        In words: ``"noise smaller by 12 %"``.
-    attack : str
-        Which attack finds it.
-    probability : float
-        It is found with this probability or more.
-    found : bool
-        False where not even this fault, the grossest that was tried, is found with that probability.
-
-    Examples
-    --------
-    >>> FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9).found
-    True
+    `fault`: in words: ``"noise smaller by 12 %"``. `attack`: which attack finds it. `probability`: it is found with
+    this probability or more. `found`: false where not even this fault, the grossest that was tried, is found with that
+    probability.
     """
 
     fault: str
@@ -296,19 +307,9 @@ class FaultSize(Plain):
 class FaultSizes(Plain):
     """What is known of the faults that an audit would have found.
 
-    Parameters
-    ----------
-    faults : tuple of FaultSize
-        One for each kind; empty where none was measured for the mechanism.
-    certainty : float or None
-        With which each of them was measured.
-    elsewhere : str or None
-        The setting at which they were measured, where it is not that of the audit; None where it is.
-
-    Examples
-    --------
-    >>> FaultSizes().faults
-    ()
+    `faults`: one for each kind; empty where none was measured for the mechanism. `certainty`: with which each of them
+    was measured. `elsewhere`: the setting at which they were measured, where it is not that of the audit; None where it
+    is.
     """
 
     faults: tuple[FaultSize, ...] = ()
@@ -324,25 +325,10 @@ class FaultSizes(Plain):
 class Audit(Plain):
     """What an audit measured.
 
-    Parameters
-    ----------
-    lines : tuple of AuditLine
-        Attacks.
-    comparisons : tuple of Comparison
-        Of answers with their distribution.
-    charge : ChargeLine or None
-        What was charged beside what is released; None where that was not compared.
-    sees, does_not_see : tuple of str
-        Kinds of fault that it looked for, each with its size, and kinds that it did not.
-    stage : StageLine or None
-        The exact loss of one of its stages.
-    sizes : FaultSizes or None
-        How small a fault it would have found; None where an earlier version wrote the facts.
-
-    Examples
-    --------
-    >>> Audit(lines=[AuditLine(attack="a", claimed_epsilon=1, lower_bound=2, confidence=0.95, trials=9)]).violated
-    True
+    `lines`: attacks. `comparisons`: of answers with their distribution. `charge`: what was charged beside what is
+    released; None where that was not compared. `sees`, `does_not_see`: kinds of fault that it looked for, each with its
+    size, and kinds that it did not. `stage`: the exact loss of one of its stages. `sizes`: how small a fault it would
+    have found; None where an earlier version wrote the facts.
     """
 
     lines: tuple[AuditLine, ...]

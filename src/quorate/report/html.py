@@ -99,21 +99,15 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *
         )
         for row in rows
     )
-    return scrolling(
-        caption,
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *head)),
-            element("tbody", *body),
-            class_=class_ or None,
-        ),
+    wide = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        class_=class_ or None,
     )
-
-
-def scrolling(name: str, wide: Markup) -> Markup:
-    """Let something wide be moved to and fro on a narrow screen, with the keyboard too."""
-    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=name)
+    # On a narrow screen it is moved to and fro, with the keyboard too.
+    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=caption)
 
 
 def pairs(rows: Iterable[tuple[str, Child]], *, class_: str = "pairs") -> Markup:
@@ -272,25 +266,37 @@ def columns(title: str, heights: Sequence[int]) -> Markup:
 
 def trade_off(title: str, curve: AttackCurve) -> Markup:
     """Return the misses of the best attacker at each rate of false alarms, under the line of one who guesses."""
-    side, left, top = 150.0, 24.0, 6.0
+    points = list(zip(curve.false_alarms, curve.misses, strict=True))
+    best = _on_square(points, digits=4)
+    return _between_axes(
+        title,
+        element("path", d=_on_square([(0, 1), (1, 0), (0, 0)]) + "Z", class_="track"),
+        element("path", d=best + _on_square([(1, 0), (0, 1)]).replace("M", "L") + "Z", class_="ink-3"),
+        element("path", d=_on_square([(0, 1), (1, 0)]), class_="guess"),
+        element("path", d=best, class_="best"),
+    )
 
-    def at(false_alarms: float, misses: float) -> str:
-        return f"{left + side * false_alarms:.4f} {top + side * (1 - misses):.4f}"
 
-    path = "M" + "L".join(at(*point) for point in zip(curve.false_alarms, curve.misses, strict=True))
-    ends = f"L{at(1.0, 0.0)}"
+_SIDE, _LEFT, _TOP = 150.0, 24.0, 6.0  # of the square in which two shares are drawn
+
+
+def _on_square(points: Sequence[tuple[float, float]], *, digits: int = 2) -> str:
+    """Return the path through points of [0, 1]²."""
+    places = (f"{_LEFT + _SIDE * x:.{digits}f} {_TOP + _SIDE * (1 - y):.{digits}f}" for x, y in points)
+    return "M" + "L".join(places)
+
+
+def _between_axes(title: str, *shapes: Markup) -> Markup:
+    """Return shapes between two axes from 0 to 1."""
     ticks = (("0", 0.0), ("½", 0.5), ("1", 1.0))
     return _picture(
         title,
-        element("path", d=f"M{at(0, 1)}L{at(1, 0)}L{at(0, 0)}Z", class_="track"),
-        element("path", d=f"{path}{ends}L{at(0, 1)}Z", class_="ink-3"),
-        element("path", d=f"M{at(0, 1)}L{at(1, 0)}", class_="guess"),
-        element("path", d=path, class_="best"),
-        element("path", d=f"M{at(0, 1)}L{at(0, 0)}L{at(1, 0)}", class_="axis"),
-        *(element("text", word, x=left - 5, y=top + side * (1 - y) + 4, class_="end") for word, y in ticks),
-        *(element("text", word, x=left + side * x, y=top + side + 14, class_="middle") for word, x in ticks),
-        width=left + side + 8,
-        height=top + side + 18,
+        *shapes,
+        element("path", d=_on_square([(0, 1), (0, 0), (1, 0)]), class_="axis"),
+        *(element("text", word, x=_LEFT - 5, y=_TOP + _SIDE * (1 - y) + 4, class_="end") for word, y in ticks),
+        *(element("text", word, x=_LEFT + _SIDE * x, y=_TOP + _SIDE + 14, class_="middle") for word, x in ticks),
+        width=_LEFT + _SIDE + 8,
+        height=_TOP + _SIDE + 18,
         class_="trade-off",
     )
 
@@ -303,24 +309,13 @@ def unit_square(
     dots: bool = False,
 ) -> Markup:
     """Return a curve of two shares, in the frame of :func:`trade_off`, beside a dashed line; `dots`: at its points."""
-    side, left, top = 150.0, 24.0, 6.0
-
-    def path(ends: Sequence[tuple[float, float]]) -> str:
-        return "M" + "L".join(f"{left + side * x:.2f} {top + side * (1 - y):.2f}" for x, y in ends)
-
-    ticks, marks = (("0", 0.0), ("½", 0.5), ("1", 1.0)), points if dots else ()
-    return _picture(
+    marks = ((_LEFT + _SIDE * x, _TOP + _SIDE * (1 - y)) for x, y in (points if dots else ()))
+    return _between_axes(
         title,
-        element("rect", x=left, y=top, width=side, height=side, class_="track"),
-        element("path", d=path(chance), class_="guess"),
-        element("path", d=path(points), class_="best"),
-        *(element("circle", cx=left + side * x, cy=top + side * (1 - y), r=2.5, class_="ink-1") for x, y in marks),
-        element("path", d=path([(0, 1), (0, 0), (1, 0)]), class_="axis"),
-        *(element("text", word, x=left - 5, y=top + side * (1 - y) + 4, class_="end") for word, y in ticks),
-        *(element("text", word, x=left + side * x, y=top + side + 14, class_="middle") for word, x in ticks),
-        width=left + side + 8,
-        height=top + side + 18,
-        class_="trade-off",
+        element("rect", x=_LEFT, y=_TOP, width=_SIDE, height=_SIDE, class_="track"),
+        element("path", d=_on_square(chance), class_="guess"),
+        element("path", d=_on_square(points), class_="best"),
+        *(element("circle", cx=x, cy=y, r=2.5, class_="ink-1") for x, y in marks),
     )
 
 

@@ -6,12 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from quorate.accounting.figures import several
-from quorate.errors import InvalidParameter
 from quorate.report import html
 from quorate.report.chart import Axis, Chart
 from quorate.report.html import Child, Markup, element, table
 from quorate.report.notation import percent
-from quorate.report.plain import Plain
+from quorate.report.plain import Plain, require
 
 NOT_FOR_RELEASE = "not for release"
 MARGIN_BINS = 40
@@ -20,13 +19,7 @@ LISTED_TEACHERS = 30
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TeacherFacts(Plain):
-    """One teacher, as its owner may see it.
-
-    Examples
-    --------
-    >>> TeacherFacts(index=3, n_records=80, status="fitted").accuracy is None
-    True
-    """
+    """One teacher, as its owner may see it."""
 
     index: int
     n_records: int
@@ -34,27 +27,16 @@ class TeacherFacts(Plain):
     accuracy: float | None = None
 
     def _check(self) -> None:
-        if not (self.accuracy is None or 0 <= self.accuracy <= 1):
-            raise InvalidParameter("the accuracy of a teacher is a share in [0, 1]")
+        require(self.accuracy is None or 0 <= self.accuracy <= 1, "the accuracy of a teacher is a share in [0, 1]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgreementFacts(Plain):
     """How far the teachers agree with one model trained on all private rows.
 
-    Parameters
-    ----------
-    plurality : float
-        Share of queries on which the largest count is that model's class.
-    correlation : float or None
-        Of the two margins over the queries; None where one of them never varies.
-    cumulated : tuple of (float, float)
-        Running sums of the expected margin, and of one half less the share of teachers that differ from the model.
-
-    Examples
-    --------
-    >>> AgreementFacts(plurality=0.95, correlation=0.9, cumulated=[(0.4, 0.4), (0.8, 0.7)]).plurality
-    0.95
+    `plurality`: share of queries on which the largest count is that model's class. `correlation`: of the two margins
+    over the queries; None where one of them never varies. `cumulated`: running sums of the expected margin, and of one
+    half less the share of teachers that differ from the model.
     """
 
     plurality: float
@@ -62,19 +44,12 @@ class AgreementFacts(Plain):
     cumulated: tuple[tuple[float, float], ...]
 
     def _check(self) -> None:
-        if not 0 <= self.plurality <= 1:
-            raise InvalidParameter("plurality is a share in [0, 1]")
+        require(0 <= self.plurality <= 1, "plurality is a share in [0, 1]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StabilityFacts(Plain):
-    """How far one exchanged record moves a teacher's scores, on average.
-
-    Examples
-    --------
-    >>> StabilityFacts(mean=0.02, standard_error=0.004, n_records=60, exchanges=10).mean
-    0.02
-    """
+    """How far one exchanged record moves a teacher's scores, on average."""
 
     mean: float
     standard_error: float
@@ -84,13 +59,7 @@ class StabilityFacts(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QualityFacts(Plain):
-    """How near soft labels lie to 0 or 1: the least α of each query, in rising order.
-
-    Examples
-    --------
-    >>> QualityFacts(beta=0.05, weak=[0.01, 0.4], strong=[0.02, 0.7]).beta
-    0.05
-    """
+    """How near soft labels lie to 0 or 1: the least α of each query, in rising order."""
 
     beta: float
     weak: tuple[float, ...]
@@ -101,27 +70,10 @@ class QualityFacts(Plain):
 class InternalFacts(Plain):
     """What only the owner may see; it travels inside a :class:`~quorate.types.Secret`.
 
-    Parameters
-    ----------
-    margins : tuple of (int, int)
-        Gap between the two largest counts, in votes, and how many queries had it.
-    high_margin : tuple of (float, float)
-        A margin ξ, and the share ν of queries whose expected margin is at most that (LZCW21 Def. 17).
-    agreement : AgreementFacts, optional
-        With one model trained on all private rows.
-    stability : StabilityFacts, optional
-        Of a teacher, on average (BTT18 Def. 5.7).
-    quality : QualityFacts, optional
-        Of soft labels (BTT18 Def. 5.11, 5.12).
-    teachers : tuple of TeacherFacts
-        One per teacher.
-    notes : tuple of str
-        Sentences for the owner.
-
-    Examples
-    --------
-    >>> InternalFacts(margins=[(0, 3), (7, 90)]).margins
-    ((0, 3), (7, 90))
+    `margins`: gap between the two largest counts, in votes, and how many queries had it. `high_margin`: a margin ξ, and
+    the share ν of queries whose expected margin is at most that (LZCW21 Def. 17). `agreement`: with one model trained
+    on all private rows. `stability`: of a teacher, on average (BTT18 Def. 5.7). `quality`: of soft labels (BTT18 Def.
+    5.11, 5.12). `teachers`: one per teacher. `notes`: sentences for the owner.
     """
 
     margins: tuple[tuple[int, int], ...] = ()
@@ -136,8 +88,8 @@ class InternalFacts(Plain):
         return "InternalFacts(…)"
 
     def _check(self) -> None:
-        if any(gap < 0 or times < 0 for gap, times in self.margins):
-            raise InvalidParameter("margins are pairs of a gap and a count, expected >= 0")
+        counts = all(gap >= 0 and times >= 0 for gap, times in self.margins)
+        require(counts, "margins are pairs of a gap and a count, expected >= 0")
 
 
 def owners_section(internal: InternalFacts) -> tuple[Child, ...]:

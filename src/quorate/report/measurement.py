@@ -13,20 +13,10 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.report import html, of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
-from quorate.report.html import Child, Markup, element, join, scrolling, table
+from quorate.report.html import Child, Markup, element, join, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
-from quorate.report.sentences import (
-    balanced,
-    calibrated,
-    commonest_class,
-    decides,
-    expectation,
-    judged,
-    reliable,
-    sets_in_words,
-    verdict,
-)
+from quorate.report.sentences import about_the_model, balanced, commonest_class
 from quorate.report.utility import OperatingPoint, Score, Utility
 from quorate.report.words import Language, subheading
 
@@ -89,8 +79,7 @@ def ranking(facts: Facts, language: Language) -> tuple[Child, ...]:
 def reliability(facts: Facts, language: Language) -> tuple[Child, ...]:
     """Return a diagram of shares beside probabilities, whose figures are not printed; nothing where there is none."""
     student = facts.utility.student
-    said = reliable(student)
-    if student is None or student.reliability is None or said is None:
+    if student is None or student.reliability is None:
         return ()
     measured, place = student.reliability, student.reliability.positive
     what = "the predicted class" if place is None else f"“{shortened(visible(facts.setup.classes[place]), _NAME)}”"
@@ -102,7 +91,7 @@ def reliability(facts: Facts, language: Language) -> tuple[Child, ...]:
     picture = html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)
     return (
         subheading(language, "probabilities"),
-        element("p", f"{said.capitalize()}.", class_="count"),
+        element("p", about_the_model(facts)["reliable"], class_="count"),
         element("div", _figure(words, picture), class_="curves"),
         element(
             "details",
@@ -154,35 +143,27 @@ def _rows(facts: Facts) -> Markup:
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
     with_counts = words_of(facts).COUNTS_ANSWERS
-    heads = ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns))
-    body = (
-        element(
-            "tr",
-            element("th", shortened(name, NAME_COLUMNS), scope="row"),
-            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if with_counts else None,
-            *(_recall(recall[c]) for _, recall in columns),
-        )
-        for c, name in enumerate(facts.setup.classes)
-    )
-    caption = "Per class. A recall is the share of a class that is labelled right."
-    return scrolling(
-        caption,
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
-            element("tbody", *body),
-            class_="multiples",
+    return table(
+        "Per class. A recall is the share of a class that is labelled right.",
+        ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns)),
+        (
+            (
+                shortened(name, NAME_COLUMNS),
+                *((_measured(counts[c] / total, f"{counts[c]:,}", "ink-3"),) if with_counts else ()),
+                *(_recall(recall[c]) for _, recall in columns),
+            )
+            for c, name in enumerate(facts.setup.classes)
         ),
+        class_="multiples",
     )
 
 
 def _measured(share: float, figure: str, fill: str) -> Markup:
-    return element("td", join(html.bar(share, fill=fill), element("span", figure, class_="at")))
+    return join(html.bar(share, fill=fill), element("span", figure, class_="at"))
 
 
-def _recall(recall: float | None) -> Markup:
-    return element("td", "no rows") if recall is None else _measured(recall, percent(recall), "ink-1")
+def _recall(recall: float | None) -> Child:
+    return "no rows" if recall is None else _measured(recall, percent(recall), "ink-1")
 
 
 def _cell(facts: Facts, c: int) -> Markup:
@@ -219,21 +200,16 @@ def utility(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
             ("Labels by", "#Accuracy", "As a bar", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
-    words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
-    judged_by, decided, confidence = judged(measured.student), decides(facts), calibrated(facts)
-    sets = sets_in_words(facts)
+    words, said = words_of(facts), about_the_model(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
-        None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
-        None if decided is None else element("p", f"{decided}.", class_="count"),
-        None if confidence is None else element("p", f"{confidence.capitalize()}.", class_="count"),
-        None if sets is None else element("p", f"{sets.capitalize()}.", class_="count"),
-        None
-        if found_no_better is None
-        else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
-        None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}.", class_="count"),
+        *(
+            element("p", sentence, class_="verdict count" if key == "verdict" else "count")
+            for key, sentence in said.items()
+            if key != "reliable"  # stands by its picture
+        ),
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
@@ -415,18 +391,7 @@ def sight_sentences(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[s
 
 
 def size_sentences(sizes: FaultSizes) -> tuple[str, ...]:
-    """Return sentences on how small a fault an audit would have found.
-
-    Examples
-    --------
-    >>> size = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
-    >>> for sentence in size_sentences(FaultSizes(faults=[size], certainty=0.95)):
-    ...     print(sentence)
-    At these runs, noise smaller by 12 % would have been found with probability 0.9 or more (all 50 answers).
-    Such sizes are measured beforehand, on copies of the mechanism that have the fault, with confidence 95 %.
-    >>> size_sentences(FaultSizes())
-    ('No size was measured for this mechanism, so it is not known how small a fault this audit would find.',)
-    """
+    """Return sentences on how small a fault an audit would have found."""
     if not sizes.faults or sizes.certainty is None:
         return ("No size was measured for this mechanism, so it is not known how small a fault this audit would find.",)
     measured = (

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TERMINAL = 80  # columns of what is printed
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_JOINERS = "\u200c\u200d"  # parts of words in some scripts
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode general categories
 
 
@@ -24,7 +24,7 @@ def power_of_ten(written: str) -> str:
     mantissa, e, power = written.partition("e")
     if not e:
         return written
-    ten = "10" + power.translate(_SUPERSCRIPT)
+    ten = "10" + power.translate(SUPERSCRIPT)
     return ten if mantissa == "1" else f"{mantissa} × {ten}"
 
 
@@ -60,17 +60,14 @@ def escaped(json: str) -> str:
 
 def _written_out(text: str, how: Callable[[str], str], *, but: str = "") -> str:
     """Write each invisible character as `how` says, having looked once at each that occurs."""
-    table = {ord(char): how(char) for char in set(text).difference(but) if _is_invisible(char)}
+    seen = set(text).difference(but, _JOINERS)
+    table = {ord(char): how(char) for char in seen if unicodedata.category(char) in _INVISIBLE}
     return text.translate(table) if table else text
 
 
 def _json_escape(char: str) -> str:
     units = char.encode("utf-16-be")  # a character beyond the first 65,536 is two units, and two escapes
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
-
-
-def _is_invisible(char: str) -> bool:
-    return unicodedata.category(char) in _INVISIBLE and ord(char) not in _JOINERS
 
 
 def shortened(text: str, limit: int) -> str:

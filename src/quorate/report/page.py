@@ -26,10 +26,9 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
     setup, origin = facts.setup, facts.provenance
     block = render_json(facts)
     holder: Child = element("p", "The machine-readable block is longer than a page can take; it is the JSON edition.")
-    if len(block) <= LONGEST_BLOCK:
-        holder = element(
-            "details", element("summary", "This report as JSON"), element("pre", element("code", block_text(block)))
-        )
+    if len(block) <= LONGEST_BLOCK:  # its line breaks stay, and what is invisible is already an escape
+        text = Markup("\n".join(join(line) for line in block.split("\n")))
+        holder = element("details", element("summary", "This report as JSON"), element("pre", element("code", text)))
     return (
         pairs((("Trust model", setup.trust_model), *origin.registry)),
         pairs(
@@ -48,11 +47,6 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
     )
 
 
-def block_text(block: str) -> Markup:
-    """Return JSON as the text of an element: its line breaks stay, and what is invisible is already an escape."""
-    return Markup("\n".join(join(line) for line in block.split("\n")))
-
-
 @overload
 def render_html(
     facts: Facts, edition: Literal["public"] = "public", internal: None = None, *, language: Language = "en"
@@ -68,31 +62,14 @@ def render_html(
     *,
     language: Language = "en",
 ) -> str:
-    """Return the report as one HTML page.
+    """Return the report as one HTML page, under 400 kB in UTF-8, made from `facts` and nothing else.
 
-    Parameters
-    ----------
-    facts : Facts
-        What the public edition is made from, and nothing else.
-    edition : {"public", "internal"}
-        The internal edition adds the owner's section and is stamped "not for release" throughout; write it with
-        mode 0600, into the private side of the run.
-    internal : Secret of InternalFacts
-        For the internal edition alone.
-    language : {"en", "de", "fr"}
-        Of the first page and of all headings; what stands behind is in English.
+    `edition`: the internal one adds the owner's section, from `internal`, and is stamped "not for release" throughout;
+    write it with mode 0600, into the private side of the run.
+    `language`: of the first page and of all headings; what stands behind is in English.
 
-    Returns
-    -------
-    str
-        Under 400 kB, UTF-8.
-
-    Raises
-    ------
-    SecretRefused
-        The public edition was handed internal facts.
-    InvalidParameter
-        Another edition or language, or the internal one without its facts in a Secret.
+    Raises SecretRefused where the public edition was handed internal facts; InvalidParameter for another edition or
+    language, or for the internal one without its facts in a Secret.
     """
     if not isinstance(facts, Facts):
         raise InvalidParameter(f"facts must be Facts, got {type(facts).__name__}")

@@ -46,14 +46,7 @@ class Plain:
 
 
 def require(good: bool, message: str) -> None:
-    """Refuse a value that is out of range.
-
-    Raises InvalidParameter ``good`` is false.
-
-    Examples
-    --------
-    >>> require(1 > 0, "one is positive")
-    """
+    """Refuse a value that is out of range."""
     if not good:
         raise InvalidParameter(message)
 
@@ -67,19 +60,9 @@ def read(hint: Any, value: Any, where: str) -> Any:
     """Return `value` as the plain value that `hint` describes; `where` names it in errors.
 
     `hint`: ``int``, ``float``, ``str``, ``bool``, an enumeration of words, a :class:`Plain` class, ``Guarantee``, a
-    :class:`~quorate.findings.Finding`, a
-    tuple of these, or one of these ``| None``. `value`: a value of that kind, or what JSON holds in its place (lists
-    for tuples, objects for frozen trees). `where`: ``"Class.field"``. Raises InvalidParameter, SecretRefused `value` is
-    not such a value. The message names its kind, never the value.
-
-    Examples
-    --------
-    >>> read(tuple[float, ...], [1, 0.5], "Score.recall")
-    (1.0, 0.5)
-    >>> read(int, True, "Score.n_rows")
-    Traceback (most recent call last):
-    ...
-    quorate.errors.InvalidParameter: Score.n_rows: expected int, got bool
+    :class:`~quorate.findings.Finding`, a tuple of these, or one of these ``| None``. `value`: a value of that kind, or
+    what JSON holds in its place (lists for tuples, objects for frozen trees). `where`: ``"Class.field"``. A refusal
+    names the kind of `value`, never the value.
     """
     if isinstance(value, Secret):
         raise SecretRefused(f"{where} is printed, and a Secret never is: pass what was released in its place")
@@ -98,7 +81,9 @@ def read(hint: Any, value: Any, where: str) -> Any:
     if hint is bool and isinstance(value, bool):
         return value
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return _read_word(hint, value, where)
+        if not isinstance(value, str) or value not in tuple(hint):
+            raise InvalidParameter(f"{where}: expected one of {', '.join(hint)}")
+        return hint(value)
     if hint is str and isinstance(value, str):
         if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
             raise InvalidParameter(f"{where}: expected text that UTF-8 can hold, got an unpaired surrogate")
@@ -111,12 +96,6 @@ def read(hint: Any, value: Any, where: str) -> Any:
         if isinstance(value, Mapping):
             return _read_tree(hint, value, where)
     raise InvalidParameter(f"{where}: expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
-
-
-def _read_word(kind: type[StrEnum], value: Any, where: str) -> StrEnum:
-    if not isinstance(value, str) or value not in tuple(kind):
-        raise InvalidParameter(f"{where}: expected one of {', '.join(kind)}")
-    return kind(value)
 
 
 def _read_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:

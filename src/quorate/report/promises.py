@@ -47,7 +47,7 @@ def guarantee(facts: Facts, language: Language = "en") -> tuple[Child, ...]:
     """
     if facts.seeded:
         return (
-            element("p", sentences.promise(facts), class_="promise"),
+            element("p", facts.guarantee.promise, class_="promise"),
             element("p", sentences.SEEDED_WHY, class_="odds"),
         )
     missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")

@@ -14,8 +14,8 @@ from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
 from quorate.release.charge import MARGINAL_LEVEL
 from quorate.report.facts import Facts
+from quorate.report.findings import PrivateSets
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
-from quorate.report.sets import PrivateSets
 from quorate.report.spending import AnswerCounts, BudgetRaise
 from quorate.report.utility import ChosenScore, Score, Utility
 from quorate.students.scores import SCORE_WORDS, is_better
@@ -31,21 +31,6 @@ _KNOWN = {
     "read": "which was read off the data and is treated as public",
     "public": "which is public here",
 }
-
-
-def promise(facts: Facts) -> str:
-    """Return the sentence for the person whose row it is, or, for a seeded run, that there is none."""
-    return facts.guarantee.promise
-
-
-def told_apart(facts: Facts) -> int:
-    """Return in how many of 1,000 pairs of worlds the best observer is right on average, at most."""
-    return facts.guarantee.right_guesses
-
-
-def odds(facts: Facts) -> str:
-    """Return the guarantee as odds."""
-    return facts.guarantee.odds
 
 
 FALSE_ALARMS = 0.05  # at which the best attacker is told of
@@ -391,6 +376,22 @@ def verdict(score: Score | None) -> str | None:
     """Return :func:`standing` as a sentence; None where a score is clearly better."""
     compared = standing(score)
     return None if compared is None else f"the student is {compared}"
+
+
+def about_the_model(facts: Facts) -> dict[str, str]:
+    """Return what every edition says of the published model, a sentence each: those that there are, in their order."""
+    student = facts.utility.student
+    said = {
+        "judged": ("Judged by ", judged(student)),
+        "decides": ("", decides(facts)),
+        "reliable": ("", reliable(student)),
+        "calibrated": ("", calibrated(facts)),
+        "sets": ("", sets_in_words(facts)),
+        "verdict": ("Beside always saying the commonest class, ", verdict(student)),
+        "expected": ("Expected before anything was spent: ", expectation(facts.utility)),
+    }
+    sentences = {key: begin + words for key, (begin, words) in said.items() if words is not None}
+    return {key: f"{sentence[0].upper()}{sentence[1:]}." for key, sentence in sentences.items()}
 
 
 def baseline(facts: Facts, score: Score | None) -> str | None:

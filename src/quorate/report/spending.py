@@ -16,30 +16,16 @@ if TYPE_CHECKING:
 class Part(Plain):
     """One purpose that the budget was charged for.
 
-    Parameters
-    ----------
-    purpose : str
-        ``"threshold test"``, ``"label"``, ``"online answer"``, ``"evaluation"``, ``"tuning"`` or ``"audit"``.
-    mechanism : str
-        Class name.
-    reserved : int
-        How many draws the charge pays for.
-    share : float
-        Share in [0, 1] of the charged ε. Composition does not add up, so a share is a way to divide one price
-        (by zCDP ρ, for example) and no guarantee of its own.
-    asked, answered, declined, interrupted : int
-        What became of them: put to the teachers; answered; declined by the mechanism; lost when a process died.
-    never_asked : int
-        Drawn, but not put to the teachers, since the mechanism was closed.
-    sigma : float or None
-        Standard deviation of the noise, in votes; None for a mechanism with another noise.
-    form : str or None
-        ``"histogram"`` or ``"binary"``, where the mechanism has one.
-
-    Examples
-    --------
-    >>> Part(purpose="label", mechanism="GaussianNoisyMax", reserved=1000, share=1, sigma=40).share
-    1.0
+    `purpose`: ``"threshold test"``, ``"label"``, ``"online answer"``, ``"evaluation"``, ``"tuning"`` or ``"audit"``.
+    `mechanism`: class name.
+    `reserved`: how many draws the charge pays for.
+    `share`: share in [0, 1] of the charged ε. Composition does not add up, so a share is a way to divide one price (by
+    zCDP ρ, for example) and no guarantee of its own.
+    `asked`, `answered`, `declined`, `interrupted`: what became of them: put to the teachers; answered; declined by the
+    mechanism; lost when a process died.
+    `never_asked`: drawn, but not put to the teachers, since the mechanism was closed.
+    `sigma`: standard deviation of the noise, in votes; None for a mechanism with another noise.
+    `form`: ``"histogram"`` or ``"binary"``, where the mechanism has one.
     """
 
     purpose: str
@@ -71,11 +57,6 @@ class ExPost(Plain):
     """What is read after the fact: shown apart from the guarantee, and labelled.
 
     `meaning` says at which δ it holds alone, and at which together with the guarantee.
-
-    Examples
-    --------
-    >>> ExPost(epsilon=0.7, delta=1e-5, meaning="Loss so far, valid at a time of your choice.").epsilon
-    0.7
     """
 
     epsilon: float
@@ -92,19 +73,7 @@ class ExPost(Plain):
 class BudgetRaise(Plain):
     """An entry of the ledger by which the owner raised the budget, for ever on record.
 
-    Parameters
-    ----------
-    time : str
-        When, ISO 8601.
-    epsilon, delta : float
-        The budget from then on.
-    reason : str
-        Why, in the owner's words.
-
-    Examples
-    --------
-    >>> BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=2, delta=1e-5, reason="approved by the board").epsilon
-    2.0
+    `time`: when, ISO 8601. `epsilon`, `delta`: the budget from then on. `reason`: why, in the owner's words.
     """
 
     time: str
@@ -121,31 +90,17 @@ class BudgetRaise(Plain):
 class Spending(Plain):
     """The budget of the release, what was charged to it, and what is left.
 
-    Parameters
-    ----------
-    budget_epsilon, budget_delta, spent_epsilon, spent_delta, left_epsilon, left_delta : float
-        As the ledger says; all >= 0, and nothing above its budget.
-    composition : {"sum", "zcdp"}
-        The rule that was fixed when the ledger was opened.
-    answers_left : int or None
-        Answers that are paid for and were not drawn yet.
-    durable : bool
-        False where the ledger was kept in memory.
-    parts : tuple of Part
-        Where it went.
-    ex_post : ExPost or None
-        What is read after an early stop.
-    raises : tuple of BudgetRaise or None
-        Every raise of the budget since the ledger was opened, oldest first; None where version 0.1 wrote the facts,
-        which did not record them.
-    run_epsilon, run_delta : float or None
-        What this run was charged alone; None where an earlier version wrote the facts, which told the ledger's total.
-
-    Examples
-    --------
-    >>> Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=0.75, spent_delta=0, left_epsilon=0.25,
-    ...          left_delta=1e-5).left_epsilon
-    0.25
+    `budget_epsilon`, `budget_delta`, `spent_epsilon`, `spent_delta`, `left_epsilon`, `left_delta`: as the ledger says;
+    all >= 0, and nothing above its budget.
+    `composition` ("sum", "zcdp"): the rule that was fixed when the ledger was opened.
+    `answers_left`: answers that are paid for and were not drawn yet.
+    `durable`: false where the ledger was kept in memory.
+    `parts`: where it went.
+    `ex_post`: what is read after an early stop.
+    `raises`: every raise of the budget since the ledger was opened, oldest first; None where version 0.1 wrote the
+    facts, which did not record them.
+    `run_epsilon`, `run_delta`: what this run was charged alone; None where an earlier version wrote the facts, which
+    told the ledger's total.
     """
 
     budget_epsilon: float
@@ -189,18 +144,10 @@ class Spending(Plain):
 class AnswerCounts(Plain):
     """The labels that were released, per class.
 
-    Parameters
-    ----------
-    asked : int
-        Queries put to the teachers.
-    per_class : tuple of int
-        Released answers for each of ``Setup.classes``, in that order.
-    declined, interrupted : int
-        Asked, and declined by the mechanism; asked, and lost when a process died.
-    never_asked : int
-        Chosen, and not put to the teachers, since the mechanism had closed. They are not among `asked`.
-    released : int or None
-        Released answers where they are numbers, and there are no classes.
+    `asked`: queries put to the teachers. `per_class`: released answers for each of ``Setup.classes``, in that order.
+    `declined`, `interrupted`: asked, and declined by the mechanism; asked, and lost when a process died. `never_asked`:
+    chosen, and not put to the teachers, since the mechanism had closed. They are not among `asked`. `released`:
+    released answers where they are numbers, and there are no classes.
 
     Examples
     --------
@@ -248,16 +195,7 @@ class AnswerCounts(Plain):
 
 
 def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
-    """Every raise of the budget that the ledger holds, oldest first.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
-    ...     _ = ledger.raise_budget(Budget(2.0, 1e-5), "approved by the board")
-    ...     [(entry.epsilon, entry.reason) for entry in raises_of(ledger)]
-    [(2.0, 'approved by the board')]
-    """
+    """Every raise of the budget that the ledger holds, oldest first."""
     return tuple(
         BudgetRaise(
             time=f"{entry.time[:19]}Z",

@@ -129,21 +129,12 @@ class TableColumn(Plain):
 class StudentFile(Plain):
     """What whoever opens ``student.skops`` must know.
 
-    Parameters
-    ----------
-    rows : {"table", "texts", "numbers", "sparse", "images"}
-        What the student takes.
-    read_as : tuple of str
-        Kinds of columns that are to be read in another way than by their type before the student meets them: "date",
-        "time", "duration", "category", "number" or "text".
-    trusted : tuple of str
-        Types that skops opens only where it is told to.
-    pixels : int or None
-        Of images: how many numbers one has; None where an earlier version wrote the facts.
-    darkest, lightest : float or None
-        Of images: the smallest and the largest number among the public ones.
-    columns : tuple of TableColumn or None
-        Of tables: their columns, in the order of the public pool; None where an earlier version wrote the facts.
+    `rows` ("table", "texts", "numbers", "sparse", "images"): what the student takes. `read_as`: kinds of columns that
+    are to be read in another way than by their type before the student meets them: "date", "time", "duration",
+    "category", "number" or "text". `trusted`: types that skops opens only where it is told to. `pixels`: of images: how
+    many numbers one has; None where an earlier version wrote the facts. `darkest`, `lightest`: of images: the smallest
+    and the largest number among the public ones. `columns`: of tables: their columns, in the order of the public pool;
+    None where an earlier version wrote the facts.
 
     Examples
     --------
@@ -201,19 +192,7 @@ class StudentFile(Plain):
 
 
 def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
-    """Return in Markdown how the student is opened and asked; where an earlier version wrote the facts, less is known.
-
-    Examples
-    --------
-    >>> print(how_to_use(StudentFile(rows="numbers", trusted=["sklearn.tree._tree.Tree"]), seeded=False))
-    ```python
-    import skops.io
-    <BLANKLINE>
-    trusted = ["sklearn.tree._tree.Tree"]  # types that skops opens only where it is told to
-    student = skops.io.load("student.skops", trusted=trusted)
-    student.predict(rows)  # an array with the columns of the public rows
-    ```
-    """
+    """Return in Markdown how the student is opened and asked; less is known of facts of an earlier version."""
     if seeded:
         return (
             "The model of a run with seeded noise carries no guarantee. It is not published, so there is none to open."

@@ -33,13 +33,14 @@ def summary(facts: Facts, language: Language) -> tuple[Child, ...]:
     def say(key: str, **values: str) -> str:
         return WORDS[language][key].format(unit=unit, **values)
 
+    signature = (element("span", word) for word in say("sign lines").split("|"))
     return (
         pairs(((say("who"), _who(facts, say)), (say("leaves"), _leaves(facts, say, language))), class_="pairs board"),
         element("h3", say("learn")),
         *_learn(facts, say, language),
         element("h3", say("use")),
         *_use(facts, say, language),
-        _signature(say),
+        element("div", element("strong", say("sign")), *signature, class_="sign"),
     )
 
 
@@ -80,7 +81,7 @@ def _learn(facts: Facts, say: Say, language: Language) -> Iterator[Child]:
         yield element("p", say("learn nothing"), class_="promise")
         return
     guarantee, heading = facts.guarantee, WORDS[language]
-    right = sentences.told_apart(facts)
+    right = facts.guarantee.right_guesses
     sentence = say(_LEARN[guarantee.neighbouring.change], right=figure(f"{right:,}", language))
     yield element("p", sentence, class_="odds")
     for other in guarantee.also:
@@ -219,8 +220,3 @@ def rarer(score: Score) -> tuple[OperatingPoint | None, int]:
 
 def _class(facts: Facts, place: int) -> str:
     return shortened(visible(facts.setup.classes[place]), _NAME)
-
-
-def _signature(say: Say) -> Markup:
-    lines = (element("span", word) for word in say("sign lines").split("|"))
-    return element("div", element("strong", say("sign")), *lines, class_="sign")

@@ -12,7 +12,6 @@ from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.plain import Plain
-from quorate.report.sentences import baseline, calibrated, decides, expectation, scored, sets_in_words
 
 NARROWEST = 40  #: columns; below that a table cannot be read
 _LABEL = 12  # columns of the first column
@@ -23,17 +22,7 @@ _CLASSES = 5  # classes that get a line of their own
 class Outputs(Plain):
     """Where things are, for the terminal alone: paths are not part of what is published.
 
-    Parameters
-    ----------
-    report, student : str or None
-        Paths.
-    next_command : str or None
-        The command to try next.
-
-    Examples
-    --------
-    >>> Outputs(report="run/public/report.html").student is None
-    True
+    `report`, `student`: paths. `next_command`: the command to try next.
     """
 
     report: str | None = None
@@ -44,59 +33,30 @@ class Outputs(Plain):
 def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None) -> str:
     """Return the table that a run ends with.
 
-    Parameters
-    ----------
-    facts : Facts
-        What may be said.
-    width : int
-        Columns, at least 40. No line is longer, except where a path or a command is (they must stay whole to be
-        copied).
-    outputs : Outputs or None
-        Where report and student are.
-
-    Raises
-    ------
-    InvalidParameter
-        ``width`` is not an integer of at least 40.
+    `width`: columns, at least 40, or InvalidParameter. No line is longer, except where a path or a command is: they
+    must stay whole to be copied. `outputs`: where report and student are.
     """
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
         raise InvalidParameter(parameter="width", got=width, expected=f"an integer >= {NARROWEST} columns")
     outputs = outputs or Outputs()
     one_row = facts.guarantee.neighbouring.whose_rows
     rows = [
-        *([("unit", one_row)] if one_row else []),
+        ("unit", one_row or None),
         *words_of(facts).text_rows(facts, width - _LABEL),
-        *(("student", scored(score)) for score in (facts.utility.student,) if score is not None),
-        *(("model", words) for words in (of_numbers.scored(facts),) if words is not None),
-        *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
-        *(("decides", words) for words in (decides(facts),) if words is not None),
-        *(("calibrated", words) for words in (calibrated(facts),) if words is not None),
-        *(
-            ("sets" if facts.setup.target_range is None else "intervals", words)
-            for words in (sets_in_words(facts),)
-            if words is not None
-        ),
-        *(("expected", words) for words in (expectation(facts.utility),) if words is not None),
-        *(("weak", words) for words in _weak(facts)),
-        *(
-            ("no privacy", f"accuracy {percent(score.accuracy)}, the same student trained on the private rows")
-            for score in (facts.utility.non_private,)
-            if score is not None
-        ),
-        ("guarantee", guarantee_line(facts)),
-        *_ex_post(facts),
+        *_scores(facts),
+        ("guarantee", _guarantee(facts)),
+        ("ex post", _ex_post(facts)),
         ("spent", sentences.spent(facts)),
         *(("raised", line) for line in sentences.raises(facts)),
         ("left", sentences.left(facts)),
+        ("failed", " ".join(check.words for check in facts.checks if check.outcome is Outcome.FAILED) or None),
     ]
-    if failed := [check.words for check in facts.checks if check.outcome is Outcome.FAILED]:
-        rows.append(("failed", " ".join(failed)))
     rule = "─" * width
     lines = [shortened(visible(f"{facts.provenance.run} · done"), width), rule]
     if facts.seeded:
         lines[:0] = [*_wrapped("!", f"{sentences.SEEDED}. {sentences.SEEDED_WHY}", width), ""]
     for label, words in rows:
-        lines += _wrapped(label, visible(words), width)
+        lines += [] if words is None else _wrapped(label, visible(words), width)
     places = (("report", outputs.report), ("model", outputs.student), ("try next", outputs.next_command))
     lines += [f"{label:<{_LABEL}}{visible(place)}" for label, place in places if place is not None]
     lines.append(rule)
@@ -105,15 +65,31 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     return "\n".join(lines) + "\n"
 
 
-def _ex_post(facts: Facts) -> list[tuple[str, str]]:
+def _scores(facts: Facts) -> list[tuple[str, str | None]]:
+    """Return what the student is good for, in rows; None where nothing is known."""
+    measured = facts.utility
+    unprotected = None if (score := measured.non_private) is None else percent(score.accuracy)
+    return [
+        ("student", None if measured.student is None else sentences.scored(measured.student)),
+        ("model", of_numbers.scored(facts)),
+        ("baseline", sentences.baseline(facts, measured.student)),
+        ("decides", sentences.decides(facts)),
+        ("calibrated", sentences.calibrated(facts)),
+        ("sets" if facts.setup.target_range is None else "intervals", sentences.sets_in_words(facts)),
+        ("expected", sentences.expectation(measured)),
+        *(("weak", words) for words in _weak(facts)),
+        ("no privacy", unprotected and f"accuracy {unprotected}, the same student trained on the private rows"),
+    ]
+
+
+def _ex_post(facts: Facts) -> str | None:
     bound = facts.spending.ex_post
     if bound is None:
-        return []
-    return [("ex post", f"{sentences.bound(bound.epsilon, bound.delta)}: read after the fact, not the guarantee")]
+        return None
+    return f"{sentences.bound(bound.epsilon, bound.delta)}: read after the fact, not the guarantee"
 
 
-def guarantee_line(facts: Facts) -> str:
-    """Return the guarantee in one line, or that there is none."""
+def _guarantee(facts: Facts) -> str:
     if facts.seeded:
         return f"none: {sentences.SEEDED}"
     promised = facts.guarantee

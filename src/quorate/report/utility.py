@@ -112,30 +112,15 @@ class Reliability(Plain):
 class Score(Plain):
     """How often labels were right, on public rows with labels.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows it was measured on, at least 1.
-    accuracy, balanced_accuracy : float
-        In [0, 1].
-    recall : tuple of (float or None)
-        Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
-    class_rows : tuple of int
-        Rows of each class among the public ones, in that order. Empty if not told.
-    commonest : float or None
-        Share of the commonest class among them: the accuracy of always saying it. It follows from `class_rows`, and is
-        None where these are not told.
-    chosen : ChosenScore or None
-        The score that the run is judged by; None where that is accuracy.
-    ranking : Ranking or None
-        How rows are ordered; None where there are more than two classes, or the model has no probabilities.
-    reliability : Reliability or None
-        How far probabilities mean what they say; None where the model has none, or rows are fewer than 20.
-
-    Examples
-    --------
-    >>> Score(n_rows=2000, accuracy=0.84, recall=[0.9, 0.62], class_rows=[1500, 500]).commonest
-    0.75
+    `n_rows`: rows it was measured on, at least 1.
+    `accuracy`, `balanced_accuracy`: in [0, 1].
+    `recall`: per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
+    `class_rows`: rows of each class among the public ones, in that order. Empty if not told.
+    `commonest`: share of the commonest class among them: the accuracy of always saying it. It follows from
+    `class_rows`, and is None where these are not told.
+    `chosen`: the score that the run is judged by; None where that is accuracy.
+    `ranking`: how rows are ordered; None where there are more than two classes, or the model has no probabilities.
+    `reliability`: how far probabilities mean what they say; None where the model has none, or rows are fewer than 20.
     """
 
     n_rows: int
@@ -165,19 +150,8 @@ class Score(Plain):
 class ExpectedScore(Plain):
     """Which accuracy was expected of the student before anything was spent: by a rehearsal on public rows.
 
-    Parameters
-    ----------
-    accuracy, low, high : float
-        What was expected, and the range for nine runs in ten; in [0, 1].
-    basis : str
-        On what it rests, in words.
-    chosen : ChosenScore or None
-        What was expected of the score that the run is judged by; None where that is accuracy.
-
-    Examples
-    --------
-    >>> ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows").low
-    0.82
+    `accuracy`, `low`, `high`: what was expected, and the range for nine runs in ten; in [0, 1]. `basis`: on what it
+    rests, in words. `chosen`: what was expected of the score that the run is judged by; None where that is accuracy.
     """
 
     accuracy: float
@@ -215,11 +189,6 @@ class NumberScore(Plain):
 
     `n_rows`: rows it was measured on, at least 1. `mean_absolute_error`: in the unit of the target, >= 0. `r_squared`:
     at most 1; None where all rows have the same number. `residuals`: in the order of what is predicted.
-
-    Examples
-    --------
-    >>> NumberScore(n_rows=200, mean_absolute_error=3.5, r_squared=0.4).r_squared
-    0.4
     """
 
     n_rows: int
@@ -237,21 +206,9 @@ class NumberScore(Plain):
 class Utility(Plain):
     """What the labels and the student are good for.
 
-    Parameters
-    ----------
-    student, ensemble : Score or None
-        Against public labels; the ensemble's is that of its released answers.
-    non_private : Score or None
-        Only where the owner reveals it: it is not covered by the guarantee.
-    expected : ExpectedScore or None
-        What was expected of the student, where the run was rehearsed.
-    number : NumberScore or None
-        In place of `student`, where a number is predicted.
-
-    Examples
-    --------
-    >>> Utility().student is None
-    True
+    `student`, `ensemble`: against public labels; the ensemble's is that of its released answers. `non_private`: only
+    where the owner reveals it: it is not covered by the guarantee. `expected`: what was expected of the student, where
+    the run was rehearsed. `number`: in place of `student`, where a number is predicted.
     """
 
     student: Score | None = None

@@ -36,8 +36,8 @@ from quorate.noise import NoiseSource
 from quorate.release import release_once
 from quorate.release.charge import TUNING
 from quorate.report import Part
+from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
-from quorate.report.sets import PrivateIntervals, PrivateSets
 from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 

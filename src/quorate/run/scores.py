@@ -16,7 +16,7 @@ from quorate.data.columns import column
 from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
-from quorate.report.sets import PredictionIntervals, PredictionSets
+from quorate.report.findings import PredictionIntervals, PredictionSets
 from quorate.report.utility import (
     ChosenScore,
     NumberScore,

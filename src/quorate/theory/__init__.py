@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.accounting.relative_entropy import relative_entropy
+    from quorate.accounting.pure import relative_entropy
     from quorate.mechanisms.choice import lwy25_lemma_4_1_hypotheses
     from quorate.mechanisms.stage_noise import btt18_algorithm_2_noise, lzcw21_algorithm_2_noise
     from quorate.theory.bns15 import (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import ceil, floor, log, sqrt
 
-from quorate.accounting.relative_entropy import relative_entropy
+from quorate.accounting.pure import relative_entropy
 from quorate.mechanisms.stage_noise import lzcw21_algorithm_2_noise
 from quorate.theory.symbols import number, statement
 

@@ -71,22 +71,12 @@ _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the
 def gnmax_rdp(counts: object, sigma: float, orders: object, *, noise: Noise = "continuous") -> Secret[FloatArray]:
     r"""Return the data-dependent Rényi bound of Gaussian noisy max (GNMax), per query and order.
 
-    Parameters
-    ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class.
-    sigma : float
-        Noise on each count, in votes.
-    orders : array-like of float ``(n_orders,)``
-        Rényi orders, > 1.
-    noise : {"continuous", "discrete"}
-        ``"continuous"`` follows the paper; ``"discrete"`` is what a release with integer noise must use: a tie can
-        lose there, and the gap is taken half a vote smaller.
+    `counts` ``(n_queries, n_classes)``: votes per class, or a Secret of them. `sigma`: noise on each count, in votes.
+    `orders` ``(n_orders,)``: Rényi orders, > 1. `noise` ("continuous", "discrete"): ``"continuous"`` follows the paper;
+    ``"discrete"`` is what a release with integer noise must use: a tie can lose there, and the gap is taken half a vote
+    smaller.
 
-    Returns
-    -------
-    Secret of ndarray ``(n_queries, n_orders)``
-        In nats; never above the data-independent :math:`a/\sigma^2`.
+    Returns ``(n_queries, n_orders)``, in nats and Secret; never above the data-independent :math:`a/\sigma^2`.
 
     Notes
     -----
@@ -116,17 +106,11 @@ def gnmax_rdp(counts: object, sigma: float, orders: object, *, noise: Noise = "c
 def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = "continuous") -> Secret[FloatArray]:
     r"""Return the data-dependent Rényi bound of Laplace noisy max (LNMax), per query and order.
 
-    Parameters
-    ----------
-    counts, orders, noise
-        As for :func:`gnmax_rdp`; for discrete noise the probability that another class draws level is exact.
-    scale : float
-        Laplace scale b of the noise on each count, in votes.
+    `counts`, `orders`, `noise`: as for :func:`gnmax_rdp`; for discrete noise the probability that another class draws
+    level is exact. `scale`: the scale b of the noise on each count, in votes.
 
-    Returns
-    -------
-    Secret of ndarray ``(n_queries, n_orders)``
-        In nats; never above two rounds of randomized response at 1/b, nor above 2/b.
+    Returns ``(n_queries, n_orders)``, in nats and Secret; never above two rounds of randomized response at 1/b, nor
+    above 2/b.
 
     Notes
     -----
@@ -135,11 +119,6 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
     References
     ----------
     PATE17, Thm 3 and Lemma 4, in Rényi form.
-
-    Examples
-    --------
-    >>> bool(laplace_rdp(np.array([[240, 10, 0]]), 20.0, [8.0]).reveal()[0, 0] < 0.005)
-    True
     """
     scale, grid = real("scale", scale, above=0), checked_orders(orders)
     gaps = gaps_to_the_top(revealed_counts(counts))
@@ -301,19 +280,10 @@ def threshold_rdp(
 ) -> Secret[FloatArray]:
     r"""Return the data-dependent Rényi divergence of the threshold test, per query and order.
 
-    Parameters
-    ----------
-    counts, orders, noise
-        As for :func:`gnmax_rdp`.
-    threshold : float
-        T ≥ 0, in votes.
-    sigma : float
-        Noise on the largest count, in votes.
+    `counts`, `orders`, `noise`: as for :func:`gnmax_rdp`. `threshold`: T ≥ 0, in votes. `sigma`: noise on the largest
+    count, in votes.
 
-    Returns
-    -------
-    Secret of ndarray ``(n_queries, n_orders)``
-        In nats; never above the data-independent :math:`a/(2\sigma^2)`.
+    Returns ``(n_queries, n_orders)``, in nats and Secret; never above the data-independent :math:`a/(2\sigma^2)`.
 
     Notes
     -----
@@ -323,12 +293,6 @@ def threshold_rdp(
     exchanged may give more. So the value bounds both :math:`D_a(M(D) \| M(D'))`, which is data-dependent RDP as PATE18
     has it and all that a total with :func:`gnmax_rdp` claims, and :math:`D_a(M(D') \| M(D))`. PATE18 bounds the same
     bit by its Thm 6, in the first direction.
-
-    Examples
-    --------
-    >>> bound = threshold_rdp(np.array([[249, 1]]), 120, 20.0, [8.0])
-    >>> bool(bound.reveal()[0, 0] < 1e-6 * 8.0 / (2 * 20.0**2))
-    True
     """
     sigma, threshold, grid = (
         real("sigma", sigma, above=0),

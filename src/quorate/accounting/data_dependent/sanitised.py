@@ -36,13 +36,7 @@ class SanitisedTotal:
     release_cost: float
 
     def epsilon(self, delta: float) -> float:
-        """Return the ε that `value` and the cost of its release would stand for at δ: a description, no guarantee.
-
-        Examples
-        --------
-        >>> round(SanitisedTotal(order=20.0, value=0.5, release_cost=0.1).epsilon(1e-5), 3)
-        0.997
-        """
+        """Return the ε that `value` and the cost of its release would stand for at δ: a description, no guarantee."""
         delta = real("delta", delta, above=0)
         a = self.order
         return max(self.value, 0.0) + self.release_cost + log1p(-1 / a) - log(delta * a) / (a - 1)
@@ -51,19 +45,10 @@ class SanitisedTotal:
 def release_rdp(order: float, beta: float, multiplier: float) -> float:
     r"""Return the Rényi divergence, at `order`, of a release with noise `multiplier` times the smooth sensitivity.
 
-    Parameters
-    ----------
-    order : float
-        a > 1, with :math:`a(1 - e^{-2\beta}) < 1`.
-    beta : float
-        β of the smooth sensitivity.
-    multiplier : float
-        Noise over smooth sensitivity, at least 4.
+    `order`: a > 1, with :math:`a(1 - e^{-2\beta}) < 1`. `beta`: β of the smooth sensitivity. `multiplier`: noise over
+    smooth sensitivity, at least 4.
 
-    Returns
-    -------
-    float
-        In nats; infinite where β is too large for the order.
+    In nats; infinite where β is too large for the order.
 
     Notes
     -----
@@ -75,11 +60,6 @@ def release_rdp(order: float, beta: float, multiplier: float) -> float:
     :math:`a/2m^2`.
     On the integers, Poisson summation changes each normaliser by a factor within :math:`1 \pm 2e^{-2\pi^2w}`, w the
     variance it belongs to (at least :math:`m^2e^{-2\beta}` steps): below 1e-90 for m ≥ 4, and covered by the rounding.
-
-    Examples
-    --------
-    >>> round(release_rdp(10.0, 0.01, 20.0), 5)
-    0.01643
     """
     a, beta, m = float(checked_orders([order])[0]), real("beta", beta, above=0), real("multiplier", multiplier, above=0)
     if not m >= _LEAST_MULTIPLIER:
@@ -111,30 +91,14 @@ def release_total(
 ) -> SanitisedTotal:
     r"""Release the total of data-dependent bounds at one order, with noise scaled to its smooth sensitivity.
 
-    Parameters
-    ----------
-    rdp : Secret of ndarray ``(n_terms,)`` or ``(n_terms, 1)``
-        The bounds at `order`: of the answered queries, and of the threshold tests if there were any. A total above
-        what :func:`largest_total` says counts as that.
-    sensitivity : Secret of float
-        Their :func:`smooth_sensitivity` at the same order and `beta`.
-    order, beta, multiplier : float
-        As in :func:`release_rdp`; all fixed beforehand.
-    source : NoiseSource
-        Where the noise comes from.
-    step : float
-        The public step in which the total is counted, in nats.
+    `rdp` ``(n_terms,)``, or one column: the bounds at `order`: of the answered queries, and of the threshold tests if
+    there were any. A total above what :func:`largest_total` says counts as that. `sensitivity`: their
+    :func:`smooth_sensitivity` at the same order and `beta`. `order`, `beta`, `multiplier`: as in :func:`release_rdp`;
+    all fixed beforehand. `source`: where the noise comes from. `step`: the public step in which the total is counted,
+    in nats.
 
-    Returns
-    -------
-    SanitisedTotal
-        With what the release itself cost.
-
-    Raises
-    ------
-    InvalidParameter
-        If a public parameter is out of range. Whether anything is raised, and what it says, does not depend on what is
-        secret.
+    Raises InvalidParameter if a public parameter is out of range. Whether
+    anything is raised, and what it says, does not depend on what is secret.
 
     Notes
     -----

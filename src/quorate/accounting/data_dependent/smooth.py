@@ -63,34 +63,13 @@ def smooth_sensitivity(
 ) -> Secret[float]:
     r"""Return a β-smooth upper bound on the local sensitivity of the total data-dependent bound at one order.
 
-    Parameters
-    ----------
-    counts : array of int ``(n_queries, n_classes)``, or a Secret of one
-        Votes per class of all queries that were asked.
-    sigma : float
-        Noise of the noisy vote, in votes.
-    order : float
-        The one Rényi order of the total, fixed beforehand.
-    beta : float
-        β > 0: by how much log of the bound may differ between neighbours.
-    answered : array of bool ``(n_queries,)``, optional
-        Which queries got a noisy vote (a public output); all where left out.
-    threshold, threshold_sigma : float, optional
-        The threshold test that every query went through, if there was one.
-    noise : {"discrete", "continuous"}
-        As for :func:`gnmax_rdp`.
+    `counts` ``(n_queries, n_classes)``: votes per class of all queries that were asked. `sigma`: noise of the noisy
+    vote, in votes. `order`: the one Rényi order of the total, fixed beforehand. `beta`: β > 0: by how much log of the
+    bound may differ between neighbours. `answered` ``(n_queries,)``: which queries got a noisy vote (a public output);
+    all where left out. `threshold`, `threshold_sigma`: the threshold test that every query went through, if there was
+    one. `noise` ("discrete", "continuous"): as for :func:`gnmax_rdp`.
 
-    Returns
-    -------
-    Secret of float
-        In nats. Secret: it depends on the votes.
-
-    Examples
-    --------
-    >>> votes = np.array([[200, 30, 20]] * 5)
-    >>> near = smooth_sensitivity(votes, 40.0, 12.0, 0.05).reveal()
-    >>> 0 < near <= 5 * 12.0 / 40.0**2
-    True
+    In nats. Secret: it depends on the votes.
     """
     sigma, beta = real("sigma", sigma, above=0), real("beta", beta, above=0)
     grid, kind = checked_orders([order]), checked_noise(noise)

@@ -11,10 +11,10 @@ Examples
 True
 """
 
-from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, one_place, sparse_vector
+from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, sparse_vector
 from quorate.audit.cheats.noisy_max import Case
 
-_FILES = (sparse_vector, noisy_max, faulty_noise, one_place, gradient_rounds)
+_FILES = (sparse_vector, noisy_max, faulty_noise, gradient_rounds)
 
 CHEATS: tuple[Case, ...] = tuple(case for module in _FILES for case in module.CHEATS)
 HONEST: tuple[Case, ...] = tuple(case for module in _FILES for case in module.HONEST)
