@@ -80,6 +80,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.data.feature_maps.factored": "quorate.data.feature_maps.coordinates",
     "quorate.data.feature_maps.rbf": "quorate.data.feature_maps.nystroem",
     "quorate.data.feature_maps.chi_squared": "quorate.data.feature_maps.nystroem",
+    "quorate.data.feature_maps.product_kernel": "quorate.data.feature_maps.nystroem",
     "quorate.data.feature_maps.shared_patches": "quorate.data.feature_maps.patches",
     "quorate.data.feature_maps.unit_coordinates": "quorate.data.feature_maps.pool_coordinates",
     "quorate.data.feature_maps.standardizer": "quorate.data.feature_maps.pool_coordinates",

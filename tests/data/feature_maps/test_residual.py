@@ -14,7 +14,7 @@ from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap, 
 from quorate.data.feature_maps.composed import MOST_FREEDOM, regression_on
 from quorate.data.feature_maps.coordinates import public_features
 from quorate.data.feature_maps.named import feature_map_for
-from quorate.data.feature_maps.product_kernel import ALL_INTERVALS, FEWEST, INTERVALS, columns_of
+from quorate.data.feature_maps.nystroem import ALL_INTERVALS, FEWEST, INTERVALS, columns_of
 from quorate.deferred import skops
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.errors import InvalidParameter

@@ -41,12 +41,6 @@ class PatchFeatures:
     x` is above the threshold, if it is. `side`: pixels on a side: a row is a square image, line by line. `low, high`:
     the range of a pixel in the pool; what lies beyond is cut off. Coates and Ng (2011), The importance of encoding
     versus training with sparse coding and vector quantization: soft thresholds at centroids of patches.
-
-    Examples
-    --------
-    >>> images = np.random.default_rng(0).random((40, 100))
-    >>> PatchFeatures.fit(images, n_centroids=8).numbers(images).shape
-    (40, 72)
     """
 
     side: int
@@ -202,17 +196,7 @@ class RememberedPatches(PatchFeatures):
 @stored_as("quorate.data.feature_maps.shared_patches.SharedPatches")
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedPatches:
-    """Patches of public images, learned once for each pool, which a plan sees through several maps.
-
-    Examples
-    --------
-    >>> images, shared = np.random.default_rng(0).random((250, 100)), SharedPatches()
-    >>> known = shared.of(images)
-    >>> known is shared.of(images.copy()), known is shared.of(images + 1.0)
-    (True, False)
-    >>> bool((known.numbers(images) == PatchFeatures.fit(images).numbers(images)).all())
-    True
-    """
+    """Patches of public images, learned once for each pool, which a plan sees through several maps."""
 
     _fitted: dict[bytes, RememberedPatches] = field(default_factory=dict, repr=False)
 

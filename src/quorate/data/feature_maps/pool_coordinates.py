@@ -37,12 +37,6 @@ class PoolStandardizer:
     units of their public standard deviation first. Sparse columns are all taken as they are. Then every column is
     divided by the root mean squared length of what came out. A column that is constant in the pool says nothing there,
     and keeps its unit.
-
-    Examples
-    --------
-    >>> standard = PoolStandardizer.of(np.array([[0.0, 10.0], [1.0, 30.0]]))
-    >>> standard.mean.tolist(), np.round(standard.scale, 3).tolist()
-    ([0.5, 20.0], [1.118, 11.18])
     """
 
     mean: FloatArray
@@ -93,12 +87,6 @@ class PoolCoordinates:
     text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share that is noisy at
     every point cannot tell thousands of weights apart. `maps`: transformers fitted on the pool, with fixed seeds,
     before `standard`, which is of what they make of the pool.
-
-    Examples
-    --------
-    >>> pool = np.random.default_rng(0).normal(size=(100, 2_000))
-    >>> PoolCoordinates.of(pool).measured(pool).shape, PoolCoordinates.of(pool[:, :3]).measured(pool[:, :3]).shape
-    ((100, 64), (100, 3))
     """
 
     maps: tuple[Any, ...]

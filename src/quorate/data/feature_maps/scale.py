@@ -27,12 +27,6 @@ class PoolScale:
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is constant
     in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have one unit,
     its range: in units of their own, those that hardly vary would count as much as the others.
-
-    Examples
-    --------
-    >>> scale = PoolScale.fit(np.array([[0.0, 10.0], [1.0, 30.0]]))
-    >>> (scale.on_grid(np.array([[1.0, 30.0]])) / 2**BITS).tolist()
-    [[1.0, 1.0]]
     """
 
     mean: FloatArray = field(repr=False)

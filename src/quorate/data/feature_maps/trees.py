@@ -24,13 +24,6 @@ class TreeLeaves:
     By node: `feature`: the column that it asks for, −1 in a leaf; `threshold`: a row goes left where its entry is at
     most this; `left, right`: nodes that follow. `roots`: where each tree begins, ``(n_trees,)``. Moosmann, Triggs and
     Jurie (2007), Fast discriminative visual codebooks using randomized clustering forests.
-
-    Examples
-    --------
-    >>> rows = np.random.default_rng(0).normal(size=(60, 3))
-    >>> leaves = TreeLeaves.fit(rows).numbers(rows)
-    >>> leaves.shape[0], bool((leaves.sum(axis=1) == 100).all())
-    (60, True)
     """
 
     feature: IntArray = field(repr=False)
