@@ -35,16 +35,7 @@ _TOKEN_OF_POSTGRESQL = re.compile(
 _AT_ONCE = 10_000  # rows
 _AS_TEXT = "quorate_text"  # what SQLite calls the text that stands for a value here
 _TRUTH = 16
-_TYPES = {
-    16: bool,
-    20: int,
-    21: int,
-    23: int,
-    26: int,
-    700: float,
-    701: float,
-    1700: float,
-}  # by object id
+_TYPES = {_TRUTH: bool, **dict.fromkeys((20, 21, 23, 26), int), **dict.fromkeys((700, 701, 1700), float)}  # object ids
 _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
@@ -208,7 +199,8 @@ class DatabaseQuery:
     @contextmanager
     def _rows_of(self, query: str, *, stays: bool = False) -> Iterator[Any]:
         """Ask a query, and yield a cursor over its rows; with `stays` they stay with the server until fetched."""
-        with self._connected() as connection, closing(self._cursor(connection, stays=stays)) as cursor:
+        how = {"name": "rows"} if stays and not self.is_sqlite else {}
+        with self._connected() as connection, closing(connection.cursor(**how)) as cursor:
             if self.is_sqlite:
                 with self._refusing(prepares=True):
                     cursor.execute(f"explain {query}")
@@ -221,16 +213,14 @@ class DatabaseQuery:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
             yield cursor
 
-    def _cursor(self, connection: Any, *, stays: bool) -> Any:
-        return connection.cursor(name="rows") if stays and not self.is_sqlite else connection.cursor()
-
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         if self.is_sqlite:
             if not self.file.is_file():
                 raise PreconditionFailed(f'{self.setting}: there is no file "{self.file}"')
             with closing(self._sqlite()) as connection:
-                connection.set_authorizer(_only_reading)
+                only_reads = {True: sqlite3.SQLITE_OK, False: sqlite3.SQLITE_DENY}
+                connection.set_authorizer(lambda action, *_: only_reads[action in _READING])
                 connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
                 connection.create_function(_AS_TEXT, 1, _text, deterministic=True)
                 yield connection
@@ -316,10 +306,6 @@ def _end_of_comment(query: str, at: int, *, nests: bool) -> int:
         if depth == 0:
             return at + mark.end()
     return len(query)
-
-
-def _only_reading(action: int, *_: Any) -> int:
-    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 def _load_texts(connection: Any) -> None:

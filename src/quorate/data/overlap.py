@@ -19,7 +19,7 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import ORDERED_AT_ONCE, Overlap, Tally, tally_of_words, words_of
 from quorate.data.identity import are_same_rows, hardly_repeats, is_part_of
-from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, summed_cells, width
+from quorate.data.rows import Rows, blocks, columns, is_frame, n_rows, summed_cells, width
 from quorate.data.spool import HashedRows
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse, stats
@@ -201,15 +201,12 @@ def _cells(X: Rows | Iterator[Rows], kinds: ColumnKinds, key: bytes) -> Iterator
             yield from _cells(block, kinds, key)
         return
     if not is_frame(X):
-        step = max(1, _CELLS // max(1, width(X)))
-        yield from ((X[start : start + step], None) for start in range(0, n_rows(X), step))
+        yield from ((block, None) for block in blocks(X, _CELLS))
         return
     read = kinds(X)
     places = sorted(range(width(read)), key=(columns(read) or ()).__getitem__)
     held = tuple(families(read).values())  # of the whole table: a block may happen to hold nothing
-    step = max(1, _CELLS // max(1, len(places)))
-    for start in range(0, n_rows(read), step):
-        block = read.iloc[start : start + step] if kind(read) == "pandas" else read[start : start + step]
+    for block in blocks(read, _CELLS):
         numbers = np.zeros((n_rows(block), len(places)))
         hashes = np.zeros((n_rows(block), len(places)), dtype=np.uint64)
         for at, place in enumerate(places):

@@ -89,12 +89,11 @@ def read_data(
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
     place, known = place_of(path), format_for(path, dialect)
+    how: dict[str, Any] = {}
     if isinstance(known, TableFormat):
-        table = None
-        if memory is not None and workspace is not None and known.bytes_in_memory(place) > memory:
-            table = known.read_streamed(place, label=label, unit=unit, workspace=workspace, drop=drop, text=text)
-        return table or known.read(place, label=label, unit=unit, drop=drop, n_features=n_features, text=text)
-    return known.read(place, label=label, unit=unit, drop=drop, n_features=n_features)
+        is_held = memory is None or workspace is None or known.bytes_in_memory(place) <= memory
+        how = {"text": text, "workspace": None if is_held else workspace}
+    return known.read(place, label=label, unit=unit, drop=drop, n_features=n_features, **how)
 
 
 def read_cells(

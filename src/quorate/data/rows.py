@@ -151,6 +151,13 @@ def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
             return X[positions]
 
 
+def blocks(X: Rows, cells: int) -> Iterator[Rows]:
+    """Yield the rows of a table that memory holds, about so many cells at a time."""
+    step = max(1, cells // max(1, width(X)))
+    for start in range(0, n_rows(X), step):
+        yield X.iloc[start : start + step] if kind(X) == "pandas" else X[start : start + step]
+
+
 def as_rows(X: Any, name: str = "X") -> Rows:
     """Take any 2-D table as one of the four kinds. Frames, numeric arrays and CSR matrices come back as they are.
 

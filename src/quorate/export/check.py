@@ -159,6 +159,8 @@ def _looked(look: Callable[[Mapping[str, bytes]], Finding], files: Mapping[str, 
     """Look, and take whatever a strange file breaks for a no: nobody has seen then that it is in order."""
     try:
         return look(files)
+    except file_checks.UnreadableError as error:
+        return failed(str(error))
     except Exception as error:  # noqa: BLE001 - a file from elsewhere may hold anything
         return failed(f"The check broke off at what it read ({type(error).__name__}).")
 

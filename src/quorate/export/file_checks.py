@@ -25,6 +25,10 @@ from quorate.folder.published import untrusted_types
 _ASK = "Do not accept the package; ask its owner for a new one."
 
 
+class UnreadableError(Exception):
+    """A file that a check needs is not there or cannot be read; its message is the evidence, a whole sentence."""
+
+
 def passed(evidence: str) -> Finding:
     """Return a yes; the code and the question are those of the table that names the check."""
     return Finding(code="", outcome=Outcome.PASSED, evidence=evidence)

@@ -11,10 +11,9 @@ from pathlib import Path
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.file_reading import format_of, is_partitioned
-from quorate.data.formats.columnar import Arrow, Parquet
+from quorate.data.formats.columnar import Arrow, Parquet, PartitionedParquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
-from quorate.data.formats.partitioned import PartitionedParquet
 from quorate.data.formats.sparse import SparseArchive, Svmlight
 from quorate.data.formats.spreadsheet import Spreadsheet
 from quorate.errors import InvalidParameter

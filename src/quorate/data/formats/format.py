@@ -101,9 +101,8 @@ class TableFormat(ABC):
     need not be held as a whole, and ``cells`` where each row can be read by itself, as the direct method needs it.
     """
 
-    parts_differ: ClassVar[bool] = (
-        False  #: whether parts of the cells have types of their own, so that no frame holds all
-    )
+    #: Whether parts of the cells have types of their own, so that no frame holds all.
+    parts_differ: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -170,38 +169,21 @@ class TableFormat(ABC):
         drop: Sequence[str],
         n_features: int | None,
         text: Sequence[str] = (),
+        workspace: Workspace | None = None,
     ) -> Table:
         """Return features, labels and unit ids; `n_features` is a matter of sparse rows.
 
-        Columns of `text` are read as text whatever they look like, where they are there.
+        Columns of `text` are read as text whatever they look like, where they are there. With a `workspace` rows stay
+        in their file, where :meth:`stream` has them so.
         """
-        frame = self.frame(path, text_columns=self._as_text(path, unit, text))
-        return self._parted(frame, path, label, unit, drop)
-
-    def read_streamed(
-        self,
-        path: Path,
-        *,
-        label: str | None,
-        unit: str | None,
-        workspace: Workspace,
-        drop: Sequence[str] = (),
-        text: Sequence[str] = (),
-    ) -> Table | None:
-        """Return the same of a table that stays in its file; None as :meth:`stream`."""
-        frame = self.stream(path, text_columns=self._as_text(path, unit, text), workspace=workspace)
-        return None if frame is None else self._parted(frame, path, label, unit, drop)
-
-    def _as_text(self, path: Path, unit: str | None, text: Sequence[str]) -> list[str]:
         held = set(self.names(path)) if text else set()
-        return [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
-
-    def _parted(self, frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
+        as_text = [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
+        frame: Any = None if workspace is None else self.stream(path, text_columns=as_text, workspace=workspace)
+        frame = self.frame(path, text_columns=as_text) if frame is None else frame
         for name in (label, unit):
             if name is not None:
                 require_column(name, frame.columns, path)
-        gone = {label, unit, *drop}
-        kept = [name for name in frame.columns if name not in gone]
+        kept = [name for name in frame.columns if name not in {label, unit, *drop}]
         if frame.height == 0:
             fault = "it returns no row" if _is_query(path) else "the file names its columns and holds no row"
             raise DataRefused(f"{path}: {fault}; at least one is needed")
@@ -367,10 +349,7 @@ def foreign(inner: Format, package: str = "") -> Format:
 class Database(TableFormat):
     """A :class:`~quorate.data.database.DatabaseQuery` as a table."""
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """None: a URL names it."""
-        return ()
+    suffixes = ()  # a URL names it
 
     def frame(self, path: Any, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table: numbers and truth values where the database has them, text elsewhere."""
