@@ -40,7 +40,7 @@ from quorate.data.notation import (
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.target_range import without_numbers
-from quorate.data.unit_keys import PositionKeys, count_units
+from quorate.data.unit_keys import UnitKeys, count_units
 from quorate.errors import DataRefused
 
 
@@ -189,6 +189,6 @@ def test_rows() -> None:
 
 
 def test_unit_keys() -> None:
-    keys = PositionKeys(3)
+    keys = UnitKeys.of_positions(3)
     assert (keys[2], keys.n_units, keys.named) == (b"row:\x00\x00\x00\x00\x00\x00\x00\x02", 3, False)
-    assert (count_units([b"ann", b"bob", b"ann"]), count_units(PositionKeys(4))) == (2, 4)
+    assert (count_units([b"ann", b"bob", b"ann"]), count_units(UnitKeys.of_positions(4))) == (2, 4)

@@ -93,9 +93,8 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
     """
     from sklearn.compose import ColumnTransformer
-    from sklearn.impute import MissingIndicator
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import OneHotEncoder
 
     rows = as_rows(X_public, "public")
     if kind(rows) == "sparse":
@@ -111,11 +110,9 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     wide = len(numbers) + len(gaps) + sum(map(len, values)) > WIDE
     parts: list[tuple[str, Any, Any]] = []
     if numbers:
-        parts.append(("number", _scaler(len(numbers)), [names[i] for i in numbers]))
+        parts.append(("number", scaler(len(numbers)), [names[i] for i in numbers]))
     if gaps:
-        as_floats = StandardScaler(with_mean=False, with_std=False)  # None among truth values becomes NaN
-        indicator = Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
-        parts.append(("missing", indicator, [names[i] for i in gaps]))
+        parts.append(("missing", missing_indicator(), [names[i] for i in gaps]))
     if words:
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
         parts.append(("text", one_hot, [names[i] for i in words]))
@@ -296,17 +293,32 @@ def _has_number(X: Rows, position: int) -> bool:
     return bool(series.drop_nulls().drop_nans().len() if series.dtype.is_float() else series.drop_nulls().len())
 
 
-def _scaler(n_columns: int) -> Any:
-    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean, by a nearest-neighbour imputer of one row:
-    SimpleImputer's saved form holds a ``numpy.dtype`` that skops asks to be trusted.
-    """
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.impute import KNNImputer
+def scaler(n_columns: int) -> Any:
+    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
-    zeros = KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns)))
-    return Pipeline([("scale", StandardScaler()), ("fill", FrozenEstimator(zeros))])
+    return Pipeline([("scale", StandardScaler()), ("fill", filled_with_zeros(n_columns))])
+
+
+def filled_with_zeros(n_columns: int) -> Any:
+    """Fill NaN with zero, by a nearest-neighbour imputer of one row: SimpleImputer's saved form holds a ``numpy.dtype``
+    that skops asks to be trusted.
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.impute import KNNImputer
+
+    return FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))
+
+
+def missing_indicator() -> Any:
+    """Tell which numbers are missing; None among truth values becomes NaN first."""
+    from sklearn.impute import MissingIndicator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    as_floats = StandardScaler(with_mean=False, with_std=False)
+    return Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
 
 
 def _frequent_values(X: Rows, position: int) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list, one_column
 from quorate.data.rows import Rows, is_frame
 from quorate.data.stream import StreamedColumn, StreamedFrame
-from quorate.data.unit_keys import ID, IdKeys, PositionKeys
+from quorate.data.unit_keys import ID, UnitKeys
 from quorate.errors import DataRefused
 
 _AS_WRITTEN: Final = r"^[!-~](?:[ -~]*[!-~])?$"  # printable ASCII without blanks around it: an id says just that,
@@ -83,7 +83,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
     3
     """
     if groups is None:
-        return PositionKeys(n)
+        return UnitKeys.of_positions(n)
     if isinstance(groups, StreamedColumn):
         refuse_floating_ids(groups.series, name)
         return _keys_of_column(groups, name)
@@ -99,7 +99,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
 def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
     """Return each row's slot, as :func:`slot_bytes`, empty where its id says nothing; a column of floats is refused."""
     if groups is None:
-        return PositionKeys(n)
+        return UnitKeys.of_positions(n)
     refuse_floating_ids(groups, name)
     return each(_slot, as_list(groups))
 
@@ -152,7 +152,7 @@ def _without_id(name: str) -> DataRefused:
     )
 
 
-def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
+def _keys_of_column(ids: StreamedColumn, name: str) -> UnitKeys:
     """Write the ids of a column down once each; whole numbers and plain text without an object a row."""
     import polars as pl
 
@@ -163,7 +163,7 @@ def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
         raise _without_id(name)
     distinct = series.unique().sort()
     place = series.rank("dense").to_numpy().astype(np.int64) - 1
-    return IdKeys(distinct.cast(pl.String), place)
+    return UnitKeys.of_units(distinct.cast(pl.String), place)
 
 
 def _as_written(series: Any) -> bool:

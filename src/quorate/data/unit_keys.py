@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, overload
@@ -21,38 +20,64 @@ ID, POSITION = b"id:", b"row:"
 
 
 class UnitKeys(Sequence[bytes]):
-    """The canonical bytes of each row's unit, as a sequence of one entry a row."""
+    """The canonical bytes of each row's unit, as a sequence of one entry a row.
+
+    `held`: the bytes of each unit, or a column of ids as canonical texts; None where every row is a unit of its own,
+    known by its place. `unit_of_row`: the place of each row's unit among them. `n_units`: number of distinct units.
+    """
+
+    def __init__(self, n_units: int, held: list[bytes] | pl.Series | None, unit_of_row: IntArray | None) -> None:
+        self.n_units, self._held, self._unit_of_row = n_units, held, unit_of_row
+
+    @classmethod
+    def of_positions(cls, n_rows: int) -> UnitKeys:
+        """Take every row as a unit of its own."""
+        return cls(n_rows, None, None)
+
+    @classmethod
+    def of_units(cls, held: list[bytes] | pl.Series, unit_of_row: IntArray) -> UnitKeys:
+        """Take units that may have several rows."""
+        return cls(len(held), held, unit_of_row)
 
     @property
-    @abstractmethod
-    def n_units(self) -> int:
-        """Number of distinct units."""
-
-    @abstractmethod
-    def units(self, start: int, stop: int) -> list[bytes]:
-        """Return the bytes of the units from `start` to `stop`, in an order of their own."""
-
-    @abstractmethod
-    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Give every row the value of its unit: ``(n_units, …)`` to ``(n_rows, …)``."""
-
-    @abstractmethod
-    def unit_of(self, row: int) -> int:
-        """Return the number of a row's unit."""
+    def by_position(self) -> bool:
+        """Whether every row is a unit of its own."""
+        return self._unit_of_row is None
 
     @property
     def named(self) -> bool:
         """Whether a unit is known by an id, and not by the place of its row."""
-        return True
+        if isinstance(self._held, list):
+            return not all(unit.startswith(POSITION) for unit in self._held)
+        return self._held is not None
 
-    def __iter__(self) -> Iterator[bytes]:
-        for start in range(0, len(self), AT_ONCE):
-            yield from self[start : start + AT_ONCE]
+    def units(self, start: int, stop: int) -> list[bytes]:
+        """Return the bytes of the units from `start` to `stop`, in an order of their own."""
+        if self._held is None:
+            return [POSITION + position.to_bytes(8, "big") for position in range(start, stop)]
+        if isinstance(self._held, list):
+            return self._held[start:stop]
+        return [ID + text.encode("utf-8", "surrogatepass") for text in self._held[start:stop].to_list()]
 
     def blocks(self) -> Iterator[list[bytes]]:
         """Yield the bytes of all units, so many at once that they fit into memory."""
         for start in range(0, self.n_units, AT_ONCE):
             yield self.units(start, min(start + AT_ONCE, self.n_units))
+
+    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give every row the value of its unit: ``(n_units, …)`` to ``(n_rows, …)``."""
+        return values if self._unit_of_row is None else values[self._unit_of_row]
+
+    def __len__(self) -> int:
+        return self.n_units if self._unit_of_row is None else len(self._unit_of_row)
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._unit_of_row is None:
+            for units in self.blocks():
+                yield from units
+            return
+        for start in range(0, len(self), AT_ONCE):
+            yield from self[start : start + AT_ONCE]
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
@@ -63,101 +88,9 @@ class UnitKeys(Sequence[bytes]):
             return [self[row] for row in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(index)
-        unit = self.unit_of(index % len(self))
+        row = index % len(self)
+        unit = row if self._unit_of_row is None else int(self._unit_of_row[row])
         return self.units(unit, unit + 1)[0]
-
-
-class PositionKeys(UnitKeys):
-    r"""Every row is a unit of its own, known by its place."""
-
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    @property
-    def n_units(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
-    @property
-    def named(self) -> bool:
-        """Places are no names."""
-        return False
-
-    def units(self, start: int, stop: int) -> list[bytes]:
-        """Return the places from `start` to `stop`."""
-        return [POSITION + position.to_bytes(8, "big") for position in range(start, stop)]
-
-    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values as they are."""
-        return values
-
-    def unit_of(self, row: int) -> int:
-        """Return the row."""
-        return row
-
-    def __iter__(self) -> Iterator[bytes]:
-        for units in self.blocks():
-            yield from units
-
-
-class _Indexed(UnitKeys):
-    """Units that may have several rows."""
-
-    def __init__(self, unit_of_row: IntArray) -> None:
-        self._unit_of_row = unit_of_row
-
-    def __len__(self) -> int:
-        return len(self._unit_of_row)
-
-    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Look the unit of each row up."""
-        return values[self._unit_of_row]
-
-    def unit_of(self, row: int) -> int:
-        """Look the unit of a row up."""
-        return int(self._unit_of_row[row])
-
-
-class IdKeys(_Indexed):
-    """Units known by ids, held as one column of distinct canonical texts, and each row's place among them."""
-
-    def __init__(self, texts: pl.Series, unit_of_row: IntArray) -> None:
-        super().__init__(unit_of_row)
-        self._texts = texts
-
-    @property
-    def n_units(self) -> int:
-        """Number of distinct ids."""
-        return len(self._texts)
-
-    def units(self, start: int, stop: int) -> list[bytes]:
-        """Return the ids from `start` to `stop`."""
-        return [ID + text.encode("utf-8", "surrogatepass") for text in self._texts[start:stop].to_list()]
-
-
-class ListedKeys(_Indexed):
-    """Units whose bytes are listed once each, and each row's place among them."""
-
-    def __init__(self, units: list[bytes], unit_of_row: IntArray) -> None:
-        super().__init__(unit_of_row)
-        self._units = units
-
-    @property
-    def named(self) -> bool:
-        """Whether any of them is more than a place."""
-        return not all(unit.startswith(POSITION) for unit in self._units)
-
-    @property
-    def n_units(self) -> int:
-        """Number of distinct units."""
-        return len(self._units)
-
-    def units(self, start: int, stop: int) -> list[bytes]:
-        """Return the units from `start` to `stop`."""
-        return self._units[start:stop]
 
 
 def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
@@ -168,7 +101,7 @@ def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
         raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
     number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
     places = np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys))
-    return ListedKeys(list(number), places)
+    return UnitKeys.of_units(list(number), places)
 
 
 def count_units(unit_keys: Sequence[bytes]) -> int:
@@ -183,7 +116,7 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
     not from places in the table, what rows hold, nor other units. A row without id (empty bytes) is nobody's.
     """
     keys = as_unit_keys(unit_keys)
-    if isinstance(keys, PositionKeys):
+    if keys.by_position:
         return np.arange(len(keys))
     units = keys.of_rows(np.arange(keys.n_units))
     order = np.argsort(units, kind="stable")
