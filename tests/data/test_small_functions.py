@@ -18,10 +18,17 @@ from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps.patches import has_patches
-from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity, with_narrow
+from quorate.data.feature_maps.scale import (
+    PoolScale,
+    has_numbers,
+    holds_one_quantity,
+    in_one_unit,
+    is_one_quantity,
+    with_narrow,
+)
 from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
-from quorate.data.formats import table_suffixes
+from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
 from quorate.data.formats.text_parts import records_of
 from quorate.data.identity import as_column
 from quorate.data.images import image_columns
@@ -108,6 +115,21 @@ def test_files() -> None:
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
 
 
+def test_formats() -> None:
+    names = ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")
+    assert [type(format_for(name)).__name__ for name in names] == [
+        "DelimitedText", "Parquet", "SparseArchive", "Svmlight",
+    ]  # fmt: skip
+    assert [is_delimited(name) for name in ("visits.csv.gz", "visits.txt", "visits.parquet")] == [True, True, False]
+    assert [is_spreadsheet(name) for name in ("visits.xlsx", "visits.csv")] == [True, False]
+    assert [nearly(name, ["age of the house", "income"]) for name in ("incom", "wage")] == [
+        "; did you mean 'income'?",
+        "",
+    ]
+    with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
+        require_column("incom", ["age", "income"], "adult.csv", public=["age"])
+
+
 def test_only_the_first_line_is_read(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("person,age\n007,39\n", encoding="utf-8")
     assert first_line(tmp_path / "visits.csv", most=100) == b"person,age\n"
@@ -156,6 +178,9 @@ def test_feature_maps_scale() -> None:
     assert (holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])) == (True, False)
     assert (is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))) == (True, False)
 
+    ages = np.array([[0.0, 30.0], [1.0, 50.0], [1.0, 70.0]])
+    assert [PoolScale.fit(ages[:, chosen]).differing for chosen in ([0, 1], [1, 1], [0, 0])] == [True, False, False]
+    assert [has_numbers(ages[:, [at]]) for at in range(2)] == [False, True]
     ends = np.array([[0.0], [1e-18]])
     scalers = MinMaxScaler().fit(ends), with_narrow(MinMaxScaler().fit(ends))
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]

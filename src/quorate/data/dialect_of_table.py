@@ -90,11 +90,6 @@ def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
     """Return the orders of day, month and year, as `date_format`, that nearly all of these public entries can have.
     ISO 8601 is read beside any.
-
-    Examples
-    --------
-    >>> date_orders(["23.08.2023", "1.2.2023"]), date_orders(["03/04/2024"]), date_orders(["2024-03-01"])
-    (('dd.mm.yyyy',), ('dd/mm/yyyy', 'mm/dd/yyyy'), ())
     """
     others = [text for text in entries if math.isnan(date_number(text))]
     dates = [date for text in others if (date := _DAY_FIRST_OR_SECOND.fullmatch(text.strip())) is not None]

@@ -45,13 +45,7 @@ def not_run(evidence: str, remedy: str | None = None) -> Finding:
 
 
 def named(names: Sequence[str]) -> str:
-    """Return names of files in a sentence, the first eight of them.
-
-    Examples
-    --------
-    >>> named(["a.csv", "b.csv"])
-    "'a.csv', 'b.csv'"
-    """
+    """Return names of files in a sentence, the first eight of them."""
     quoted = ", ".join(repr(name) for name in names[:8])
     return f"{quoted} and {len(names) - 8:,} more" if len(names) > 8 else quoted
 

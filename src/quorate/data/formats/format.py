@@ -218,12 +218,6 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
 
     `public`: names of a public table's columns. Where they do not show that the first line of this one names columns,
     nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
-
-    Examples
-    --------
-    >>> require_column("incom", ["age", "income"], "adult.csv", public=["age"])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: adult.csv has no column 'incom'; did you mean 'income'?
     """
     if name not in names:
         missing = "; its first line must name the columns (it is not shown, since it may be a row)"
@@ -239,13 +233,7 @@ def _is_query(path: object) -> bool:
 
 
 def nearly(name: str, names: Sequence[str]) -> str:
-    """Word a hint at a name that is nearly the same; nothing where there is none.
-
-    Examples
-    --------
-    >>> nearly("incom", ["age", "income"]), nearly("wage", ["age of the house", "income"])
-    ("; did you mean 'income'?", '')
-    """
+    """Word a hint at a name that is nearly the same; nothing where there is none."""
     close = get_close_matches(name, names, n=1, cutoff=_NEAR) or [n for n in names if n.casefold() == name.casefold()]
     return f"; did you mean {close[0]!r}?" if close else ""
 
