@@ -99,7 +99,9 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     rows = as_rows(X_public, "public")
     if kind(rows) == "sparse":
         return Pipeline([("unchanged", "passthrough")]).fit(rows)
-    names = _selectors(rows)
+    names: list[Any] = list(range(width(rows)))
+    if is_frame(rows) and all(isinstance(name, str) for name in rows.columns):
+        names = list(columns(rows) or ())  # so that a table with its columns in another order is read right
     kinds = _encodable(rows)
     refuse_infinite(rows, "public")
     missing = missing_columns(rows)
@@ -246,14 +248,6 @@ def public_words(encoder: Any) -> dict[str, PublicWords]:
             if isinstance(name, str) and len(words.written) == len(entries):
                 known[name] = words
     return known
-
-
-def _selectors(X: Rows) -> list[Any]:
-    """Name columns where they have names, so that a table with its columns in another order is read right."""
-    names = columns(X)
-    if names is None or any(not isinstance(name, str) for name in X.columns):
-        return list(range(width(X)))
-    return list(names)
 
 
 def _encodable(X: Rows) -> list[str]:

@@ -122,22 +122,19 @@ def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
     Privacy: a library makes floats of whole numbers where one is missing, so that one private cell may decide on this
     refusal: one of three that private cells decide in the direct method, and the owner alone is told.
     """
-    if held := _floating(as_column(groups)):
+    dtype: Any = getattr(as_column(groups), "dtype", None)
+    if hasattr(dtype, "is_float"):  # polars
+        held = "floats" * dtype.is_float()
+    else:
+        dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+        held = {"f": "floats", "c": "complex numbers"}.get(getattr(dtype, "kind", ""), "")
+    if held:
         cause = "missing" if held == "floats" else "such a number"
         raise DataRefused(
             f"{name}: a column of {held} has lost digits of its ids, as where one id is {cause}; give ids as text or "
             "as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True "
             "([data] whole_ids = true)"
         )
-
-
-def _floating(ids: Any) -> str:
-    """Return the word for the type of a column that holds large whole numbers without their last digits."""
-    dtype: Any = getattr(ids, "dtype", None)
-    if hasattr(dtype, "is_float"):  # polars
-        return "floats" if dtype.is_float() else ""
-    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
-    return {"f": "floats", "c": "complex numbers"}.get(getattr(dtype, "kind", ""), "")
 
 
 def _slot(value: Any) -> bytes:
@@ -157,18 +154,17 @@ def _keys_of_column(ids: StreamedColumn, name: str) -> UnitKeys:
     import polars as pl
 
     series = ids.series
-    if not (series.dtype.is_integer() or (series.dtype == pl.String and _as_written(series))):
+    plain = series.dtype.is_integer()
+    if series.dtype == pl.String:
+        as_written = series.str.contains(_AS_WRITTEN) & ~series.str.contains(_POINT)
+        plain = as_written.all(ignore_nulls=True)
+    if not plain:
         series = pl.concat([pl.Series(each(id_text, part), dtype=pl.String) for part in _parts(series)])
     if series.null_count():
         raise _without_id(name)
     distinct = series.unique().sort()
     place = series.rank("dense").to_numpy().astype(np.int64) - 1
     return UnitKeys.of_units(distinct.cast(pl.String), place)
-
-
-def _as_written(series: Any) -> bool:
-    plain = series.str.contains(_AS_WRITTEN) & ~series.str.contains(_POINT)
-    return bool(plain.all(ignore_nulls=True))
 
 
 def _parts(series: Any) -> Iterator[list[Any]]:

@@ -129,11 +129,10 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
         for unit, times in zip(block, n_rows[number : number + len(block)].tolist(), strict=True):
             nobody[number] = not unit
             if times > 1 and unit:
-                numbers[number] = min(range(times), key=lambda place: _rank(choice, unit, place))
+                ranks = [
+                    blake2b(unit + at.to_bytes(8, "big"), key=choice, digest_size=16).digest() for at in range(times)
+                ]
+                numbers[number] = ranks.index(min(ranks))
             number += 1
     rows = order[ends - n_rows + numbers]
     return np.sort(rows[~nobody])
-
-
-def _rank(choice: bytes, unit: bytes, number: int) -> bytes:
-    return blake2b(unit + number.to_bytes(8, "big"), key=choice, digest_size=16).digest()

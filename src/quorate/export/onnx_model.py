@@ -139,11 +139,12 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
         known = converters(model)
     except PreconditionFailed as error:
         raise _refused(student, str(error)) from None
+    widths = {"numbers": 0 if is_frame(public) else public.shape[1]}
     gathered, of_classes = _gathered(model, public, inputs), hasattr(student, "classes_")
     why: Exception | None = None
     for number in (DoubleTensorType, FloatTensorType):  # some converters know single precision alone
         types = [
-            (name, StringTensorType([None, 1]) if takes == "text" else number([None, _width(public, takes)]))
+            (name, StringTensorType([None, 1]) if takes == "text" else number([None, widths.get(takes, 1)]))
             for name, takes in inputs.items()
         ]
         try:
@@ -168,7 +169,8 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
             return content
         except Exception as error:  # noqa: BLE001 - whatever a converter raises
             why = why or error
-    raise _refused(student, f"{_reason(why)}") from why
+    said = (str(why).strip().splitlines() or [type(why).__name__])[0]
+    raise _refused(student, f"skl2onnx says: {said[:200].rstrip('. ')}") from why
 
 
 def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
@@ -183,16 +185,6 @@ def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
                 if used == entry.name:
                     node.input[place] = name
         entry.name = name
-
-
-def _reason(why: Exception | None) -> str:
-    """The first line of what a converter said, shortened, without a full stop."""
-    said = (str(why).strip().splitlines() or [type(why).__name__])[0]
-    return f"skl2onnx says: {said[:200].rstrip('. ')}"
-
-
-def _width(public: Rows, takes: str) -> int:
-    return 1 if takes == "number" else int(np.asarray(public).shape[1])
 
 
 def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:

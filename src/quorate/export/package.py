@@ -137,7 +137,9 @@ def packaged(
     files |= _table_script(facts)
     files[CARDS[kind]] = files.pop("model_card.md")
     files[receipts.NAME] = receipt.to_json().encode()
-    files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": _own_versions(model)})
+    names = ("quorate", "skops", *(("skl2onnx", "onnxruntime") if model != "skops" else ()))
+    own = {name: version(name) for name in names}
+    files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": own})
     files[METADATA] = as_json(metadata(facts, None if converted is None else converted.tree(), files, model_version))
     if kind == "tre":
         files[COVER] = cover_sheet(facts, receipt, files).encode()
@@ -166,11 +168,6 @@ def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, 
 
     student = opened(published[SKOPS])
     return student, public_rows_of(settings_of(root), student, published.get(POOL))
-
-
-def _own_versions(model: str) -> dict[str, str]:
-    names = ("quorate", "skops", *(("skl2onnx", "onnxruntime") if model != "skops" else ()))
-    return {name: version(name) for name in names}
 
 
 def _manifest(facts: Facts, files: Mapping[str, bytes], kind: str) -> bytes:

@@ -305,12 +305,16 @@ def _parts(path: Path) -> tuple[_Part, ...]:
 @lru_cache(maxsize=8)
 def _parts_at(path: Path, state: tuple[tuple[str, int, int, int], ...]) -> tuple[_Part, ...]:
     """Return the parts of a table that was in a state; refuse those that do not fit the others."""
+    import polars as pl
+
     base = base_of(path)
     faults: dict[Path, str] = {}
     parts: list[_Part] = []
     for file in (Path(name) for name, *_ in state):
         try:
-            parts.append(_Part(file, _named(file.relative_to(base)), _schema_of(file)))
+            with _PARQUET.sound(file):
+                schema = dict(pl.read_parquet_schema(polars_source(existing_file(file))))
+            parts.append(_Part(file, _named(file.relative_to(base)), schema))
         except DataRefused as error:
             faults[file] = str(error)
     columns = Counter(frozenset([*part.schema, *part.named]) for part in parts)
@@ -326,13 +330,6 @@ def _parts_at(path: Path, state: tuple[tuple[str, int, int, int], ...]) -> tuple
     if faults:
         raise DataRefused(_listed([faults[file] for file in sorted(faults)]))
     return tuple(parts)
-
-
-def _schema_of(file: Path) -> dict[str, Any]:
-    import polars as pl
-
-    with _PARQUET.sound(file):
-        return dict(pl.read_parquet_schema(polars_source(existing_file(file))))
 
 
 def _named(place: Path) -> dict[str, str | None]:
