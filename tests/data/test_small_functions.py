@@ -17,7 +17,7 @@ from quorate.data.database_errors import refused_by_sqlite
 from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
-from quorate.data.feature_maps.patches import has_patches
+from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.feature_maps.scale import (
     PoolScale,
     has_numbers,

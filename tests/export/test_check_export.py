@@ -25,10 +25,9 @@ from quorate.errors import PreconditionFailed
 from quorate.export import check, container
 from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
-from quorate.export.contents import as_json
+from quorate.export.contents import ExportReceipt, as_json, sum_of
 from quorate.export.cover import cover_sheet
 from quorate.export.package import Package, export_package
-from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.report import Facts, model_card, render_html, render_json
 

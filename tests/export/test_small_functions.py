@@ -26,7 +26,7 @@ def test_onnx_of_patches() -> None:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from quorate.data.feature_maps.patches import PatchFeatures
+    from quorate.data.feature_maps.first_maps import PatchFeatures
 
     images = np.random.default_rng(0).random((40, 100))
     transformer = PatchFeatures.fit(images, n_centroids=8).transformer()

@@ -14,8 +14,8 @@ from quorate.accounting.neighbouring import Relation
 from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
 from quorate.data.feature_maps.exact import squared_lengths
+from quorate.data.feature_maps.first_maps import SharedPatches
 from quorate.data.feature_maps.named import FeatureMapName, feature_map_for
-from quorate.data.feature_maps.patches import SharedPatches
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid

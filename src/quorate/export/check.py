@@ -15,9 +15,8 @@ from typing import Any, Final
 from quorate.errors import PreconditionFailed
 from quorate.export import file_checks, paper_checks
 from quorate.export.container import MOST_BYTES, UnsafePackageError, read_package
-from quorate.export.contents import MANIFEST, ONNX, SKOPS
+from quorate.export.contents import MANIFEST, ONNX, SKOPS, sum_of
 from quorate.export.file_checks import failed, not_run, passed
-from quorate.export.receipt import sum_of
 from quorate.findings import Finding, Outcome
 from quorate.report.facts import name_of
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from quorate.accounting.figures import at_most, several
-from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS
-from quorate.export.receipt import Charged, ExportReceipt, sum_of
+from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS, Charged, ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.report import Facts, of_numbers, sentences

@@ -17,8 +17,7 @@ import numpy as np
 
 from quorate.accounting.figures import several
 from quorate.export.container import MOST_MODEL_BYTES, UnsafePackageError, unpacked
-from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS
-from quorate.export.receipt import sum_of
+from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS, sum_of
 from quorate.findings import Finding, Outcome
 from quorate.folder.published import untrusted_types
 

@@ -13,21 +13,23 @@ from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.export import receipt as receipts
 from quorate.export.contents import (
     CARDS,
     COVER,
     MANIFEST,
     METADATA,
     PROMPT,
+    RECEIPT,
     TABLE_SCRIPT,
     VERSIONS,
+    ExportReceipt,
     differing,
+    receipt_for,
+    sum_of,
     table_script,
 )
 from quorate.export.cover import cover_sheet
 from quorate.export.file_checks import UnreadableError, failed, kind_of, not_run, passed, read_json
-from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
 from quorate.findings import Finding
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
@@ -86,7 +88,7 @@ def _facts(files: Mapping[str, bytes]) -> Facts:
 
 
 def _receipt(files: Mapping[str, bytes]) -> ExportReceipt:
-    return _read(files, receipts.NAME, ExportReceipt.from_json)
+    return _read(files, RECEIPT, ExportReceipt.from_json)
 
 
 def _if_any(look: Callable[[Mapping[str, bytes]], Read], files: Mapping[str, bytes]) -> Read | None:
@@ -109,7 +111,7 @@ def seed(files: Mapping[str, bytes]) -> Finding:
         for name, seeded in (
             (_GUARANTEE, guarantee is not None and guarantee.seeded),
             (_FACTS, facts is not None and (facts.seeded or facts.provenance.seeded)),
-            (receipts.NAME, receipt is not None and receipt.charges[-1:] and receipt.charges[-1].seeded),
+            (RECEIPT, receipt is not None and receipt.charges[-1:] and receipt.charges[-1].seeded),
         )
         if seeded
     ]
@@ -215,7 +217,7 @@ def _packed_by(files: Mapping[str, bytes]) -> str | None:
 
 def prices(files: Mapping[str, bytes]) -> Finding:
     """Price every event again, add charges and scopes up, and compare both with the guarantee."""
-    if receipts.NAME not in files and kind_of(files) == "files":
+    if RECEIPT not in files and kind_of(files) == "files":
         return not_run("A plain export lists no events.", "Ask for a package: quorate export --format tre.")
     guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
     if not receipt.charges:
@@ -272,7 +274,7 @@ def _otherwise(receipt: ExportReceipt, guarantee: Guarantee, budget: Budget) -> 
 
 def receipt(files: Mapping[str, bytes]) -> Finding:
     """Hold the receipt against the values, and against the files."""
-    if receipts.NAME not in files and kind_of(files) == "files":
+    if RECEIPT not in files and kind_of(files) == "files":
         return not_run("A plain export holds no receipt.", "Ask for a package: quorate export --format tre.")
     held, facts = _receipt(files), _facts(files)
     origin = facts.provenance

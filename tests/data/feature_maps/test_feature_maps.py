@@ -23,7 +23,7 @@ from quorate.data.feature_maps import (
     composed,
     coordinates,
 )
-from quorate.data.feature_maps import patches as patches_room
+from quorate.data.feature_maps import first_maps as patches_room
 from quorate.data.feature_maps.composed import MOST_FREEDOM, regression_on
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, PublicCoordinates, Spectrum, public_features
 from quorate.data.feature_maps.exact import bits_for, exp, unit_rows

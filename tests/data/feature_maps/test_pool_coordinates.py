@@ -13,7 +13,14 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 
 import quorate
-from quorate.data.feature_maps import PatchFeatures, PoolDirections, SharedPatches, patch_map, patches, pool_coordinates
+from quorate.data.feature_maps import (
+    PatchFeatures,
+    PoolDirections,
+    SharedPatches,
+    first_maps,
+    patch_map,
+    pool_coordinates,
+)
 from quorate.data.feature_maps.pool_coordinates import (
     DIRECTIONS,
     PoolCoordinates,
@@ -267,7 +274,7 @@ def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[in
 def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
     known = SharedPatches().of(IMAGES)
     n_numbers = known.numbers(ROWS[:1]).size
-    monkeypatch.setattr(patches, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five
+    monkeypatch.setattr(first_maps, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five
     computed.clear()
     first, again = known.numbers(IMAGES), known.numbers(IMAGES)
     assert (first == again).all()

@@ -16,10 +16,9 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import LONGEST_FEATURES, FeatureMap
 from quorate.data.feature_maps.exact import unit_rows
+from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches, TreeLeaves
 from quorate.data.feature_maps.nystroem import ProductKernelMap, RBFMap
-from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
 from quorate.data.feature_maps.scale import PoolScale, in_one_unit
-from quorate.data.feature_maps.trees import TreeLeaves
 from quorate.data.rows import kind
 from quorate.deferred import linalg, optimize, sparse
 from quorate.stored_names import stored_as

@@ -19,7 +19,7 @@ import numpy as np
 
 from quorate.data.feature_maps.composed import ChainedMap, LinearMap
 from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, by_strips, public_features
-from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
+from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches
 from quorate.data.feature_maps.scale import has_spread, in_one_unit
 from quorate.data.rows import Rows
 from quorate.deferred import linalg, sparse

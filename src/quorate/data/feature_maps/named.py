@@ -10,8 +10,8 @@ import numpy as np
 from quorate.arguments import one_of
 from quorate.data.feature_maps.composed import LinearMap, ResidualMap, StackedMap, patch_map, tree_map
 from quorate.data.feature_maps.coordinates import FeatureMap
+from quorate.data.feature_maps.first_maps import SharedPatches
 from quorate.data.feature_maps.nystroem import ChiSquaredMap, RBFMap, columns_of
-from quorate.data.feature_maps.patches import SharedPatches
 from quorate.data.feature_maps.scale import has_numbers, has_spread, holds_one_quantity
 from quorate.data.rows import kind
 from quorate.errors import InvalidParameter, named

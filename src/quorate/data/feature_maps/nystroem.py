@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
-from quorate.data.feature_maps.patches import linear_step
+from quorate.data.feature_maps.first_maps import linear_step
 from quorate.data.feature_maps.scale import BITS as ROW_BITS
 from quorate.data.feature_maps.scale import PoolScale, has_spread
 from quorate.errors import InvalidParameter, named
