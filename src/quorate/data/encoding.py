@@ -28,16 +28,7 @@ WIDE = 256  # encoded columns from which the output is sparse
 
 
 def needs_encoding(X: Rows) -> bool:
-    """Tell whether a frame has columns that are not numbers.
-
-    Examples
-    --------
-    >>> import polars
-    >>> needs_encoding(polars.DataFrame({"age": [39], "sex": ["F"]}))
-    True
-    >>> needs_encoding(np.zeros((1, 2)))
-    False
-    """
+    """Tell whether a frame has columns that are not numbers."""
     return is_frame(X) and any(family != "number" for family in families(X).values())
 
 
@@ -172,15 +163,7 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf)
 
     `encoder`: from :func:`public_encoder`. `name`: what the message calls the table. `largest`: the largest number, in
     those units, that is taken. DataRefused names the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> import polars
-    >>> encoder = public_encoder(polars.DataFrame({"share": [0.1, 0.2, 0.3]}))
-    >>> refuse_unscalable(encoder, polars.DataFrame({"share": [1e308]}), "X")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: column 'share' holds a number too large to be scaled by the public pool; mend it, or drop the column
-    """  # noqa: E501  a doctest's message is one line
+    """
     units = public_units(encoder, X)
     if not units:
         return

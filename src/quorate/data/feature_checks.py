@@ -25,12 +25,6 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
     missing and infinite values are for the steps of a Pipeline to read. `allow_missing`: whether NaN may stand in an
     array; infinite values never may. DataRefused, by the table's `name`, if it is not two-dimensional, not numeric (and
     not a frame), or not finite; or if a whole number is beyond the floats.
-
-    Examples
-    --------
-    >>> check_features([[1.0, float("inf")]])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: Input contains infinity in column 1; expected finite numbers
     """
     rows = as_rows(X, name)
     if is_frame(rows):
@@ -43,15 +37,7 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
 
 
 def refuse_infinite(X: Rows, name: str = "X") -> None:
-    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> import polars
-    >>> refuse_infinite(polars.DataFrame({"age": [39.0, float("inf")]}), "private")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: private: Input contains infinity in column 'age'; expected finite numbers
-    """
+    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many."""
     infinite = _columns_where(X, np.isinf)
     if infinite.any():
         raise DataRefused(f"{name}: Input contains infinity in {named(X, infinite)}; expected finite numbers")
@@ -84,13 +70,7 @@ def _refuse_beyond(X: Rows, name: str) -> None:
 
 
 def missing_columns(X: Rows) -> NDArray[np.bool_]:
-    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``.
-
-    Examples
-    --------
-    >>> missing_columns(np.array([[1.0, np.nan], [2.0, 3.0]])).tolist()
-    [False, True]
-    """
+    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``."""
     if kind(X) == "pandas":
         return np.asarray(X.isna().any(axis=0), dtype=np.bool_)
     if kind(X) == "polars":
@@ -102,13 +82,7 @@ def missing_columns(X: Rows) -> NDArray[np.bool_]:
 def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
     """Refuse missing values that `taker` cannot take, with DataRefused that names the columns; not the rows, nor how
     many.
-
-    Examples
-    --------
-    >>> refuse_missing(np.array([[1.0, np.nan]]), name="private", taker="SVC")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: private: Input contains NaN in column 1, which SVC cannot take; fill or drop the column, or give a Pipeline that imputes
-    """  # noqa: E501  a doctest's message is one line
+    """
     missing = missing_columns(X)
     if missing.any():
         raise DataRefused(

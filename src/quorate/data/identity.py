@@ -84,44 +84,13 @@ def fingerprint(
     *,
     digests: Sequence[bytes] | SpooledDigests | None = None,
 ) -> str:
-    """Keyed fingerprint of a private data set, the same for every order of its rows.
+    """Keyed fingerprint of a private data set, the same for every order of its rows: 64 hexadecimal digits.
 
-    Parameters
-    ----------
-    X : Rows
-        Private features.
-    y : (n_rows,) labels or codes, or None
-        Private labels.
-    unit_keys : list of n_rows bytes, or None
-        From :func:`slot_bytes`. Positions carry nothing beyond the order and are left out, as is None.
-    key : Secret of 32 bytes
-        Key that stays with the ledger's private side. Without it the fingerprint tells nothing about the rows,
-        not even to somebody who guesses the whole table.
-    digests : sequence of n_rows bytes, optional
-        ``row_digests(X)``, where the caller has them already.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    DataRefused
-        If `y`, `unit_keys` or `digests` do not have one entry for each row.
-
-    Notes
-    -----
-    The sorted list of (features, slot, label) of the rows, hashed with BLAKE2b under a key derived from `key`.
-    Labels keep their type: ``1`` and ``"1"`` differ.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> a = fingerprint(np.array([[1.0], [2.0]]), [0, 1], None, key)
-    >>> b = fingerprint(np.array([[2.0], [1.0]]), [1, 0], None, key)
-    >>> a == b
-    True
+    The sorted list of (features, slot, label) of the rows, hashed with BLAKE2b under a key derived from `key`. Labels
+    keep their type: ``1`` and ``"1"`` differ. `unit_keys`: from :func:`slot_bytes`; positions carry nothing beyond the
+    order and are left out, as is None. `key`: 32 bytes that stay with the ledger's private side; without it the
+    fingerprint tells nothing about the rows, not even to somebody who guesses the whole table. `digests`:
+    ``row_digests(X)``, where the caller has them already. DataRefused where these differ in length.
     """
     rows = digests if isinstance(digests, SpooledDigests) else pack(_digests_of(X, digests))
     labels, n_labels, label_of = _labels(y, len(rows))
@@ -191,11 +160,6 @@ def public_digest(X: Rows, *, digests: Sequence[bytes] | None = None) -> str:
     """Content hash of a public table, 64 hexadecimal digits: rows in order, and names of columns where there are any.
 
     Not keyed: never for private rows. `digests`: ``row_digests(X)``, where the caller has them already.
-
-    Examples
-    --------
-    >>> public_digest(np.zeros((2, 2))) == public_digest(np.zeros((2, 2), dtype=np.int64))
-    True
     """
     rows = as_rows(X)
     content = blake2b(digest_size=32)
@@ -217,24 +181,16 @@ def _digests_of(X: Rows, given: Sequence[bytes] | None) -> Sequence[bytes]:
 def is_same_table(
     private: Rows, public: Rows, *, digests: tuple[Sequence[bytes], Sequence[bytes]] | None = None
 ) -> bool:
-    """Tell whether the public table is the private one given again.
+    """Tell whether the public table is the private one given again, of the same schema.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature tables of the same schema.
-    digests : pair of sequences of bytes, optional
-        ``row_digests`` of both, where the caller has them already.
+    True where one of these holds:
 
-    Returns
-    -------
-    bool
-        True where one of these holds:
+    1. they are the same object, or arrays that share memory: the rows *are* the same rows;
+    2. they hold the same rows, in whatever order;
+    3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which at
+       least nine in ten are distinct.
 
-        1. they are the same object, or arrays that share memory: the rows *are* the same rows;
-        2. they hold the same rows, in whatever order;
-        3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which
-           at least nine in ten are distinct.
+    `digests`: ``row_digests`` of both, where the caller has them already.
 
     Notes
     -----
@@ -250,14 +206,6 @@ def is_same_table(
 
     Privacy: the answer depends on private rows. It may only refuse the whole table to its owner, before anything
     is fitted or charged.
-
-    Examples
-    --------
-    >>> X = np.arange(60.0).reshape(30, 2)
-    >>> is_same_table(X, X[::-1].copy())
-    True
-    >>> is_same_table(X, X + 100)
-    False
     """
     if is_same_object(private, public):
         return True

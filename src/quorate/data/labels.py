@@ -33,23 +33,11 @@ def _plain(value: Any) -> Any:
 
 
 def check_classes(classes: Any) -> tuple[Label, ...]:
-    """Take the declared classes, in the order given.
+    """Take the declared classes, in the order given: a class's code is its index there, and ties go to the lowest.
 
-    Parameters
-    ----------
-    classes : sequence of at least two str, int or bool
-        Distinct and all of one type. A class's code is its index here, and ties go to the lowest. A text that a
-        spreadsheet would run as a formula is written with a quote before it (:mod:`~quorate.data.cell_text`).
-
-    Returns
-    -------
-    tuple of str, int or bool
-
-    Raises
-    ------
-    InvalidParameter
-        If there are fewer than two, one is there twice or missing, or their types differ or are none of these; or two
-        would be written alike.
+    `classes`: a sequence of at least two str, int or bool, distinct and all of one type; InvalidParameter if it is none
+    of that, one is missing, or two would be written or read alike. A text that a spreadsheet would run as a formula is
+    written with a quote before it (:mod:`~quorate.data.cell_text`).
 
     Examples
     --------
