@@ -86,6 +86,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.data.feature_maps.trees": "quorate.data.feature_maps.first_maps",
     "quorate.data.feature_maps.unit_coordinates": "quorate.data.feature_maps.pool_coordinates",
     "quorate.data.feature_maps.standardizer": "quorate.data.feature_maps.pool_coordinates",
+    "quorate.data.feature_maps.directions": "quorate.data.feature_maps.pool_coordinates",
     "quorate.data.feature_maps.residual": "quorate.data.feature_maps.composed",
     "quorate.mechanisms.quantile": "quorate.mechanisms.choice",
     "quorate.estimators.shown": "quorate.estimators.reporting",

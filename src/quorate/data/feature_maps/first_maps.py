@@ -208,7 +208,7 @@ class SharedPatches:
     _fitted: dict[bytes, RememberedPatches] = field(default_factory=dict, repr=False)
 
     def of(self, pool: FloatArray) -> RememberedPatches:
-        """Return :meth:`~quorate.data.feature_maps.patches.PatchFeatures.fit` of the pool, or refuse as that does."""
+        """Return :meth:`PatchFeatures.fit` of the pool, or refuse as that does."""
         key = _digest(pool)
         if key not in self._fitted:
             self._fitted[key] = RememberedPatches.fit(pool)
