@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 from quorate.data import cell_text
-from quorate.data.cell_text import OUT_OF_RANGE, canonical_text
+from quorate.data.cell_text import OUT_OF_RANGE, as_list, canonical_text
 from quorate.data.columns import texts
-from quorate.data.identity import as_list
 from quorate.data.labels import codes_of
 from quorate.data.unit_ids import usable_slots
 from quorate.errors import DataRefused

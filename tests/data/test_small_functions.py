@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
+from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
@@ -30,7 +31,6 @@ from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
 from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
 from quorate.data.formats.text_parts import records_of
-from quorate.data.identity import as_column
 from quorate.data.images import image_columns
 from quorate.data.notation import (
     are_dates,
@@ -47,7 +47,7 @@ from quorate.data.notation import (
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.target_range import without_numbers
-from quorate.data.unit_keys import UnitKeys, count_units
+from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
 
 

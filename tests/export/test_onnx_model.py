@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.folder.conftest import write_run
 
 from quorate.data.encoding import public_encoder
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.deferred import skops
 from quorate.direct.flow import published_model
 from quorate.direct.plan import plan_direct

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import is_missing
+from quorate.data.cell_text import as_list, is_missing
 from quorate.data.columns import column, families
-from quorate.data.identity import as_list
 from quorate.data.rows import Rows, kind
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import is_missing, numpy_values, pandas_values, polars_values, without_imaginary
+from quorate.data.cell_text import as_list, is_missing, without_imaginary
 from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Overlap, SpooledDigests, order_of, pack, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
-from quorate.data.unit_keys import as_unit_keys
+from quorate.data.unit_ids import as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import IntArray, Secret, derive
@@ -21,59 +21,6 @@ from quorate.types import IntArray, Secret, derive
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
-
-
-def as_column(values: Any) -> Any:
-    """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
-    if (type(values).__module__ or "").startswith("pyarrow"):
-        import polars as pl
-
-        values = pl.from_arrow(values)
-    shape: Any = getattr(values, "shape", ())
-    if len(shape) != 2 or shape[1] != 1 or sparse.issparse(values):
-        return values
-    if isinstance(values, np.ndarray):
-        return values[:, 0]
-    return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
-
-
-def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
-    """Return one column of cells, `entry` by row, whatever it holds; refuse a text, and what has no order or several
-    columns.
-    """
-    column = as_column(values)
-    if isinstance(column, str | bytes | Mapping | Set):
-        raise DataRefused(
-            f"{name}: got {type(column).__name__}, expected one {entry} for every row; give the column itself, such as "
-            f'table["{name}"]'
-        )
-    if getattr(column, "ndim", len(getattr(column, "shape", ("rows",)))) != 1:
-        raise DataRefused(f"{name}: expected one {entry} per row, got a table with columns; give one column")
-    return column
-
-
-def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
-    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
-    if found != n_rows:
-        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
-
-
-def as_list(values: Any) -> list[Any]:
-    """Take a 1-D array, series or sequence as a list of Python values, each a function of its own cell. A date that
-    Python cannot hold is :data:`~quorate.data.cell_text.OUT_OF_RANGE`; libraries raise, and quote it.
-    """
-    values = as_column(values)
-    if hasattr(values, "to_physical"):  # polars
-        return polars_values(values)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        return numpy_values(values)
-    if hasattr(values, "dtype") and hasattr(values, "array"):  # pandas
-        return pandas_values(values)
-    for method in ("tolist", "to_list"):
-        if hasattr(values, method):
-            items = getattr(values, method)()
-            return items if isinstance(items, list) else [items]
-    return list(values)
 
 
 def fingerprint(

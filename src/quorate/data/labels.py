@@ -8,10 +8,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
+from quorate.data.cell_text import (
+    as_cell,
+    as_list,
+    each,
+    from_cell,
+    is_missing,
+    one_column,
+    refuse_another_number,
+    text_reader,
+)
 from quorate.data.columns import listed
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_list, one_column, refuse_another_number
 from quorate.data.stream import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import IntArray

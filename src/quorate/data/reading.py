@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.data.cell_text import each, id_text
+from quorate.data.cell_text import as_list, each, id_text
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
-from quorate.data.identity import as_list
 from quorate.data.stream import PartedColumn, PartedFrame, put_aside
 from quorate.errors import InvalidParameter
 

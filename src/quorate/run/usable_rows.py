@@ -22,8 +22,7 @@ from quorate.data.columns import families
 from quorate.data.digests import SpooledDigests, pack
 from quorate.data.rows import Rows, columns, from_arrow, n_rows, no_rows, summed_cells
 from quorate.data.stream import PartedFrame
-from quorate.data.unit_ids import usable_slots
-from quorate.data.unit_keys import UnitKeys, as_unit_keys
+from quorate.data.unit_ids import UnitKeys, as_unit_keys, usable_slots
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.run.cells import as_the_column, finite_rows, frame_like, lists_of, real

@@ -24,10 +24,9 @@ from quorate.data.feature_maps import (
     coordinates,
 )
 from quorate.data.feature_maps import first_maps as patches_room
-from quorate.data.feature_maps.composed import MOST_FREEDOM, regression_on
+from quorate.data.feature_maps.composed import MOST_FREEDOM, feature_map_for, regression_on
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, PublicCoordinates, Spectrum, public_features
 from quorate.data.feature_maps.exact import bits_for, exp, unit_rows
-from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.feature_maps.nystroem import (
     ALL_INTERVALS,
     BITS,

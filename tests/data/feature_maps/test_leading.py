@@ -8,8 +8,8 @@ from scipy import sparse
 
 from quorate.data import pool_moments
 from quorate.data.feature_maps import LinearMap, coordinates, pool_coordinates
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import Spectrum, public_features
-from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.plan import plan_direct
 from quorate.direct.stored import dump_plan, load_plan

@@ -1,4 +1,4 @@
-"""Maps made of others: linear rows, two maps side by side, what one makes of another, and the default map of tables.
+"""Maps made of others: linear rows, two side by side, what one makes of another, the default map; and all by name.
 
 The default map (:class:`ResidualMap`) has linear features :math:`L`, and beside them two kernels' features :math:`K`
 less their regression on these over the pool, :math:`R = K - L W`; that block is whitened by itself, and spends its
@@ -7,20 +7,22 @@ directions on what is not linear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from quorate.arguments import one_of
 from quorate.data.feature_maps.coordinates import LONGEST_FEATURES, FeatureMap
 from quorate.data.feature_maps.exact import unit_rows
 from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches, TreeLeaves
-from quorate.data.feature_maps.nystroem import ProductKernelMap, RBFMap
-from quorate.data.feature_maps.scale import PoolScale, in_one_unit
+from quorate.data.feature_maps.nystroem import ChiSquaredMap, ProductKernelMap, RBFMap, columns_of
+from quorate.data.feature_maps.scale import PoolScale, has_numbers, has_spread, holds_one_quantity, in_one_unit
 from quorate.data.rows import kind
 from quorate.deferred import linalg, optimize, sparse
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -364,3 +366,62 @@ def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
 def longest_features(feature_map: FeatureMap) -> float:
     """Return what no row's features are longer than, but for rounding."""
     return feature_map.longest if isinstance(feature_map, ResidualMap) else LONGEST_FEATURES
+
+
+FeatureMapName = Literal["auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"]
+FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
+
+
+def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
+    """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
+
+    Linear where rows are sparse or all columns are words or indicators; linear beside a Gaussian kernel where numbers
+    are one quantity at many places, as pixels are; else linear beside what kernels add to it. `categories`: the first
+    and one past the last column of each one's indicators.
+    """
+    if kind(pool) == "sparse":
+        return "linear"
+    if has_numbers(pool):
+        return "both" if holds_one_quantity(pool) else "kernels"
+    return "kernels" if columns_of(pool, categories)[1] else "linear"
+
+
+def default_map_before(pool: Any) -> FeatureMapName:
+    """Return the feature map of a run that left it open, begun before kernels were the default of tables."""
+    return "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+
+
+def feature_map_for(
+    name: FeatureMapName,
+    pool: Any,
+    *,
+    rows: str = "rows",
+    categories: Sequence[tuple[int, int]] = (),
+    patches: SharedPatches | None = None,
+) -> FeatureMap:
+    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``; ``"auto"`` is
+    :func:`default_map`'s. `rows`: what a row of the pool is, in words. `patches`: of public images, where others ask
+    for them too.
+    """
+    one_of("feature_map", name, FEATURE_MAPS)
+    if not has_spread(pool).any():
+        raise InvalidParameter(
+            "the public pool has no spread: all its rows are equal once they are numbers; give rows that differ, and "
+            "where a column names files of images, their folder as images"
+        )
+    if name == "auto":
+        name = default_map(pool, categories)
+    if name == "linear":
+        return LinearMap.fit(pool, rows=rows)
+    if kind(pool) == "sparse":
+        raise InvalidParameter(f'{named("feature_map", name)} takes dense rows, and these are sparse; take "linear"')
+    rng = np.random.default_rng(0)
+    makers: dict[str, Callable[[], FeatureMap]] = {
+        "rbf": lambda: RBFMap.fit(pool, rng),
+        "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
+        "kernels": lambda: ResidualMap.fit(pool, categories=categories, rows=rows),
+        "chi2": lambda: ChiSquaredMap.fit(pool, rng),
+        "trees": lambda: tree_map(pool),
+        "patches": lambda: patch_map(pool, patches=patches),
+    }
+    return makers[name]()

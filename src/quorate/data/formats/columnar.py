@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from quorate.data.cell_text import canonical_text, each, id_text
+from quorate.data.cell_text import as_list, canonical_text, each, id_text
 from quorate.data.columns import families, in_words, texts
 from quorate.data.file_reading import base_of, existing_file, files_of, polars_path, polars_source, state_of
 from quorate.data.formats.format import TableFormat
-from quorate.data.identity import as_list
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold, put_in_parts
 from quorate.errors import DataRefused, PreconditionFailed
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 import numpy as np
 
 from quorate.ambient import unwarned
+from quorate.data.cell_text import as_list
 from quorate.data.columns import listed, names_columns
 from quorate.data.database import DatabaseQuery
-from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
