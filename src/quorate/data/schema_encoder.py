@@ -15,6 +15,7 @@ from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import filled_with_zeros, missing_indicator, scaler
 from quorate.data.feature_maps.scale import with_narrow
+from quorate.data.notation import number
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
@@ -73,8 +74,8 @@ def _column(name: Any, held: Any) -> list[Any]:
         texts = _listed(held)
         if texts is not None and len(set(texts)) == len(texts):
             return texts
-        if len(held) == 2 and all(isinstance(value, int | float) and isfinite(value) for value in held):
-            low, high = float(held[0]), float(held[1])
+        if len(held) == 2 and all(isinstance(value, int | float) for value in held):
+            low, high = map(number, held)  # NaN beyond the floats
             if low < high and isfinite(high - low):
                 return [low, high]
     raise InvalidParameter(f"schema: column {name!r} is declared as {held!r}; {_EXPECTED}, each value once")
