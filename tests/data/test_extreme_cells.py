@@ -65,7 +65,7 @@ def test_a_whole_number_beyond_the_floats_is_refused(cell, name):
         with pytest.raises(DataRefused) as error:
             check_features(table, name)
         one_line(error, f"{name}: a whole number is beyond the range of 64-bit floats", column)
-    with pytest.raises(DataRefused, match="public: a whole number is beyond the range of .* in column 'age'"):
+    with pytest.raises(DataRefused, match=r"public: a whole number is beyond the range of .* in column 'age'"):
         PublicPool(frame(cell))
 
 
