@@ -13,8 +13,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
-from quorate.data.database import is_database
-from quorate.data.database_errors import refused_by_sqlite
+from quorate.data.database import is_database, refused_by_sqlite
 from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
