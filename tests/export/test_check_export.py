@@ -81,6 +81,13 @@ def packed(tmp_path: Path, files: Files) -> Path:
     return path
 
 
+def exported(cli: Any, votes_run: Path, tmp_path: Path) -> Path:
+    """The ledger of a copy of the run, as its owner writes it to a file."""
+    run, path = shutil.copytree(votes_run, tmp_path / "copy"), tmp_path / "ledger.json"
+    assert cli("ledger", "export", run, "--to", path)[0] == 0
+    return path
+
+
 # --- an honest package ------------------------------------------------------------------------------------------------
 
 
@@ -97,9 +104,7 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package
 def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    run = shutil.copytree(votes_run, tmp_path / "copy")
-    assert cli("ledger", "export", run, "--to", tmp_path / "ledger.json")[0] == 0
-    found = outcomes(made.path, ledger=tmp_path / "ledger.json", digest=made.digest.upper())
+    found = outcomes(made.path, ledger=exported(cli, votes_run, tmp_path), digest=made.digest.upper())
     assert set(found.values()) == {Outcome.PASSED}
     assert outcomes(made.path, digest="0" * 64)["digest"] is Outcome.FAILED
 
@@ -108,9 +113,7 @@ def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
 def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    run = shutil.copytree(votes_run, tmp_path / "copy")
-    cli("ledger", "export", run, "--to", tmp_path / "ledger.json")
-    whole = json.loads((tmp_path / "ledger.json").read_text())
+    whole = json.loads(exported(cli, votes_run, tmp_path).read_text())
     for number, change in enumerate((
         lambda entries: entries.pop(),
         lambda entries: entries[2].update(time="2020-01-01T00:00:00.000000Z"),
@@ -380,8 +383,7 @@ def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that
     edited(files, "receipt.json", lambda tree: tree["published"].update({"student.skops": total}))
     del files["student.onnx"]
     edited(files, "metadata.json", lambda tree: tree.update(files=["student.skops"], onnx=None))
-    path, ledger = packed(tmp_path, covered(files)), tmp_path / "ledger.json"
-    assert cli("ledger", "export", shutil.copytree(votes_run, tmp_path / "copy"), "--to", ledger)[0] == 0
+    path, ledger = packed(tmp_path, covered(files)), exported(cli, votes_run, tmp_path)
     found = check_export(path, ledger=ledger)
     assert found.passed is True
     chain = next(check for check in found.checks if check.code == "chain")
@@ -442,9 +444,9 @@ def test_without_the_package_onnx_a_file_of_it_is_not_passed(made: Package, monk
 def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    ledger, path = tmp_path / "ledger.json", packed(tmp_path, households_in_the_receipt_too(read_package(made.path)))
+    path = packed(tmp_path, households_in_the_receipt_too(read_package(made.path)))
     assert fails(path) == set(), "without the ledger, and without the sum, nothing else is known"
-    assert cli("ledger", "export", shutil.copytree(votes_run, tmp_path / "copy"), "--to", ledger)[0] == 0
+    ledger = exported(cli, votes_run, tmp_path)
     found = outcomes(path, ledger=ledger)
     assert {code for code, outcome in found.items() if outcome is Outcome.FAILED} == {"chain"}
     path = packed(tmp_path, households_everywhere(read_package(made.path)))

@@ -58,17 +58,10 @@ class PrivateRecords:
     that nothing is learned from not at all; whatever container, type of number or index holds it. Its labels do not
     count. Two digests are kept of each row, one with its columns in their order and one in any order.
 
-    Parameters
-    ----------
-    X : Rows, (n_rows, n_features), or iterator of Rows
-        Private features; or blocks of them, each with types of its own.
-    kinds : ColumnKinds, optional
-        What each column is read as.
-    folder, most : optional
-        Where digests lie that take more bytes than `most`: as of a :class:`~quorate.data.spool.Spool`.
+    `X`: private features ``(n_rows, n_features)``, or blocks of them, each with types of its own. `kinds`: what each
+    column is read as. `folder`, `most`: where digests lie that take more bytes, as of a
+    :class:`~quorate.data.spool.Spool`.
 
-    Notes
-    -----
     Privacy: private as a whole. The one answer, of :meth:`are_in`, may only refuse a table to its owner, or leave out a
     score. The key is drawn here and kept nowhere else.
     """

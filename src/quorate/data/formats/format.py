@@ -318,12 +318,10 @@ class ForeignRows(Foreign):
         """Return what the file holds, as it reads it."""
         return self.call(path, lambda: self.inner.read(path, **how), Table)
 
-
-class ForeignEachRow(ForeignRows):
-    """One that reads each row by itself."""
-
     def read_each(self, path: Path, **how: Any) -> Table:
-        """Return what the file holds, row by row."""
+        """Return what the file holds, row by row, where the format says how that is read."""
+        if not isinstance(self.inner, ReadsEach):
+            raise cannot_read_each_row(self.inner, path)
         return self.call(path, lambda: self.inner.read_each(path, **how), Table)
 
 
@@ -331,7 +329,7 @@ def foreign(inner: Format, package: str = "") -> Format:
     """Return a format from outside, as it is asked here."""
     if isinstance(inner, TableFormat):
         return ForeignTable(inner, package)
-    return ForeignEachRow(inner, package) if isinstance(inner, ReadsEach) else ForeignRows(inner, package)
+    return ForeignRows(inner, package)
 
 
 class Database(TableFormat):
