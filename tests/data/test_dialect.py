@@ -69,6 +69,7 @@ def no_line_changes_another(path: Path, separator: str, quote: str, encoding: st
         for place in range(len(lines) + 1):
             found = as_read(path, dialect, [*lines[:place], odd, *lines[place:]])
             assert found[:place] + found[place + 1 :] == without, (odd, place)
+            assert found[place][-1] in (None, "yes" if not quote else None, "perhaps"), (odd, place)
 
 
 @pytest.mark.default_cases(2)

@@ -126,44 +126,32 @@ def test_a_table_that_is_read_in_parts_is_never_held(tmp_path):
     assert bytes_held(tmp_path / "visits.csv") == 0
 
 
-def as_text(rows, place):
-    rows.write_csv(place / "visits.csv")
-    return "visits.csv"
+def in_parts(rows, path):
+    path.mkdir()
+    rows[:2].write_parquet(path / "1.parquet")
+    rows[2:].write_parquet(path / "2.parquet")
 
 
-def as_parquet(rows, place):
-    rows.write_parquet(place / "visits.parquet")
-    return "visits.parquet"
+def in_a_database(rows, path):
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table visits (age, ward, ill)")
+        database.executemany("insert into visits values (?, ?, ?)", rows.rows())
 
 
-def as_arrow(rows, place):
-    rows.write_ipc(place / "visits.arrow")
-    return "visits.arrow"
+WRITTEN = {
+    "visits.csv": pl.DataFrame.write_csv, "visits.parquet": pl.DataFrame.write_parquet, "visits": in_parts,
+    "visits.arrow": pl.DataFrame.write_ipc, "clinic.db": in_a_database,
+}  # fmt: skip
 
 
-def as_parts(rows, place):
-    (place / "visits").mkdir()
-    rows[:2].write_parquet(place / "visits" / "1.parquet")
-    rows[2:].write_parquet(place / "visits" / "2.parquet")
-    return "visits"
-
-
-def as_database(rows, place):
-    with closing(sqlite3.connect(place / "clinic.db")) as made:
-        made.execute("create table visits (age, ward, ill)")
-        made.executemany("insert into visits values (?, ?, ?)", rows.rows())
-        made.commit()
-    return "clinic.db"
-
-
-@pytest.mark.parametrize("write", [as_text, as_parquet, as_arrow, as_parts, as_database])
-def test_tables_are_read_in_a_folder_whose_name_is_no_text(write, tmp_path):
+@pytest.mark.parametrize("name", WRITTEN)
+def test_tables_are_read_in_a_folder_whose_name_is_no_text(name, tmp_path):
     rows = pl.DataFrame({"age": [31, 47, 58], "ward": ["north", None, "south"], "ill": ["no", "yes", "no"]})
     (tmp_path / "plain").mkdir()
-    file = write(rows, tmp_path / "plain")
+    WRITTEN[name](rows, tmp_path / "plain" / name)
     place = (tmp_path / "plain").rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")))
-    source = place / file
-    if write is as_database:
+    source = place / name
+    if name == "clinic.db":
         source = DatabaseQuery("sqlite:///clinic.db", "select * from visits order by age", "[data] private", place)
     assert read_data(source, label="ill").y.tolist() == rows["ill"].to_list()
     cells = read_cells(source, label="ill", n_features=2).X
@@ -181,36 +169,6 @@ def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:
         pl.DataFrame({"a": [1.0, 2.0, 3.0], "l": [far, 2, last]}).write_parquet(path)
         codes = codes_of(read_cells(path, label="l", n_features=1).y, (2, far))
         assert codes.tolist()[:2] == [1, 0]
-
-
-LINES = ["39,north,no", '"40","no, ""south""",yes', "41,,no"]
-ODD_LINES = {
-    "a mark that is left open": '50,"west,yes',
-    "text after a mark": '"50"0,west,yes',
-    "one mark alone": '"',
-    "too few fields": "50",
-    "a byte that is no text": "50,w\udcffst,perhaps",
-    "a NUL": "50,w\0st,perhaps",
-}
-
-
-def as_read(path: Path, lines: list[str]) -> list[tuple[Any, ...]]:
-    path.write_bytes("\n".join(["age,ward,ill", *lines, ""]).encode("utf-8", "surrogateescape"))
-    table = read_cells(path, label="ill", n_features=2)
-    assert table.y is not None
-    return [(*row, label) for row, label in zip(table.X.rows(), table.y, strict=True)]
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("odd", sorted(ODD_LINES))
-@pytest.mark.parametrize("place", range(len(LINES) + 1))
-def test_no_line_of_a_table_changes_how_another_is_read(tmp_path: Path, odd: str, place: int) -> None:
-    path = tmp_path / "rows.csv"
-    without = as_read(path, LINES)
-    assert without == [("39", "north", "no"), ("40", 'no, "south"', "yes"), ("41", None, "no")]
-    found = as_read(path, [*LINES[:place], ODD_LINES[odd], *LINES[place:]])
-    assert found[:place] + found[place + 1 :] == without
-    assert found[place][-1] in (None, "perhaps")
 
 
 @pytest.mark.heavy
