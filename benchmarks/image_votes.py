@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from quorate.accounting import calibrate_sigma
-from quorate.data.feature_maps.patches import PatchFeatures
+from quorate.data.feature_maps.first_maps import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.experiments.mnist import upright
 from quorate.experiments.sources import file_of, mnist

@@ -12,7 +12,7 @@ import pytest
 from quorate.accounting import Repeated
 from quorate.audit import ScheduleAudit, audit_rounds
 from quorate.audit import rounds as module
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.direct import contributions, descend
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.types import FloatArray, IntArray

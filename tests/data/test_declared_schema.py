@@ -16,6 +16,9 @@ import pytest
 
 from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema
 from quorate.data.formats import format_for
+from quorate.data.rows import take
+from quorate.data.schema_encoder import declared_columns, declared_kinds
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 
 DAY = dt.date(2020, 2, 29)
@@ -62,6 +65,13 @@ def test_each_spelling_declares_what_it_says() -> None:
     assert Schema.of({"age": (0, 120)}).facts == {"age": [0, 120]}
 
 
+MANY = [str(number) for number in range(MOST_VALUES + 1)]
+#: What columns take that are not counted: narrow bounds, truth values as numbers, any texts.
+TAKEN: list[Any] = [
+    {"age": [0.0, 5e-324]}, {"age": [False, 3]}, {"code": ["1", "1.0"]}, {"sex": ["F", " "]}, {"code": MANY},
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("declared", "said"),
     [
@@ -87,7 +97,9 @@ def test_each_spelling_declares_what_it_says() -> None:
         ({"code": ["1", "1.0"]}, "twice"),
         ({"sex": ["F", " "]}, "missing value"),
         ({"sex": ["F", None]}, "'sex'"),
-        ({"code": [str(number) for number in range(MOST_VALUES + 1)]}, "10,001"),
+        ({"code": MANY}, "10,001"),
+        ({"sex": ["F", 1]}, "'sex'"),
+        ({"sex": "FM"}, "'sex'"),
     ],
 )
 @pytest.mark.default_cases(10)
@@ -96,6 +108,9 @@ def test_everything_else_is_refused_in_one_line_that_names_the_column(declared: 
         Schema(declared)
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
+    if declared not in TAKEN:
+        with pytest.raises(InvalidParameter, match=r"\Aschema.*\Z"):
+            declared_columns(declared)
 
 
 # --- the cell of an entry, by a slow second way ----------------------------------------------------------------------
@@ -230,3 +245,35 @@ def test_the_type_of_the_column_decides_in_a_broken_twin() -> None:
 
     assert by_type(whole)[:2] != by_type(with_gap)[:2]
     assert held.codes(whole)[:2].tolist() == held.codes(with_gap)[:2].tolist()
+
+
+# --- columns that were declared: bounds and values, and nothing that is read off rows ---------------------------------
+
+
+DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["north"]}
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> None:
+    _, encoder = declared_columns(DECLARED)
+    rows = frame(
+        {
+            "ward": ["north", "moon", None],
+            "share": [0.5, -7.0, 1e300],
+            "sex": ["M", "F", "x"],
+            "age": [30.0, None, 120.0],
+        }
+    )
+    together = encoder.transform(rows)
+    expected = [[-0.5, 0, 0, 1, 1], [0, -1, 1, 0, 0], [1, 1, 0, 0, 0]]
+    assert np.allclose(together, expected)
+    assert (np.vstack([encoder.transform(take(rows, [i])) for i in range(3)]) == together).all()
+    assert skops.io.get_untrusted_types(data=skops.io.dumps(encoder)) == []
+
+
+def test_a_list_of_truth_values_is_read_as_what_they_say() -> None:
+    _, encoder = declared_columns({"smokes": [True, False]})
+    kinds = declared_kinds({"smokes": [True, False]})
+    for cells in ([True, False], ["1", "0"], [1, 0], ["True", "False"]):
+        rows = kinds(pl.DataFrame({"smokes": cells}))
+        assert encoder.transform(rows).tolist() == [[1.0, 0.0], [0.0, 1.0]]

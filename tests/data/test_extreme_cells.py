@@ -65,12 +65,8 @@ def test_a_whole_number_beyond_the_floats_is_refused(cell, name):
         with pytest.raises(DataRefused) as error:
             check_features(table, name)
         one_line(error, f"{name}: a whole number is beyond the range of 64-bit floats", column)
-
-
-def test_a_public_pool_says_the_same():
-    with pytest.raises(DataRefused) as error:
-        PublicPool(frame(HUGE))
-    one_line(error, "public: a whole number is beyond the range of 64-bit floats in column 'age'")
+    with pytest.raises(DataRefused, match=r"public: a whole number is beyond the range of .* in column 'age'"):
+        PublicPool(frame(cell))
 
 
 @pytest.mark.default_cases(3)
@@ -174,21 +170,11 @@ def test_missing_numbers_marked_among_python_objects_are_refused_in_public_and_t
 @pytest.mark.parametrize(
     "cell",
     [
-        b"x",
-        [1, 2],
-        (1,),
-        {"a": 1},
-        {1},
-        object(),
-        1j,
-        Decimal("sNaN"),
-        "9" * 5000,
+        b"x", [1, 2], (1,), {"a": 1}, {1}, object(), 1j, Decimal("sNaN"), "9" * 5000, pd.NaT, pd.NA,
         dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
-        pd.NaT,
-        pd.NA,
     ],
     ids=lambda cell: type(cell).__name__,
-)
+)  # fmt: skip
 def test_what_is_no_number_is_refused_in_an_array(cell):
     made = np.full((N, 2), 1.0, dtype=object)
     made[3, 1] = cell

@@ -1,4 +1,4 @@
-"""A format of files from outside the package, and what the registry refuses."""
+"""Formats of files, those from outside the package too; and private rows that are read one by one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sqlite3
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from quorate.data import (
     TableFormat,
     column_names,
     formats,
+    match_columns,
     read_batches,
     read_cells,
     read_data,
@@ -26,9 +28,11 @@ from quorate.data import (
     register_format,
 )
 from quorate.data.database import DatabaseQuery
+from quorate.data.labels import codes_of
 from quorate.data.reading import bytes_held
 from quorate.data.stream import PartedFrame
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.schema import Schema
 
 
 class JsonLines(TableFormat):
@@ -122,47 +126,159 @@ def test_a_table_that_is_read_in_parts_is_never_held(tmp_path):
     assert bytes_held(tmp_path / "visits.csv") == 0
 
 
-def as_text(rows, place):
-    rows.write_csv(place / "visits.csv")
-    return "visits.csv"
+def in_parts(rows, path):
+    path.mkdir()
+    rows[:2].write_parquet(path / "1.parquet")
+    rows[2:].write_parquet(path / "2.parquet")
 
 
-def as_parquet(rows, place):
-    rows.write_parquet(place / "visits.parquet")
-    return "visits.parquet"
+def in_a_database(rows, path):
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("create table visits (age, ward, ill)")
+        database.executemany("insert into visits values (?, ?, ?)", rows.rows())
 
 
-def as_arrow(rows, place):
-    rows.write_ipc(place / "visits.arrow")
-    return "visits.arrow"
+WRITTEN = {
+    "visits.csv": pl.DataFrame.write_csv, "visits.parquet": pl.DataFrame.write_parquet, "visits": in_parts,
+    "visits.arrow": pl.DataFrame.write_ipc, "clinic.db": in_a_database,
+}  # fmt: skip
 
 
-def as_parts(rows, place):
-    (place / "visits").mkdir()
-    rows[:2].write_parquet(place / "visits" / "1.parquet")
-    rows[2:].write_parquet(place / "visits" / "2.parquet")
-    return "visits"
-
-
-def as_database(rows, place):
-    with closing(sqlite3.connect(place / "clinic.db")) as made:
-        made.execute("create table visits (age, ward, ill)")
-        made.executemany("insert into visits values (?, ?, ?)", rows.rows())
-        made.commit()
-    return "clinic.db"
-
-
-@pytest.mark.parametrize("write", [as_text, as_parquet, as_arrow, as_parts, as_database])
-def test_tables_are_read_in_a_folder_whose_name_is_no_text(write, tmp_path):
+@pytest.mark.parametrize("name", WRITTEN)
+def test_tables_are_read_in_a_folder_whose_name_is_no_text(name, tmp_path):
     rows = pl.DataFrame({"age": [31, 47, 58], "ward": ["north", None, "south"], "ill": ["no", "yes", "no"]})
     (tmp_path / "plain").mkdir()
-    file = write(rows, tmp_path / "plain")
+    WRITTEN[name](rows, tmp_path / "plain" / name)
     place = (tmp_path / "plain").rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")))
-    source = place / file
-    if write is as_database:
+    source = place / name
+    if name == "clinic.db":
         source = DatabaseQuery("sqlite:///clinic.db", "select * from visits order by age", "[data] private", place)
     assert read_data(source, label="ill").y.tolist() == rows["ill"].to_list()
     cells = read_cells(source, label="ill", n_features=2).X
     cells = pl.concat(cells.blocks(8)) if isinstance(cells, PartedFrame) else cells
     assert [str(age) for age in cells["age"].to_list()] == ["31", "47", "58"]
     assert cells["ward"].to_list()[::2] == ["north", "south"]
+
+
+# --- private rows of a direct run are read one by one: what one holds changes nothing about another, and stops nothing
+
+
+def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:
+    path, far = tmp_path / "rows.parquet", 2**53 + 1
+    for last in (2, None):
+        pl.DataFrame({"a": [1.0, 2.0, 3.0], "l": [far, 2, last]}).write_parquet(path)
+        codes = codes_of(read_cells(path, label="l", n_features=1).y, (2, far))
+        assert codes.tolist()[:2] == [1, 0]
+
+
+@pytest.mark.heavy
+def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path: Path) -> None:
+    path = tmp_path / "rows.svm"
+    good = ["1 1:2.5 3:1", "0 2:1 # of note", "1"]
+
+    def read(lines: list[str]) -> Any:
+        path.write_text("\n".join([*lines, ""]))
+        return read_cells(path, label="", n_features=3)
+
+    without = read(good)
+    assert without.X.toarray().tolist() == [[2.5, 0, 1], [0, 1, 0], [0, 0, 0]]
+    assert without.y.tolist() == [1, 0, 1]
+    for odd in ("nothing", "1 1:x", "1 0:1", "1 2:1 1:1", f"1 {'9' * 30}:1", "1 3000000000:1", "1,0 1:1", "1 1"):
+        for place in range(4):
+            table = read([*good[:place], odd, *good[place:]])
+            rest = np.delete(np.arange(4), place)
+            assert (table.X.toarray()[rest] == without.X.toarray()).all(), odd
+            assert (table.y[rest] == without.y).all(), odd
+            assert np.isnan(table.X.toarray()[place]).any(), odd
+
+
+class Rounding(TableFormat):
+    """A format that knows frames alone: one cell that is no whole number makes floats of all."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return (".rounding",)
+
+    def frame(self, path: Path, *, text_columns: Any = ()) -> pl.DataFrame:
+        return pl.read_csv(path, infer_schema_length=None)
+
+    def names(self, path: Path) -> list[str]:
+        return self.frame(path).columns
+
+
+class Written(Rounding):
+    """The same, which says how cells are written."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return (".written",)
+
+    def cells(self, path: Path) -> pl.DataFrame:
+        return pl.read_csv(path, infer_schema=False)
+
+
+class Whole:
+    """A format without named columns, which reads a file as a whole alone."""
+
+    suffixes = (".whole",)
+
+    def read(self, path: Path, **how: Any) -> Any:
+        raise AssertionError("it is not asked")
+
+
+def test_a_format_that_reads_frames_alone_is_refused_for_private_rows_and_one_that_reads_cells_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BY_SUFFIX", dict(formats._BY_SUFFIX))
+    for each in (Rounding(), Written(), Whole()):
+        register_format(each)
+    far = 2**53 + 1
+    for name in ("rows.rounding", "rows.written", "rows.whole"):
+        (tmp_path / name).write_text(f"a,l\n{far},1\n0.5,0\n")
+    assert read_data(tmp_path / "rows.rounding", label="l").X["a"].to_list()[0] == 2**53  # rounded by the other row
+    for name in ("rows.rounding", "rows.whole"):
+        with pytest.raises(DataRefused, match=r"does not say how one private row is read by itself.*define cells"):
+            read_cells(tmp_path / name, label="l", n_features=1)
+    assert read_cells(tmp_path / "rows.written", label="l", n_features=1).X["a"].to_list() == [f"{far}", "0.5"]
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.parquet", "rows.svm", "rows.npz"])
+def test_a_file_without_a_row_is_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith(".parquet"):
+        pl.DataFrame({"a": [], "l": []}, schema={"a": pl.Float64, "l": pl.String}).write_parquet(path)
+    elif name.endswith(".npz"):
+        parts = {"data": np.empty(0), "indices": np.empty(0, int), "indptr": np.zeros(1, int), "shape": [0, 1]}
+        np.savez(path, l=np.empty(0), **parts)  # type: ignore[arg-type]
+    else:
+        path.write_text({"rows.csv": "a,l\n", "rows.tsv": "a\tl\n"}.get(name, ""))
+    table = read_cells(path, label="l", n_features=1)
+    assert table.X.shape == (0, 1)
+    assert len(table.y) == 0  # type: ignore[arg-type]
+
+
+HEADERLESS = "Ann,HIV,1951\nBob,none,1960\n"
+
+
+def test_what_is_said_of_a_file_without_names_quotes_no_cell_of_its_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    pool = pl.DataFrame({"name": ["Eve"], "finding": ["none"], "year": [1970]})
+    path.write_text(HEADERLESS)
+    said = []
+    for act in (
+        lambda: read_cells(path, label="ill", n_features=3),
+        lambda: read_data(path, label="ill"),
+        lambda: match_columns(read_data(path).X, pool),
+        lambda: Schema.of(pool).parsed(read_data(path).X),
+    ):
+        with pytest.raises(DataRefused) as refusal:
+            act()
+        said.append(str(refusal.value))
+    path.write_text("Ann,HIV,Ann\n")
+    for act in (lambda: read_cells(path, label="ill", n_features=3), lambda: read_data(path, label="ill")):
+        with pytest.raises(DataRefused) as refusal:
+            act()
+        said.append(str(refusal.value))
+    assert not [each for each in said if "Ann" in each or "HIV" in each or "1951" in each]
+    assert all(word in said[2] and word in said[3] for word in ("name", "finding", "year"))  # those of the pool are

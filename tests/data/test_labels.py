@@ -6,38 +6,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
 
 from quorate.data import check_classes, encode_labels
 from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 
 
-@pytest.mark.heavy
-@given(st.lists(st.sampled_from(["b", "a", "c"]), max_size=30))
-def test_codes_are_indices_into_the_declared_classes_from_every_container(values):
-    classes = ["c", "a", "b"]
-    expected = np.array([classes.index(value) for value in values], dtype=np.int64)
-    for y in (
-        values,
-        np.array(values, dtype=object),
-        np.array(values, dtype="U3"),
-        pd.Series(values, dtype="str"),
-        pd.Series(values, dtype="category"),
-        pl.Series(values, dtype=pl.String),
-        pl.Series(values, dtype=pl.Categorical),
-    ):
-        codes = encode_labels(y, classes)
-        assert codes.dtype == np.int64
-        assert_array_equal(codes, expected)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float64"])
-def test_whole_numbers_of_every_type_match_whole_classes(dtype):
-    assert encode_labels(np.array([7, 0, 7], dtype=dtype), [0, 7]).tolist() == [1, 0, 1]
-    assert encode_labels([7, 0], np.array([0, 7], dtype=dtype)).tolist() == [1, 0]
+def test_codes_are_indices_into_the_declared_classes():
+    codes = encode_labels(list("bacb"), ["c", "a", "b"])
+    assert (codes.dtype, codes.tolist()) == (np.int64, [2, 1, 0, 2])
+    for dtype in ("int8", "uint8", "int64", "float64"):
+        assert encode_labels([7, 0], np.array([0, 7], dtype=dtype)).tolist() == [1, 0]
+    assert encode_labels([], [0, 7]).tolist() == []
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
@@ -66,24 +46,10 @@ def test_a_label_that_differs_by_case_or_a_dot_is_shown(found):
 @pytest.mark.parametrize(
     "classes",
     [
-        None,
-        "ab",
-        5,
-        [],
-        ["a"],
-        ["a", "a"],
-        [0, 0.0],
-        [0, True],
-        [0, "1"],
-        ["a", None],
-        [0, float("nan")],
-        [0.5, 1],
-        [(0,), (1,)],
-        {"a", "b"},
-        {"a": 1, "b": 2},
-        np.zeros((2, 2)),
+        None, "ab", 5, [], ["a"], ["a", "a"], [0, 0.0], [0, True], [0, "1"], ["a", None], [0, float("nan")], [0.5, 1],
+        [(0,), (1,)], {"a", "b"}, {"a": 1, "b": 2}, np.zeros((2, 2)),
     ],
-)
+)  # fmt: skip
 def test_a_class_list_that_is_none_is_refused(classes):
     with pytest.raises(InvalidParameter, match="classes"):
         check_classes(classes)

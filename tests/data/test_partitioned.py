@@ -13,7 +13,7 @@ import pytest
 
 from quorate.data import PublicPool, column_names, read_batches, read_cells, read_data, read_table
 from quorate.data.column_kinds import GivenKinds
-from quorate.data.formats.partitioned import PartitionedParquet
+from quorate.data.formats.columnar import PartitionedParquet
 from quorate.data.labels import codes_of
 from quorate.data.stream import PartedFrame, Workspace
 from quorate.errors import DataRefused, PreconditionFailed

@@ -11,19 +11,25 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
+from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
-from quorate.data.database import is_database
-from quorate.data.database_errors import refused_by_sqlite
+from quorate.data.database import is_database, refused_by_sqlite
 from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
-from quorate.data.feature_maps.patches import has_patches
-from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity, with_narrow
+from quorate.data.feature_maps.first_maps import has_patches
+from quorate.data.feature_maps.scale import (
+    PoolScale,
+    has_numbers,
+    holds_one_quantity,
+    in_one_unit,
+    is_one_quantity,
+    with_narrow,
+)
 from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
-from quorate.data.formats import table_suffixes
+from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
 from quorate.data.formats.text_parts import records_of
-from quorate.data.identity import as_column
 from quorate.data.images import image_columns
 from quorate.data.notation import (
     are_dates,
@@ -40,7 +46,7 @@ from quorate.data.notation import (
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.target_range import without_numbers
-from quorate.data.unit_keys import PositionKeys, count_units
+from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
 
 
@@ -48,10 +54,8 @@ def test_columns() -> None:
     assert nearest("lable", ["age", "label"]) == "; did you mean 'label'?"
     assert nearest("income", ["age", "label"]) == "; known: 'age', 'label'"
     assert listed(["age", "sex"]) == "'age', 'sex'"
-    assert (
-        names_columns(["age", "income", "id"], ["age", "income"]),
-        names_columns(["39", "1", "P17"], ["0", "1"]),
-    ) == (True, False)
+    assert names_columns(["age", "income", "id"], ["age", "income"])
+    assert not names_columns(["39", "1", "P17"], ["0", "1"])
     assert column(pl.DataFrame({"age": [39, 50]}), 0).to_list() == [39, 50]
     assert (is_plain_number(pl.Series([1, None])), is_plain_number(pl.Series(["1"]))) == (True, False)
     assert in_words(["age", "sex"]) == "columns 'age', 'sex'"
@@ -62,27 +66,17 @@ def test_database() -> None:
 
 
 def test_database_errors() -> None:
-    assert (
-        refused_by_sqlite(sqlite3.OperationalError("no such column: ag"), "select ag from v")
-        == "names a column that is not there; see how it is spelt"
-    )
+    error = sqlite3.OperationalError("no such column: ag")
+    assert refused_by_sqlite(error, "select ag from v") == "names a column that is not there; see how it is spelt"
 
 
 def test_date_notation() -> None:
-    assert (
-        microseconds("1970-01-01T02:00+02:00", "date"),
-        microseconds("12:30", "date"),
-        microseconds("1.5", "duration"),
-    ) == (0, None, 1500000)
-    assert (text_kind(["2024-03-01", "2024-03-02 10:00"]), text_kind(["10:30"]), text_kind(["2024-03-01", "soon"])) == (
-        "date",
-        "time",
-        None,
-    )
-    assert (
-        time_type(pl.Series(dtype=pl.Date)),
-        time_type(pl.Series(dtype=pl.Datetime("ms", "UTC"))),
-    ) == ("date", "datetime UTC")
+    assert (microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date")) == (0, None)
+    assert microseconds("1.5", "duration") == 1_500_000
+    assert text_kind(["2024-03-01", "2024-03-02 10:00"]) == "date"
+    assert (text_kind(["10:30"]), text_kind(["2024-03-01", "soon"])) == ("time", None)
+    types = (pl.Date, pl.Datetime("ms", "UTC"))
+    assert [time_type(pl.Series(dtype=type_)) for type_ in types] == ["date", "datetime UTC"]
     assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 
@@ -108,6 +102,21 @@ def test_files() -> None:
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
 
 
+def test_formats() -> None:
+    names = ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")
+    assert [type(format_for(name)).__name__ for name in names] == [
+        "DelimitedText", "Parquet", "SparseArchive", "Svmlight",
+    ]  # fmt: skip
+    assert [is_delimited(name) for name in ("visits.csv.gz", "visits.txt", "visits.parquet")] == [True, True, False]
+    assert [is_spreadsheet(name) for name in ("visits.xlsx", "visits.csv")] == [True, False]
+    assert [nearly(name, ["age of the house", "income"]) for name in ("incom", "wage")] == [
+        "; did you mean 'income'?",
+        "",
+    ]
+    with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
+        require_column("incom", ["age", "income"], "adult.csv", public=["age"])
+
+
 def test_only_the_first_line_is_read(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("person,age\n007,39\n", encoding="utf-8")
     assert first_line(tmp_path / "visits.csv", most=100) == b"person,age\n"
@@ -123,21 +132,14 @@ def test_labels_and_words() -> None:
 
 def test_digests() -> None:
     digests = pack([bytes(16), b"0123456789abcdef"])
-    assert (len(digests), digests[1], list(digests) == [bytes(16), b"0123456789abcdef"]) == (
-        2,
-        b"0123456789abcdef",
-        True,
-    )
+    assert (len(digests), digests[1], list(digests)) == (2, b"0123456789abcdef", [bytes(16), b"0123456789abcdef"])
     assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
     one, other = tally([b"a" * 16, b"b" * 16]), tally([b"b" * 16, b"c" * 16])
     assert [places.tolist() for places in shared(one, other)] == [[1], [0]]
     rows = [bytes([place] * 16) for place in range(30)]
     copied = Overlap.of([(0, 256, tally(3 * rows + rows[:1]))], tally(rows[:2]))
-    assert (copied.times.tolist(), copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()) == (
-        [3, 4],
-        [1, 2],
-        [29, 1],
-    )
+    assert copied.times.tolist() == [3, 4]
+    assert (copied.uncopied().times.tolist(), copied.uncopied().rows.tolist()) == ([1, 2], [29, 1])
     assert Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist() == [3]
 
 
@@ -156,6 +158,9 @@ def test_feature_maps_scale() -> None:
     assert (holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])) == (True, False)
     assert (is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))) == (True, False)
 
+    ages = np.array([[0.0, 30.0], [1.0, 50.0], [1.0, 70.0]])
+    assert [PoolScale.fit(ages[:, chosen]).differing for chosen in ([0, 1], [1, 1], [0, 0])] == [True, False, False]
+    assert [has_numbers(ages[:, [at]]) for at in range(2)] == [False, True]
     ends = np.array([[0.0], [1e-18]])
     scalers = MinMaxScaler().fit(ends), with_narrow(MinMaxScaler().fit(ends))
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
@@ -171,24 +176,15 @@ def test_images() -> None:
 
 def test_rows() -> None:
     assert without_columns(pl.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns == ["age"]
-    assert list(with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"])).columns) == [
-        "0",
-        "age/years",
-        "sex",
-    ]
+    named = with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"]))
+    assert list(named.columns) == ["0", "age/years", "sex"]
     assert flat_images(np.zeros((5, 28, 28))).shape == (5, 784)
-    assert (holds_texts(["a good film", None]), holds_texts([[1.0], [2.0]]), holds_texts(np.array(["a", "b"]))) == (
-        True,
-        False,
-        True,
-    )
+    assert [holds_texts(X) for X in (["a good film", None], [[1.0], [2.0]], np.array(["a"]))] == [True, False, True]
     assert texts_table(["a good film", None]).rows() == [("a good film",), (None,)]
-    assert texts_like(["a good film"], pl.DataFrame({"review": ["a bad one"]})).rows(named=True) == [
-        {"review": "a good film"}
-    ]
+    assert texts_like(["a film"], pl.DataFrame({"review": ["a bad one"]})).to_dicts() == [{"review": "a film"}]
 
 
 def test_unit_keys() -> None:
-    keys = PositionKeys(3)
+    keys = UnitKeys.of_positions(3)
     assert (keys[2], keys.n_units, keys.named) == (b"row:\x00\x00\x00\x00\x00\x00\x00\x02", 3, False)
-    assert (count_units([b"ann", b"bob", b"ann"]), count_units(PositionKeys(4))) == (2, 4)
+    assert (count_units([b"ann", b"bob", b"ann"]), count_units(UnitKeys.of_positions(4))) == (2, 4)

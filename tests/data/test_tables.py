@@ -1,7 +1,12 @@
-"""Reading files: names with good errors, types from all rows, no value in a message."""
+"""Reading files: names with good errors, types from all rows, no value in a message; and what is no table."""
+
+from __future__ import annotations
 
 import gzip
+import io
 import lzma
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,8 +14,20 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from quorate.data import column_names, encode_labels, read_batches, read_data, read_table, slot_bytes
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.data import (
+    column_names,
+    encode_labels,
+    file_reading,
+    match_columns,
+    read_batches,
+    read_data,
+    read_table,
+    slot_bytes,
+)
+from quorate.data.formats import text_parts
+from quorate.data.formats.delimited_text import DelimitedText
+from quorate.data.stream import Workspace
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 
 CSV = "person,age,sex,income\n007,39,F,<=50K\n008,50,,>50K\n,12.5,M,<=50K\n"
 FRAME = pl.DataFrame({"person": ["a", "a", "b"], "age": [1, None, 3], "income": ["x", "y", "x"]})
@@ -94,41 +111,13 @@ def test_batches_of_csv_have_the_types_of_the_whole_file(tmp_path):
     assert {batch["a"].dtype for batch in read_batches(path, batch_rows=1)} == {pl.String}
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("t.csv", "a,b\n1,SECRET,SECRET\n", "more fields than the header"),
-        ("t.csv", "", "empty"),
-        ("t.csv", "a,a\n1,2\n", "columns 1, 2 have names that occur twice"),
-        ("t.csv", b"a\n\xff\xfeSECRET\n", "not UTF-8"),
-        ("t.csv.gz", None, "damaged"),
-        ("t.csv.xz", None, "damaged"),
-        ("t.parquet", "SECRET", "not Parquet"),
-        ("t.npz", "SECRET", "not a .npz"),
-        ("t.svm", "SECRET 1:2\n", "not svmlight text"),
-        ("t.svm", "1 0:2\n", "indices from 1"),
-        ("t.svm", "1 1:SECRET\n", "not svmlight text"),
-        ("t.svm", "1,2 1:1\n", "not svmlight text"),
-    ],
-)
-def test_a_damaged_file_is_refused_without_quoting_it(tmp_path, name, content, message):
-    path = tmp_path / name
-    if content is None:
-        path.write_text("SECRET")
-    else:
-        written(tmp_path, name, content)
-    with pytest.raises(DataRefused, match=message) as refusal:
-        read_data(path)
-    assert "SECRET" not in str(refusal.value)
-    assert refusal.value.__cause__ is None
-    assert "\n" not in str(refusal.value)
-
-
 def test_files_that_are_not_there_and_names_that_say_nothing(tmp_path):
     for name in ("t.csv", "t.parquet", "t.npz", "t.svm"):
         with pytest.raises(DataRefused, match="no such file"):
             read_data(tmp_path / name)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataRefused, match=r"folder\.csv: this is a folder"):
+        read_data(tmp_path / "folder.csv", label="ill")
     with pytest.raises(InvalidParameter, match=r"expected a table with named columns \(\.csv, .*\.arrow"):
         read_table(written(tmp_path, "t.doc", "a"))
 
@@ -197,29 +186,219 @@ def test_small_integer_types_of_an_archive_are_widened(tmp_path):
         read_data(path, unit="docid")
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"indptr": None},
-        {"indptr": np.array([0, 3, 2])},
-        {"indices": np.array([0, 1, 70_000])},
-        {"indices": np.array([0, -1, 2])},
-        {"shape": np.array([2])},
-        {"data": np.array(["a", "b", "c"])},
-        {"data": np.array([1, 2, {}], dtype=object)},
-        {"format": np.array(b"bsr")},
-    ],
-)
-def test_a_malformed_archive_is_refused(tmp_path, changes):
-    path = tmp_path / "counts.npz"
-    np.savez(path, **compressed(**changes))
-    with pytest.raises(DataRefused, match=r"not a \.npz of sparse rows"):
-        read_data(path)
+# --- what is no table: what it is instead, and what to do; nothing of it is quoted ------------------------------------
 
 
-def test_an_archive_with_too_few_labels_is_refused(tmp_path):
-    path = tmp_path / "counts.npz"
-    np.savez(path, **compressed(y=np.array([1])))
-    with pytest.raises(DataRefused, match="one entry per row"):
-        read_data(path)
+def archive(**changes):
+    content = io.BytesIO()
+    np.savez(content, **compressed(**changes))
+    return content.getvalue()
+
+
+NO_ARCHIVE = "not a .npz of sparse rows"
+EXPECTED = {"semicolons": "columns look separated by semicolons, and commas are expected; write separator",
+            "tabs": 'separated by tabs, and commas are expected; write separator = "\\t" under [data]',
+            "commas": "separated by commas, and tabs are expected; write separator"}  # fmt: skip
+WRONG = [
+    ("t.csv", b"a,b\n1,SECRET,SECRET\n", "more fields than the header"),
+    ("t.csv", b"", "the file is empty"),
+    ("t.csv", b"\n \n", "the file is empty"),
+    ("t.csv", b"a,a\n1,2\n", "columns 1, 2 have names that occur twice"),
+    ("t.csv", b"a\n\xff\xfeSECRET\n", "not UTF-8"),
+    ("t.csv", "id,ort\n1,Köln\n".encode("latin1"), "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"),
+    ("t.csv", "id,größe\n1,2\n".encode("latin1"), "not UTF-8 text"),
+    ("t.csv", "id,age\n1,70\n".encode("utf-16"), "UTF-16 text, not UTF-8; save as CSV UTF-8"),
+    ("t.csv", bytes(range(256)) * 8, "a binary file, not text"),
+    ("t.csv", b"PK\x03\x04" + bytes(64), "an Excel file, whatever its name says; name it .xlsx"),
+    ("t.csv", b"id;age;crp\n1;70;4,5\n", EXPECTED["semicolons"]),
+    ("t.csv", b"id\tage\tcrp\n1\t70\t4,5\n", EXPECTED["tabs"]),
+    ("t.tsv", b"id,age\n1,2\n", EXPECTED["commas"]),
+    ("t.csv", b"id,age,ill\n", "the file names its columns and holds no row"),
+    ("t.csv", b"17,70.5,yes\n18,64.5,no\n", "it is not shown, since it may be a row"),
+    ("t.csv.gz", b"SECRET", "damaged"),
+    ("t.csv.xz", b"SECRET", "damaged"),
+    ("t.xls", b"PK\x03\x04", "such spreadsheets are not read; save as .xlsx or"),
+    ("t.parquet", b"SECRET", "not Parquet"),
+    ("t.svm", b"SECRET 1:2\n", "not svmlight text"),
+    ("t.svm", b"1 0:2\n", "indices from 1"),
+    ("t.svm", b"1 1:SECRET\n", "not svmlight text"),
+    ("t.svm", b"1,2 1:1\n", "not svmlight text"),
+    ("t.npz", b"SECRET", NO_ARCHIVE),
+    ("t.npz", archive(indptr=None), NO_ARCHIVE),
+    ("t.npz", archive(indptr=np.array([0, 3, 2])), NO_ARCHIVE),
+    ("t.npz", archive(indices=np.array([0, 1, 70_000])), NO_ARCHIVE),
+    ("t.npz", archive(indices=np.array([0, -1, 2])), NO_ARCHIVE),
+    ("t.npz", archive(shape=np.array([2])), NO_ARCHIVE),
+    ("t.npz", archive(data=np.array(["a", "b", "c"])), NO_ARCHIVE),
+    ("t.npz", archive(data=np.array([1, 2, {}], dtype=object)), NO_ARCHIVE),
+    ("t.npz", archive(format=np.array(b"bsr")), NO_ARCHIVE),
+    ("t.npz", archive(y=np.array([1])), "one entry per row"),
+]
+
+
+@pytest.mark.default_cases(8)
+@pytest.mark.parametrize(("name", "content", "expected"), WRONG)
+def test_each_kind_of_wrong_file_is_told_apart_and_not_quoted(tmp_path, name, content, expected):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataRefused) as refusal:
+        read_data(path, label="ill" if "may be a row" in expected else None)
+    message = str(refusal.value)
+    assert message.startswith((f"{path}: ", f"{path} has no column"))
+    assert expected in message
+    assert "\n" not in message
+    assert refusal.value.__cause__ is None
+    said = message.replace(str(path), "")  # it may hold any number
+    assert not any(private in said for private in ("SECRET", "Köln", "17", "70"))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.svm"])
+def test_a_file_that_may_not_be_read_names_the_permission(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"")
+
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(DataRefused, match=f"no permission to read .*{name}; ask its owner"):
+        read_data(tmp_path / name)
+
+
+def test_tables_are_called_what_the_caller_calls_them():
+    import polars as pl
+
+    ours, theirs = pl.DataFrame({"age": [1], "crp": [2]}), pl.DataFrame({"age": ["old"], "crp": [2]})
+    called = ("evaluation.csv", "the public pool")
+    with pytest.raises(DataRefused, match=r"^evaluation\.csv lacks the column 'crp' of the public pool\. Give both"):
+        match_columns(ours.drop("crp"), theirs, called=called)
+    with pytest.raises(DataRefused, match=r"holds numbers in evaluation\.csv, but text in the public pool; write it"):
+        match_columns(ours, theirs, called=called)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("read", [read_data, column_names], ids=["rows", "names"])
+def test_what_the_machine_does_not_read_is_not_called_damaged(tmp_path, monkeypatch, name, read):
+    (tmp_path / name).write_bytes(b"a,b\n1,2\n" if name == "t.csv" else gzip.compress(b"a,b\n1,2\n"))
+
+    class Failing(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, _):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(file_reading, "existing_file", Path)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Failing())
+    monkeypatch.setitem(file_reading._OPENERS, ".gz", lambda *_: gzip.GzipFile(fileobj=Failing()))
+    with pytest.raises(DataRefused, match=r"cannot be read \(OSError\)$"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [read_data, column_names], ids=["rows", "names"])
+def test_a_packed_file_with_a_byte_changed_is_damaged(tmp_path, read):
+    content = bytearray(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000))
+    content[12:20] = b"\xff" * 8
+    (tmp_path / "t.csv.gz").write_bytes(content)
+    with pytest.raises(DataRefused, match="is damaged"):
+        read(tmp_path / "t.csv.gz")
+
+
+def test_a_full_disk_is_not_called_a_damaged_file(tmp_path, monkeypatch):
+    path, workspace = tmp_path / "t.csv", Workspace(lambda: tmp_path)
+    path.write_bytes(b"a,b\n1,2\n")
+    _ = workspace.path
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(PreconditionFailed, match="No space left on device"):
+        read_data(path, memory=0, workspace=workspace)
+
+
+# --- a CSV file read some lines at a time: the parts, and the types that polars finds in all of it at once ------------
+
+
+FIRST = {"whole": "7", "real": "2.5", "truth": "true", "text": '"a ""b"", c\nd"', "none": "", "exponent": "1e5"}
+
+
+def table(seed: int, n: int = 60) -> str:
+    """A table whose columns change their kind somewhere, or do not."""
+    rng = np.random.default_rng(seed)
+    kinds = [rng.choice(list(FIRST), 2) for _ in range(6)]
+    change = rng.integers(0, 2 * n, 6)
+    rows = [
+        ",".join(FIRST[str(kind[int(row >= at)])] for kind, at in zip(kinds, change, strict=True)) for row in range(n)
+    ]
+    return "\n".join([",".join("abcdef"), *rows]) + "\n" * (seed % 2)
+
+
+def read(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
+    """Read a part as polars does."""
+    return pl.read_csv(io.BytesIO(part), schema_overrides=types, infer_schema_length=None)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(40))
+def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    content, path = table(seed).encode(), tmp_path / ("t.csv.gz" if seed % 3 == 0 else "t.csv")
+    path.write_bytes(gzip.compress(content) if seed % 3 == 0 else content)
+    whole = pl.read_csv(io.BytesIO(content), infer_schema_length=None)
+    assert len(list(text_parts.parts_of(path))) > 5
+    streamed = DelimitedText().stream(path, text_columns=["c"], workspace=Workspace(lambda: tmp_path))
+    assert streamed is not None
+    assert streamed.schema == {**whole.schema, "c": pl.String}
+    text = pl.read_csv(io.BytesIO(content), infer_schema_length=None, schema_overrides={"c": pl.String})
+    assert streamed.collect().equals(text)
+
+
+def test_that_test_catches_types_of_the_first_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    path = tmp_path / "t.csv"
+    path.write_text("a\n" + "1\n" * 80 + "2.5\n", encoding="utf-8")
+    first = read(next(text_parts.parts_of(path)), types={})
+    assert first.schema != text_parts.schema_of(text_parts.parts_of(path), read, given={})
+
+
+@pytest.mark.parametrize("content", ['a,b\n1,"x\n' + "y\n" * 50, "a\n", "a"])
+def test_marks_that_are_not_matched_and_files_without_rows(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8")
+    assert b"".join(part for part in text_parts.parts_of(path)).decode() == content
+
+
+@pytest.mark.heavy
+def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "AT_ONCE", 1_000)
+    path, longest = tmp_path / "t.csv", 0
+    path.write_text("a,b\n" + "12,word\n" * 20_000, encoding="utf-8")
+
+    def watched(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
+        nonlocal longest
+        longest = max(longest, len(part))
+        return read(part, types=types)
+
+    schema = text_parts.schema_of(text_parts.parts_of(path), watched, given={})
+    assert schema == {"a": pl.Int64, "b": pl.String}
+    assert longest < 1_100
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".feather", ".ipc"])
+def test_arrow_files_are_tables(suffix: str, tmp_path: Path) -> None:
+    rows = pl.DataFrame({"age": [39, 50], "ill": ["no", "yes"], "id": ["007", "008"]})
+    path = tmp_path / f"t{suffix}"
+    rows.write_ipc(path)
+    found = read_data(path, label="ill", unit="id")
+    assert (found.X.rows(), found.y.tolist(), found.unit) == ([(39,), (50,)], ["no", "yes"], ["007", "008"])  # type: ignore[union-attr]
+    streamed = read_data(path, label="ill", memory=0, workspace=Workspace(lambda: tmp_path))
+    assert type(streamed.X).__name__ == "StreamedFrame"
+    assert streamed.X.collect().equals(rows.drop("ill"))
+
+
+def test_libsvm_text_may_be_packed(tmp_path: Path) -> None:
+    path = tmp_path / "t.svm.gz"
+    path.write_bytes(gzip.compress(b"1 1:0.5 3:2\n0 2:1\n"))
+    found = read_data(path, n_features=3)
+    assert found.X.toarray().tolist() == [[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]]
+    assert found.y.tolist() == [1, 0]  # type: ignore[union-attr]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import PublicCoordinates
-from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct import contribution_check, contributions
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import plan_direct

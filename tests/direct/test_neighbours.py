@@ -20,7 +20,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.guarantee import OtherRelation
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
 from quorate.audit import audit_rounds
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.pool_moments import PoolMoments
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.defaults import settings_for

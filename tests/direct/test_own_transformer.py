@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps import FittedTransformer, fitted_transformer
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.formats.sparse import of_width
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions

@@ -25,7 +25,7 @@ from tests.direct.test_spool import task_of
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.audit import rounds as audited
 from quorate.audit.rounds import audit_rounds
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.direct import contributions, descend
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.plan import DirectPlan, plan_direct

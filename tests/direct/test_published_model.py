@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from quorate import Ledger, PrivateLogisticRegression, PublicPool
-from quorate.data.feature_maps.product_kernel import ProductKernelMap
+from quorate.data.feature_maps.nystroem import ProductKernelMap
 
 CONSTANT = {"number": [1.0], "text": ["same"], "missing": [None]}
 

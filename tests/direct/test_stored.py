@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.stored import dump_plan, load_plan

@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.accounting import epsilon as price
 from quorate.data.feature_maps import ResidualMap
+from quorate.data.feature_maps.composed import default_map, feature_map_for
 from quorate.data.feature_maps.coordinates import public_features
-from quorate.data.feature_maps.named import default_map, feature_map_for
 from quorate.data.pool_moments import PoolMoments
 from quorate.direct import contributions
 from quorate.direct.budgets import PlannedBudgets

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from quorate.data.unit_keys import as_unit_keys
+from quorate.data.unit_ids import as_unit_keys
 from quorate.ensemble import (
     PartitionFault,
     balanced_shards,

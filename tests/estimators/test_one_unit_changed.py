@@ -27,13 +27,12 @@ from scipy.sparse import csr_matrix, issparse
 
 from quorate import PublicPool
 from quorate.data import public_encoder, read_cells, read_data
-from quorate.data.cell_text import canonical_text
+from quorate.data.cell_text import as_list, canonical_text
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, texts
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.fixed_types import absent_marks
-from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
 from quorate.data.rows import from_arrow
 from quorate.data.target_range import TargetRange

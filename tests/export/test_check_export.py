@@ -25,10 +25,9 @@ from quorate.errors import PreconditionFailed
 from quorate.export import check, container
 from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
-from quorate.export.contents import as_json
+from quorate.export.contents import ExportReceipt, as_json, sum_of
 from quorate.export.cover import cover_sheet
 from quorate.export.package import Package, export_package
-from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.report import Facts, model_card, render_html, render_json
 
@@ -66,6 +65,29 @@ def edited(files: Files, name: str, change: Callable[[Any], object]) -> None:
     files[name] = as_json(tree)
 
 
+def changed(name: str, change: Callable[[Any], object]) -> Callable[[Files], Files]:
+    """What changes one file, and the manifest with it."""
+
+    def tamper(files: Files) -> Files:
+        edited(files, name, change)
+        return fitted(files)
+
+    return tamper
+
+
+def packed(tmp_path: Path, files: Files) -> Path:
+    path = tmp_path / "tampered.zip"
+    path.write_bytes(zipped(files))
+    return path
+
+
+def exported(cli: Any, votes_run: Path, tmp_path: Path) -> Path:
+    """The ledger of a copy of the run, as its owner writes it to a file."""
+    run, path = shutil.copytree(votes_run, tmp_path / "copy"), tmp_path / "ledger.json"
+    assert cli("ledger", "export", run, "--to", path)[0] == 0
+    return path
+
+
 # --- an honest package ------------------------------------------------------------------------------------------------
 
 
@@ -82,9 +104,7 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package
 def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    run = shutil.copytree(votes_run, tmp_path / "copy")
-    assert cli("ledger", "export", run, "--to", tmp_path / "ledger.json")[0] == 0
-    found = outcomes(made.path, ledger=tmp_path / "ledger.json", digest=made.digest.upper())
+    found = outcomes(made.path, ledger=exported(cli, votes_run, tmp_path), digest=made.digest.upper())
     assert set(found.values()) == {Outcome.PASSED}
     assert outcomes(made.path, digest="0" * 64)["digest"] is Outcome.FAILED
 
@@ -93,9 +113,7 @@ def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
 def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    run = shutil.copytree(votes_run, tmp_path / "copy")
-    cli("ledger", "export", run, "--to", tmp_path / "ledger.json")
-    whole = json.loads((tmp_path / "ledger.json").read_text())
+    whole = json.loads(exported(cli, votes_run, tmp_path).read_text())
     for number, change in enumerate((
         lambda entries: entries.pop(),
         lambda entries: entries[2].update(time="2020-01-01T00:00:00.000000Z"),
@@ -152,11 +170,6 @@ def one_byte_of_the_model(files: Files) -> Files:
     return {**files, "student.skops": bytes(content)}
 
 
-def epsilon_in_the_guarantee(files: Files) -> Files:
-    edited(files, "guarantee.json", lambda tree: tree.update(epsilon=0.5))
-    return fitted(files)
-
-
 def rewritten(files: Files, tree: Any) -> Files:
     """All that is made from the values, with the sums in the receipt and the manifest, from other values."""
     facts = Facts.from_json(json.dumps(tree))
@@ -206,49 +219,6 @@ def households_in_the_receipt_too(files: Files) -> Files:
     return households_everywhere(files)
 
 
-def events_removed(files: Files) -> Files:
-    edited(files, "receipt.json", lambda tree: tree.update(charges=[]))
-    return fitted(files)
-
-
-def a_charge_below_its_price(files: Files) -> Files:
-    def cheaper(tree: Any) -> None:
-        tree["charges"][0]["amounts"]["epsilon_e9"] //= 2
-
-    edited(files, "receipt.json", cheaper)
-    return fitted(files)
-
-
-def receipt_of_another_run(files: Files) -> Files:
-    edited(files, "receipt.json", lambda tree: tree["receipt"].update(head_hash="ab" * 32))
-    return fitted(files)
-
-
-def extra_file(files: Files) -> Files:
-    return {**files, "notes.txt": b"patients of ward 7"}
-
-
-def extra_file_in_the_manifest(files: Files) -> Files:
-    return fitted({**files, "votes.npy": b"patients of ward 7"})
-
-
-def file_missing(files: Files) -> Files:
-    del files["report.html"]
-    return fitted(files)
-
-
-def pickle_as_a_file(files: Files) -> Files:
-    return fitted({**files, "student.pkl": pickle.dumps([1, 2])})
-
-
-def pickle_under_another_name(files: Files) -> Files:
-    return fitted({**files, "labels.csv": pickle.dumps(print)})
-
-
-def old_pickle_under_another_name(files: Files) -> Files:
-    return fitted({**files, "labels.csv": pickle.dumps(print, protocol=0)})
-
-
 def pickle_inside_the_model(files: Files) -> Files:
     inside = container.unpacked(files["student.skops"])
     array = io.BytesIO()
@@ -264,48 +234,6 @@ def model_exchanged_with_the_manifest(files: Files) -> Files:
 
     other = DummyClassifier(strategy="constant", constant="no").fit([[0.0]], ["no"])
     return covered({**files, "student.skops": skops.io.dumps(other)})
-
-
-def model_that_wants_trust(files: Files) -> Files:
-    from sklearn.tree import DecisionTreeClassifier
-
-    from quorate.deferred import skops
-
-    return fitted({**files, "student.skops": skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))})
-
-
-def seeded_run(files: Files) -> Files:
-    edited(files, "guarantee.json", lambda tree: tree["caveats"].insert(0, SEEDED))
-    return fitted(files)
-
-
-def seeded_charge(files: Files) -> Files:
-    edited(files, "receipt.json", lambda tree: tree["charges"][0].update(seeded=True))
-    return fitted(files)
-
-
-def schema_of_the_future(files: Files) -> Files:
-    edited(files, "guarantee.json", lambda tree: tree.update(schema_version=2))
-    return fitted(files)
-
-
-def manifest_of_the_future(files: Files) -> Files:
-    edited(files, "manifest.json", lambda tree: tree.update(format="quorate export 2"))
-    return files
-
-
-def receipt_of_the_future(files: Files) -> Files:
-    edited(files, "receipt.json", lambda tree: tree.update(format="quorate receipt 2"))
-    return fitted(files)
-
-
-def better_accuracy(files: Files) -> Files:
-    edited(files, "metadata.json", lambda tree: tree["metrics"].update(accuracy=0.99))
-    return fitted(files)
-
-
-def kinder_words_in_the_report(files: Files) -> Files:
-    return fitted({**files, "report.html": files["report.html"].replace(b"charged", b"chargee", 1)})
 
 
 def another_cover_sheet(files: Files) -> Files:
@@ -340,11 +268,6 @@ def packed_by_another_version(files: Files) -> Files:
     return another_cover_sheet(files)
 
 
-def other_versions(files: Files) -> Files:
-    edited(files, "versions.json", lambda tree: tree["run"].update(quorate="9.9"))
-    return fitted(files)
-
-
 def onnx_with_an_operator_of_its_own(files: Files) -> Files:
     import onnx
 
@@ -368,53 +291,77 @@ def onnx_that_reads_other_files(files: Files) -> Files:
     return fitted({**files, "student.onnx": model.SerializeToString()})
 
 
-def onnx_with_other_inputs(files: Files) -> Files:
-    edited(files, "metadata.json", lambda tree: tree["onnx"].update(inputs={"age": "number"}))
-    return fitted(files)
+def model_that_wants_trust() -> bytes:
+    from sklearn.tree import DecisionTreeClassifier
+
+    from quorate.deferred import skops
+
+    return skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))  # type: ignore[no-any-return]
 
 
-TAMPERED: dict[Callable[[Files], Files], str] = {
-    one_byte_of_the_model: "sums",
-    epsilon_in_the_guarantee: "prices",
-    epsilon_everywhere: "prices",
-    households_everywhere: "prices",
-    caveats_removed_everywhere: "prices",
-    events_removed: "prices",
-    a_charge_below_its_price: "prices",
-    receipt_of_another_run: "receipt",
-    extra_file: "files",
-    extra_file_in_the_manifest: "files",
-    file_missing: "files",
-    pickle_as_a_file: "pickle",
-    pickle_under_another_name: "pickle",
-    old_pickle_under_another_name: "pickle",
-    pickle_inside_the_model: "pickle",
-    model_exchanged_with_the_manifest: "receipt",
-    model_that_wants_trust: "skops",
-    seeded_run: "seed",
-    seeded_charge: "seed",
-    schema_of_the_future: "schema",
-    manifest_of_the_future: "manifest",
-    receipt_of_the_future: "receipt",
-    better_accuracy: "values",
-    kinder_words_in_the_report: "values",
-    another_cover_sheet: "values",
-    one_word_of_the_cover_sheet: "values",
-    other_versions: "versions",
-    onnx_with_an_operator_of_its_own: "onnx",
-    onnx_that_reads_other_files: "onnx",
-    onnx_with_other_inputs: "onnx",
-}
+def without(files: Files, name: str) -> Files:
+    return fitted({other: content for other, content in files.items() if other != name})
+
+
+def halved(charge: Any) -> None:
+    charge["amounts"]["epsilon_e9"] //= 2
+
+
+def of_the_future(files: Files) -> Files:
+    edited(files, "manifest.json", lambda tree: tree.update(format="quorate export 2"))
+    return files
+
+
+NOTES = b"patients of ward 7"
+TAMPERED: dict[str, tuple[str, Callable[[Files], Files]]] = {
+    "one byte of the model": ("sums", one_byte_of_the_model),
+    "ε in the guarantee": ("prices", changed("guarantee.json", lambda tree: tree.update(epsilon=0.5))),
+    "ε everywhere": ("prices", epsilon_everywhere),
+    "households everywhere": ("prices", households_everywhere),
+    "caveats removed everywhere": ("prices", caveats_removed_everywhere),
+    "events removed": ("prices", changed("receipt.json", lambda tree: tree.update(charges=[]))),
+    "a charge below its price": ("prices", changed("receipt.json", lambda tree: halved(tree["charges"][0]))),
+    "a receipt of another run": (
+        "receipt", changed("receipt.json", lambda tree: tree["receipt"].update(head_hash="ab" * 32)),
+    ),
+    "an extra file": ("files", lambda files: {**files, "notes.txt": NOTES}),
+    "an extra file in the manifest": ("files", lambda files: fitted({**files, "votes.npy": NOTES})),
+    "a file missing": ("files", lambda files: without(files, "report.html")),
+    "a pickle as a file": ("pickle", lambda files: fitted({**files, "student.pkl": pickle.dumps([1, 2])})),
+    "a pickle under another name": ("pickle", lambda files: fitted({**files, "labels.csv": pickle.dumps(print)})),
+    "an old pickle under another name": (
+        "pickle", lambda files: fitted({**files, "labels.csv": pickle.dumps(print, protocol=0)}),
+    ),
+    "a pickle inside the model": ("pickle", pickle_inside_the_model),
+    "a model exchanged with the manifest": ("receipt", model_exchanged_with_the_manifest),
+    "a model that wants trust": ("skops", lambda files: fitted({**files, "student.skops": model_that_wants_trust()})),
+    "a seeded run": ("seed", changed("guarantee.json", lambda tree: tree["caveats"].insert(0, SEEDED))),
+    "a seeded charge": ("seed", changed("receipt.json", lambda tree: tree["charges"][0].update(seeded=True))),
+    "a schema of the future": ("schema", changed("guarantee.json", lambda tree: tree.update(schema_version=2))),
+    "a manifest of the future": ("manifest", of_the_future),
+    "a receipt of the future": ("receipt", changed("receipt.json", lambda tree: tree.update(format="receipt 2"))),
+    "a better accuracy": ("values", changed("metadata.json", lambda tree: tree["metrics"].update(accuracy=0.99))),
+    "kinder words in the report": (
+        "values",
+        lambda files: fitted({**files, "report.html": files["report.html"].replace(b"charged", b"chargee", 1)}),
+    ),
+    "another cover sheet": ("values", another_cover_sheet),
+    "one word of the cover sheet": ("values", one_word_of_the_cover_sheet),
+    "other versions": ("versions", changed("versions.json", lambda tree: tree["run"].update(quorate="9.9"))),
+    "ONNX with an operator of its own": ("onnx", onnx_with_an_operator_of_its_own),
+    "ONNX that reads other files": ("onnx", onnx_that_reads_other_files),
+    "ONNX with other inputs": (
+        "onnx", changed("metadata.json", lambda tree: tree["onnx"].update(inputs={"age": "number"})),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize(("tamper", "code"), TAMPERED.items(), ids=[each.__name__ for each in TAMPERED])
+@pytest.mark.parametrize(("code", "tamper"), TAMPERED.values(), ids=TAMPERED)
 def test_a_package_that_was_tampered_with_is_caught_by_the_check_that_is_for_it(
-    made: Package, tmp_path: Path, tamper: Callable[[Files], Files], code: str
+    made: Package, tmp_path: Path, code: str, tamper: Callable[[Files], Files]
 ) -> None:
-    path = tmp_path / "tampered.zip"
-    path.write_bytes(zipped(tamper(read_package(made.path))))
-    assert code in fails(path)
+    assert code in fails(packed(tmp_path, tamper(read_package(made.path))))
 
 
 @pytest.mark.default_cases(1)
@@ -423,9 +370,7 @@ def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(
     made: Package, tmp_path: Path, tamper: Callable[[Files], Files]
 ) -> None:
     """What is computed again is the last thing in the way: without it the lie would pass, as the twin shows."""
-    path = tmp_path / "tampered.zip"
-    path.write_bytes(zipped(tamper(read_package(made.path))))
-    assert fails(path) == {"prices"}
+    assert fails(packed(tmp_path, tamper(read_package(made.path)))) == {"prices"}
 
 
 @pytest.mark.heavy
@@ -438,9 +383,7 @@ def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that
     edited(files, "receipt.json", lambda tree: tree["published"].update({"student.skops": total}))
     del files["student.onnx"]
     edited(files, "metadata.json", lambda tree: tree.update(files=["student.skops"], onnx=None))
-    path, ledger = tmp_path / "tampered.zip", tmp_path / "ledger.json"
-    path.write_bytes(zipped(covered(files)))
-    assert cli("ledger", "export", shutil.copytree(votes_run, tmp_path / "copy"), "--to", ledger)[0] == 0
+    path, ledger = packed(tmp_path, covered(files)), exported(cli, votes_run, tmp_path)
     found = check_export(path, ledger=ledger)
     assert found.passed is True
     chain = next(check for check in found.checks if check.code == "chain")
@@ -456,8 +399,7 @@ def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made: Package,
     files = read_package(made.path)
     model = onnx.load_from_string(files["student.onnx"])
     model.doc_string = "another"
-    path = tmp_path / "tampered.zip"
-    path.write_bytes(zipped(covered({**files, "student.onnx": model.SerializeToString()})))
+    path = packed(tmp_path, covered({**files, "student.onnx": model.SerializeToString()}))
     found = check_export(path, digest=made.digest)
     assert {check.code for check in found.checks if check.outcome is Outcome.FAILED} == {"digest"}
     told = next(check.evidence for check in found.checks if check.code == "onnx")
@@ -470,8 +412,7 @@ def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made: Package,
 def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
     made: Package, tmp_path: Path, cli: Any, tamper: Callable[[Files], Files]
 ) -> None:
-    path = tmp_path / "tampered.zip"
-    path.write_bytes(zipped(tamper(read_package(made.path))))
+    path = packed(tmp_path, tamper(read_package(made.path)))
     assert fails(path) == set()
     assert outcomes(path)["values"] is Outcome.NOT_RUN
     code, said, _ = cli("check-export", path)
@@ -503,13 +444,12 @@ def test_without_the_package_onnx_a_file_of_it_is_not_passed(made: Package, monk
 def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
-    path, ledger = tmp_path / "tampered.zip", tmp_path / "ledger.json"
-    path.write_bytes(zipped(households_in_the_receipt_too(read_package(made.path))))
+    path = packed(tmp_path, households_in_the_receipt_too(read_package(made.path)))
     assert fails(path) == set(), "without the ledger, and without the sum, nothing else is known"
-    assert cli("ledger", "export", shutil.copytree(votes_run, tmp_path / "copy"), "--to", ledger)[0] == 0
+    ledger = exported(cli, votes_run, tmp_path)
     found = outcomes(path, ledger=ledger)
     assert {code for code, outcome in found.items() if outcome is Outcome.FAILED} == {"chain"}
-    path.write_bytes(zipped(households_everywhere(read_package(made.path))))
+    path = packed(tmp_path, households_everywhere(read_package(made.path)))
     assert outcomes(path, ledger=ledger)["chain"] is Outcome.FAILED
 
 
@@ -517,8 +457,7 @@ def test_without_the_receipt_an_exchanged_model_would_pass(
     made: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin: a check that looks at the manifest alone."""
-    path = tmp_path / "tampered.zip"
-    path.write_bytes(zipped(model_exchanged_with_the_manifest(read_package(made.path))))
+    path = packed(tmp_path, model_exchanged_with_the_manifest(read_package(made.path)))
     assert fails(path) == {"receipt"}
     blind = tuple(each for each in check._QUESTIONS if each[0] != "receipt")
     monkeypatch.setattr(check, "_QUESTIONS", blind)

@@ -11,7 +11,8 @@ import pytest
 
 from quorate.export.check import ExportCheck
 from quorate.export.contents import table_script
-from quorate.export.onnx_features import patch_sums, product_features
+from quorate.export.onnx_model import onnx_student
+from quorate.export.onnx_parts import patch_sums
 from quorate.folder.student_rows import reader_of_columns
 from quorate.report.student_file import StudentFile, TableColumn, Written
 
@@ -20,24 +21,19 @@ def test_check() -> None:
     assert ExportCheck(()).counted == "0 passed, 0 failed, 0 not run"
 
 
-def test_onnx_features() -> None:
-    from quorate.data.feature_maps import ProductKernelMap
+def test_onnx_of_patches() -> None:
+    """What is read off the published transformer is one step, and says the same of other images."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
 
-    pool = np.random.default_rng(0).normal(size=(40, 3))
-    fitted = ProductKernelMap.fit(pool, np.arange(40)).transformer(pool.shape[1])
-    assert bool(np.allclose(product_features(fitted).transform(pool), fitted.transform(pool)))
-
-
-def test_onnx_parts() -> None:
-    from quorate.data.feature_maps.patches import PatchFeatures
+    from quorate.data.feature_maps.first_maps import PatchFeatures
 
     images = np.random.default_rng(0).random((40, 100))
-    _, (_, regions), _ = PatchFeatures.fit(images, n_centroids=8).transformer().steps
-    sums = patch_sums(regions)
-    assert (sums.places.shape, bool(np.allclose(sums.transform(images), regions.transform(images)))) == (
-        (9, 1, 36),
-        True,
-    )
+    transformer = PatchFeatures.fit(images, n_centroids=8).transformer()
+    assert patch_sums(transformer.steps[1][1]).places.shape == (9, 1, 36)  # type: ignore[union-attr]
+    model = make_pipeline(transformer, LogisticRegression())
+    model[-1].fit(transformer.transform(images), np.arange(40) % 2)
+    assert onnx_student(model, images[::-1] * 0.9).largest_difference < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from quorate.data import read_data
-from quorate.data.identity import as_list
+from quorate.data.cell_text import as_list
 from quorate.errors import InvalidParameter
 from quorate.learn.request import LearnRequest
 from quorate.learn.rule import _rows

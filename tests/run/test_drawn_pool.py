@@ -14,8 +14,7 @@ import pytest
 
 from quorate.audit import GaussianClaim, audit_mechanism
 from quorate.data.declared_schema import NumberColumn, Schema
-from quorate.data.unit_ids import usable_slots
-from quorate.data.unit_keys import one_row_of_each
+from quorate.data.unit_ids import one_row_of_each, usable_slots
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms import marginals as mechanism_module

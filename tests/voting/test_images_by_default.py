@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from quorate import PrivateClassifier, PublicPool
-from quorate.data.feature_maps.directions import PoolDirections
+from quorate.data.feature_maps.pool_coordinates import PoolDirections
 from quorate.deferred import skops
 from quorate.export.onnx_model import onnx_student
 from quorate.planning.public_side import public_side

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import AT_ONCE, DIGEST_BYTES, PackedDigests, pack
-from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
+from quorate.data.rows import Rows, as_rows, blocks, is_frame, n_rows, width
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 from quorate.types import Watching
@@ -50,14 +50,6 @@ def row_digests(X: Rows, *, watch: Watching | None = None) -> Sequence[bytes]:
     private row is as private as the row. A list, or one array for a table of many rows or that stays in its file.
     `watch`: called with (rows digested, rows in all) after each block. DataRefused if `X` is no table, or a column of a
     frame holds neither numbers, text nor times.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> row_digests(np.array([[0.0, 2.0]])) == row_digests(csr_array([[0, 2]]))
-    True
-    >>> row_digests(np.array([[0.0, 2.0]])) == row_digests(np.array([[2.0, 0.0]]))
-    False
     """
     rows = as_rows(X)
     if isinstance(rows, StreamedFrame):
@@ -117,15 +109,10 @@ def _blocks(X: Rows) -> Iterator[tuple[_Numbers, NDArray[Any] | None]]:
     if sparse.issparse(X):
         yield from _sparse_blocks(X)
     elif is_frame(X):
-        step = max(1, _BLOCK_CELLS // width(X))
-        kinds = families(X)  # of the whole table: a block may happen to hold nothing
-        for start in range(0, n_rows(X), step):
-            block = X.iloc[start : start + step] if kind(X) == "pandas" else X[start : start + step]
-            yield _frame_cells(block, tuple(kinds.values()))
+        kinds = tuple(families(X).values())  # of the whole table: a block may happen to hold nothing
+        yield from (_frame_cells(block, kinds) for block in blocks(X, _BLOCK_CELLS))
     else:
-        step = max(1, _BLOCK_CELLS // width(X))
-        for start in range(0, n_rows(X), step):
-            yield _dense_numbers(X[start : start + step].astype(np.float64)), None
+        yield from ((_dense_numbers(block.astype(np.float64)), None) for block in blocks(X, _BLOCK_CELLS))
 
 
 def _dense_numbers(block: NDArray[np.float64]) -> _Numbers:
@@ -176,11 +163,9 @@ def _frame_cells(block: Rows, kinds: tuple[str, ...]) -> tuple[_Numbers, NDArray
 
 
 def _text_digests(values: list[str | None]) -> NDArray[Any]:
-    table = {value: _text_digest(value) for value in set(values)}
-    return np.frombuffer(b"".join([table[value] for value in values]), dtype=f"V{DIGEST_BYTES}")
-
-
-def _text_digest(value: str | None) -> bytes:
-    if value is None:
-        return _MISSING_TEXT
-    return blake2b(b"\x01" + value.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+    known = {None: _MISSING_TEXT} | {
+        text: blake2b(b"\x01" + text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+        for text in set(values)
+        if text is not None
+    }
+    return np.frombuffer(b"".join([known[value] for value in values]), dtype=f"V{DIGEST_BYTES}")

@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +20,9 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+
+from quorate.deferred import sparse
+from quorate.errors import DataRefused
 
 Read = TypeVar("Read")
 _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -289,6 +292,59 @@ def _in_a_unit_of_polars(array: Any) -> Any:
         unit = pa.timestamp("ms", tz=kind.tz) if pa.types.is_timestamp(kind) else pa.duration("ms")
         return pa.array(seconds).cast(unit)
     return array
+
+
+def as_column(values: Any) -> Any:
+    """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
+    if (type(values).__module__ or "").startswith("pyarrow"):
+        import polars as pl
+
+        values = pl.from_arrow(values)
+    shape: Any = getattr(values, "shape", ())
+    if len(shape) != 2 or shape[1] != 1 or sparse.issparse(values):
+        return values
+    if isinstance(values, np.ndarray):
+        return values[:, 0]
+    return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
+
+
+def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
+    """Return one column of cells, `entry` by row, whatever it holds; refuse a text, and what has no order or several
+    columns.
+    """
+    column = as_column(values)
+    if isinstance(column, str | bytes | Mapping | Set):
+        raise DataRefused(
+            f"{name}: got {type(column).__name__}, expected one {entry} for every row; give the column itself, such as "
+            f'table["{name}"]'
+        )
+    if getattr(column, "ndim", len(getattr(column, "shape", ("rows",)))) != 1:
+        raise DataRefused(f"{name}: expected one {entry} per row, got a table with columns; give one column")
+    return column
+
+
+def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
+    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
+    if found != n_rows:
+        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
+
+
+def as_list(values: Any) -> list[Any]:
+    """Take a 1-D array, series or sequence as a list of Python values, each a function of its own cell. A date that
+    Python cannot hold is :data:`OUT_OF_RANGE`; libraries raise, and quote it.
+    """
+    values = as_column(values)
+    if hasattr(values, "to_physical"):  # polars
+        return polars_values(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return numpy_values(values)
+    if hasattr(values, "dtype") and hasattr(values, "array"):  # pandas
+        return pandas_values(values)
+    for method in ("tolist", "to_list"):
+        if hasattr(values, method):
+            items = getattr(values, method)()
+            return items if isinstance(items, list) else [items]
+    return list(values)
 
 
 def as_cell(value: Any) -> Any:

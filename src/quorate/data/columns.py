@@ -72,12 +72,6 @@ def families(X: Rows) -> dict[str, Family]:
 
     Truth values are numbers, categories are text. DataRefused if a column holds something else (lists, structures,
     bytes, mixed types).
-
-    Examples
-    --------
-    >>> import polars
-    >>> families(polars.DataFrame({"age": [39], "sex": ["F"]}))
-    {'age': 'number', 'sex': 'text'}
     """
     if (names := columns(X)) is None:
         return {}
@@ -201,17 +195,7 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
     text. DataRefused if the kinds or widths differ, a column is on one side alone,
     or a column is text on one side and numbers on the other. The message calls the tables as in `called` and names
     columns, never a value.
-
-    Examples
-    --------
-    >>> import polars
-    >>> private = polars.DataFrame({"age": [39], "sex": ["F"]})
-    >>> match_columns(private, private.select("sex", "age"))[1].columns
-    ['age', 'sex']
-    >>> match_columns(private, polars.DataFrame({"age": [50], "race": ["W"]}))
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: public lacks the column 'sex' of private; private lacks the column 'race' of public. Give both the same feature columns
-    """  # noqa: E501  a doctest's message is one line
+    """
     one, other = called
     private, public = as_rows(private, one), as_rows(public, other)
     if kind(private) != kind(public):

@@ -1,7 +1,8 @@
 """Rows of a PostgreSQL or SQLite database, by one query that can only read.
 
 Every value comes as text, as a cell of a CSV file does, so that what one row holds does not change how another is read.
-What a database says of an error may quote a cell, and is not quoted.
+What a database says of an error may quote a cell. So nothing of it is passed on: a code, or how its text begins,
+chooses one of the sentences here, and only where the query was looked at and no row was.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from quorate.arguments import before_at
-from quorate.data.database_errors import refused, refused_by_postgresql, refused_by_sqlite, unreachable, unreadable_file
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -35,16 +35,62 @@ _TOKEN_OF_POSTGRESQL = re.compile(
 _AT_ONCE = 10_000  # rows
 _AS_TEXT = "quorate_text"  # what SQLite calls the text that stands for a value here
 _TRUTH = 16
-_TYPES = {
-    16: bool,
-    20: int,
-    21: int,
-    23: int,
-    26: int,
-    700: float,
-    701: float,
-    1700: float,
-}  # by object id
+_TYPES = {_TRUTH: bool, **dict.fromkeys((20, 21, 23, 26), int), **dict.fromkeys((700, 701, 1700), float)}  # object ids
+_NO_TABLE = "names a table that is not there, or that this user may not see; see how it is spelt, and its schema"
+_NO_COLUMN = "names a column that is not there; see how it is spelt"
+_TWO_COLUMNS = "names a column that two of its tables have; write the table before it (table.column)"
+_NO_FUNCTION = "calls a function that is not there, or not with these arguments; see how it is spelt"
+_SYNTAX = "is no SQL that the database understands; see its spelling, commas, quotes and parentheses"
+_NOT_PERMITTED = "reads what this user of the database may not; ask its administrator for the right to select"
+_ONE_STATEMENT = "is more than one statement; write one statement, with nothing after its semicolon"
+_REFUSED = "is refused by the database; try it in sqlite3, which says why"
+WRITES = "does more than read, and is not run; write one that selects"
+
+_BY_SQLSTATE = {
+    "42P01": _NO_TABLE,
+    "42703": _NO_COLUMN,
+    "42702": _TWO_COLUMNS,
+    "42883": _NO_FUNCTION,
+    "42601": _SYNTAX,
+    "42501": _NOT_PERMITTED,
+    "25006": WRITES,
+    "0A000": WRITES,
+}
+_OF_A_FILE = {
+    "SQLITE_NOTADB": "which is no SQLite database; see that it is the right file",
+    "SQLITE_CORRUPT": "which is damaged; restore it from a backup",
+    "SQLITE_BUSY": "which another process is writing to; try again",
+}
+_BY_WORDS_OF_SQLITE = (
+    ("not authorized", WRITES),
+    ("authorization denied", WRITES),
+    ("attempt to write a readonly database", WRITES),
+    ("you can only execute one statement", _ONE_STATEMENT),
+    ("no such table", _NO_TABLE),
+    ("no such column", _NO_COLUMN),
+    ("ambiguous column name", _TWO_COLUMNS),
+    ("no such function", _NO_FUNCTION),
+    ("wrong number of arguments to function", _NO_FUNCTION),
+    ("incomplete input", _SYNTAX),
+    ("unrecognized token", _SYNTAX),
+)
+_WRITING = re.compile(
+    r"\s*(insert|update|delete|replace|merge|create|drop|alter|truncate|grant|revoke|copy|call|do|set|attach|detach|"
+    r"pragma|vacuum|reindex|analyze|begin|commit)\b|.*\b(insert\s+into|delete\s+from)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_BY_WORDS_OF_LIBPQ = (
+    (
+        "password authentication failed",
+        "the server refuses the password; see that PGPASSWORD or ~/.pgpass has that of this user",
+    ),
+    ("connection refused", "no server answers at this host and port; see that it is up, and that both are right"),
+    ("no such file or directory", "no server answers at this socket; see that it is up, and that its folder is right"),
+    ("failed to resolve host", "there is no such host; see how its name is spelt"),
+    ("could not translate host name", "there is no such host; see how its name is spelt"),
+    ("timeout expired", "the server does not answer in time; see that host and port are right, and that it is up"),
+    ("no pg_hba.conf entry", "the server lets this user in from nowhere here; ask its administrator"),
+)
 _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
@@ -108,11 +154,8 @@ class DatabaseQuery:
 
     def is_as(self, other: DatabaseQuery) -> bool:
         """Tell whether another is the same query of the same database, but for spaces and the semicolon at its end."""
-        places = [
-            query.file.resolve() if query.is_sqlite else query.url.partition("://")[2].strip()
-            for query in (self, other)
-        ]
-        return places[0] == places[1] and self._bare.split() == other._bare.split()
+        one, two = (q.file.resolve() if q.is_sqlite else q.url.partition("://")[2].strip() for q in (self, other))
+        return one == two and self._bare.split() == other._bare.split()
 
     def exists(self) -> bool:
         """Tell whether there is such a file; whether a server answers is seen when it is asked."""
@@ -208,7 +251,8 @@ class DatabaseQuery:
     @contextmanager
     def _rows_of(self, query: str, *, stays: bool = False) -> Iterator[Any]:
         """Ask a query, and yield a cursor over its rows; with `stays` they stay with the server until fetched."""
-        with self._connected() as connection, closing(self._cursor(connection, stays=stays)) as cursor:
+        how = {"name": "rows"} if stays and not self.is_sqlite else {}
+        with self._connected() as connection, closing(connection.cursor(**how)) as cursor:
             if self.is_sqlite:
                 with self._refusing(prepares=True):
                     cursor.execute(f"explain {query}")
@@ -221,16 +265,14 @@ class DatabaseQuery:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
             yield cursor
 
-    def _cursor(self, connection: Any, *, stays: bool) -> Any:
-        return connection.cursor(name="rows") if stays and not self.is_sqlite else connection.cursor()
-
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         if self.is_sqlite:
             if not self.file.is_file():
                 raise PreconditionFailed(f'{self.setting}: there is no file "{self.file}"')
             with closing(self._sqlite()) as connection:
-                connection.set_authorizer(_only_reading)
+                only_reads = {True: sqlite3.SQLITE_OK, False: sqlite3.SQLITE_DENY}
+                connection.set_authorizer(lambda action, *_: only_reads[action in _READING])
                 connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
                 connection.create_function(_AS_TEXT, 1, _text, deterministic=True)
                 yield connection
@@ -266,8 +308,8 @@ class DatabaseQuery:
         try:
             yield
         except sqlite3.Error as error:
-            if prepares and (unreadable := unreadable_file(self.setting, self.file, error)) is not None:
-                raise unreadable from None
+            if prepares and (fault := _OF_A_FILE.get(getattr(error, "sqlite_errorname", ""))) is not None:
+                raise PreconditionFailed(f"{self.setting} names {self.file}, {fault}") from None
             # Once rows are looked at, what is said hangs on them: a search for what a cell holds names its "column".
             raise refused(self.name, refused_by_sqlite(error, self._own_words) if prepares else None) from None
         except Exception as error:  # noqa: BLE001 - none is passed on: it may quote a cell
@@ -318,10 +360,6 @@ def _end_of_comment(query: str, at: int, *, nests: bool) -> int:
     return len(query)
 
 
-def _only_reading(action: int, *_: Any) -> int:
-    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
-
-
 def _load_texts(connection: Any) -> None:
     """Have every value come as the server writes it: a value that Python has no form for stops nothing."""
     from psycopg.adapt import Loader
@@ -340,13 +378,8 @@ def _load_texts(connection: Any) -> None:
 def _as_texts(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
-    return pl.DataFrame(
-        {
-            name: pl.Series(name, [_text(value) for value in values], dtype=pl.String)
-            for name, values in zip(names, columns, strict=True)
-        }
-    )
+    columns = [[_text(value) for value in values] for values in zip(*rows, strict=True)] if rows else [[]] * len(names)
+    return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
 
 
 def _text(value: Any) -> str | None:
@@ -355,3 +388,62 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
+    """Say why SQLite does not prepare a query, which looks at no row; `outermost`: the query without strings, comments,
+    and what stands in parentheses.
+    """
+    text = str(error).lower()
+    sentence = _SYNTAX if text.endswith("syntax error") else _REFUSED
+    sentence = next((known for words, known in _BY_WORDS_OF_SQLITE if text.startswith(words)), sentence)
+    return _as_written(sentence, outermost)
+
+
+def refused_by_postgresql(error: Any, outermost: str) -> str | None:
+    """Say why PostgreSQL refuses a query; None where it may be a matter of a row: a statement that a function makes of
+    a cell fails with the same codes, and with the function as context.
+    """
+    diagnosed = getattr(error, "diag", None)
+    if getattr(diagnosed, "context", None) is not None or getattr(diagnosed, "internal_query", None) is not None:
+        return None
+    sentence = _BY_SQLSTATE.get(error.sqlstate)
+    if sentence is not None:
+        return _as_written(sentence, outermost)
+    words = f"is refused by the database (SQLSTATE {error.sqlstate}); try it in psql, which says why"
+    return words if error.sqlstate.startswith("42") else None  # the others of this class are of the query, too
+
+
+def _as_written(fault: str, outermost: str) -> str:
+    """Tell apart what is no SQL because it is two statements, or one that writes where a table is expected."""
+    if fault != _SYNTAX:
+        return fault
+    if ";" in outermost:
+        return _ONE_STATEMENT
+    return WRITES if _WRITING.match(outermost) else _SYNTAX
+
+
+def unreachable(setting: str, error: Any) -> PreconditionFailed:
+    """Say why there is no connection, in as far as libpq tells: of this nothing hangs on a row."""
+    text, connection = str(error).lower(), getattr(error, "pgconn", None)
+    if getattr(connection, "needs_password", False):
+        why = "the server asks for a password, and there is none; give it by PGPASSWORD or in ~/.pgpass"
+    else:
+        why = next((sentence for words, sentence in _BY_WORDS_OF_LIBPQ if words in text), "")
+    if not why and re.search(r'(role|database) "[^"]*" does not exist', text):
+        why = "the server has no such user or database; see how both are spelt in the URL"
+    if not why:
+        why = (
+            f"{type(error).__name__}; see that host, port, database and user are right, and that PGPASSWORD or "
+            "~/.pgpass has the password if one is needed"
+        )
+    return PreconditionFailed(f"{setting}: the database cannot be reached: {why}")
+
+
+def refused(name: str, why: str | None) -> InvalidParameter:
+    """Return the refusal of a query for a reason, or for one that may hang on a row."""
+    why = why or (
+        "is refused by the database (an error while it ran); what it says is not quoted, since it may hold "
+        "cells. Try the query in psql or sqlite3"
+    )
+    return InvalidParameter(f"{name} {why}")

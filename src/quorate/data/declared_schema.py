@@ -22,10 +22,9 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import canonical_text, each, is_missing, text_reader, truth_text
+from quorate.data.cell_text import as_column, as_list, canonical_text, each, is_missing, text_reader, truth_text
 from quorate.data.columns import in_words, is_plain_number
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.identity import as_column, as_list
 from quorate.data.notation import number_with_comma, time_number, time_reader
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as

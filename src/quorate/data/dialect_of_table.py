@@ -54,11 +54,14 @@ def dialect_of_first_line(path: Path) -> Dialect:
 def dialect_of_public(path: Path) -> ShownDialect:
     """Return how a public table is written; nothing of one that is no text. Refuses an encoding that cannot be told."""
     if not is_delimited(path):
-        return _of_typed_table(path)
+        dialect, more = _of_cells(PLAIN, read_table(path)) if has_named_columns(path) else (PLAIN, [])
+        return ShownDialect(dialect=dialect, said=tuple(more))
     content = read_bytes(path)
     text, encoding, said = _decoded(content, path)
     lines = text.splitlines()[:_LINES]
-    dialect = Dialect(separator=_separator(lines, path), quote=_quote(lines[0] if lines else ""), encoding=encoding)
+    first = lines[0] if lines else ""
+    quote = "'" if first.startswith("'") and first.endswith("'") and '"' not in first else QUOTES[0]
+    dialect = Dialect(separator=_separator(lines, path), quote=quote, encoding=encoding)
     if format_of(path) == ".txt" and not dialect.separator:
         return ShownDialect()
 
@@ -90,11 +93,6 @@ def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
     """Return the orders of day, month and year, as `date_format`, that nearly all of these public entries can have.
     ISO 8601 is read beside any.
-
-    Examples
-    --------
-    >>> date_orders(["23.08.2023", "1.2.2023"]), date_orders(["03/04/2024"]), date_orders(["2024-03-01"])
-    (('dd.mm.yyyy',), ('dd/mm/yyyy', 'mm/dd/yyyy'), ())
     """
     others = [text for text in entries if math.isnan(date_number(text))]
     dates = [date for text in others if (date := _DAY_FIRST_OR_SECOND.fullmatch(text.strip())) is not None]
@@ -147,20 +145,8 @@ def _separator(lines: Sequence[str], path: Path) -> str:
     return "" if chosen == usual else chosen
 
 
-def _quote(line: str) -> str:
-    return "'" if line.startswith("'") and line.endswith("'") and '"' not in line else QUOTES[0]
-
-
 def _is_number(text: str) -> bool:
     return not math.isnan(written_number(text))
-
-
-def _of_typed_table(path: Path) -> ShownDialect:
-    """Return how the texts of a table with types of its own write numbers and dates."""
-    if not has_named_columns(path):
-        return ShownDialect()
-    dialect, said = _of_cells(PLAIN, read_table(path))
-    return ShownDialect(dialect=dialect, said=tuple(said))
 
 
 def _of_cells(dialect: Dialect, table: pl.DataFrame) -> tuple[Dialect, list[str]]:

@@ -28,16 +28,7 @@ WIDE = 256  # encoded columns from which the output is sparse
 
 
 def needs_encoding(X: Rows) -> bool:
-    """Tell whether a frame has columns that are not numbers.
-
-    Examples
-    --------
-    >>> import polars
-    >>> needs_encoding(polars.DataFrame({"age": [39], "sex": ["F"]}))
-    True
-    >>> needs_encoding(np.zeros((1, 2)))
-    False
-    """
+    """Tell whether a frame has columns that are not numbers."""
     return is_frame(X) and any(family != "number" for family in families(X).values())
 
 
@@ -93,14 +84,15 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
     """
     from sklearn.compose import ColumnTransformer
-    from sklearn.impute import MissingIndicator
     from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import OneHotEncoder
 
     rows = as_rows(X_public, "public")
     if kind(rows) == "sparse":
         return Pipeline([("unchanged", "passthrough")]).fit(rows)
-    names = _selectors(rows)
+    names: list[Any] = list(range(width(rows)))
+    if is_frame(rows) and all(isinstance(name, str) for name in rows.columns):
+        names = list(columns(rows) or ())  # so that a table with its columns in another order is read right
     kinds = _encodable(rows)
     refuse_infinite(rows, "public")
     missing = missing_columns(rows)
@@ -111,11 +103,9 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     wide = len(numbers) + len(gaps) + sum(map(len, values)) > WIDE
     parts: list[tuple[str, Any, Any]] = []
     if numbers:
-        parts.append(("number", _scaler(len(numbers)), [names[i] for i in numbers]))
+        parts.append(("number", scaler(len(numbers)), [names[i] for i in numbers]))
     if gaps:
-        as_floats = StandardScaler(with_mean=False, with_std=False)  # None among truth values becomes NaN
-        indicator = Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
-        parts.append(("missing", indicator, [names[i] for i in gaps]))
+        parts.append(("missing", missing_indicator(), [names[i] for i in gaps]))
     if words:
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
         parts.append(("text", one_hot, [names[i] for i in words]))
@@ -173,15 +163,7 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf)
 
     `encoder`: from :func:`public_encoder`. `name`: what the message calls the table. `largest`: the largest number, in
     those units, that is taken. DataRefused names the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> import polars
-    >>> encoder = public_encoder(polars.DataFrame({"share": [0.1, 0.2, 0.3]}))
-    >>> refuse_unscalable(encoder, polars.DataFrame({"share": [1e308]}), "X")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: column 'share' holds a number too large to be scaled by the public pool; mend it, or drop the column
-    """  # noqa: E501  a doctest's message is one line
+    """
     units = public_units(encoder, X)
     if not units:
         return
@@ -251,14 +233,6 @@ def public_words(encoder: Any) -> dict[str, PublicWords]:
     return known
 
 
-def _selectors(X: Rows) -> list[Any]:
-    """Name columns where they have names, so that a table with its columns in another order is read right."""
-    names = columns(X)
-    if names is None or any(not isinstance(name, str) for name in X.columns):
-        return list(range(width(X)))
-    return list(names)
-
-
 def _encodable(X: Rows) -> list[str]:
     kinds = list(feature_families(X))
     names = columns(X) or ()
@@ -296,17 +270,32 @@ def _has_number(X: Rows, position: int) -> bool:
     return bool(series.drop_nulls().drop_nans().len() if series.dtype.is_float() else series.drop_nulls().len())
 
 
-def _scaler(n_columns: int) -> Any:
-    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean, by a nearest-neighbour imputer of one row:
-    SimpleImputer's saved form holds a ``numpy.dtype`` that skops asks to be trusted.
-    """
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.impute import KNNImputer
+def scaler(n_columns: int) -> Any:
+    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
 
-    zeros = KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns)))
-    return Pipeline([("scale", StandardScaler()), ("fill", FrozenEstimator(zeros))])
+    return Pipeline([("scale", StandardScaler()), ("fill", filled_with_zeros(n_columns))])
+
+
+def filled_with_zeros(n_columns: int) -> Any:
+    """Fill NaN with zero, by a nearest-neighbour imputer of one row: SimpleImputer's saved form holds a ``numpy.dtype``
+    that skops asks to be trusted.
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.impute import KNNImputer
+
+    return FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))
+
+
+def missing_indicator() -> Any:
+    """Tell which numbers are missing; None among truth values becomes NaN first."""
+    from sklearn.impute import MissingIndicator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    as_floats = StandardScaler(with_mean=False, with_std=False)
+    return Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
 
 
 def _frequent_values(X: Rows, position: int) -> NDArray[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, listed
-from quorate.data.rows import BEYOND, Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.data.rows import BEYOND, Rows, as_rows, blocks, columns, is_frame, kind, width
 from quorate.errors import DataRefused
 
 _BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
@@ -25,12 +25,6 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
     missing and infinite values are for the steps of a Pipeline to read. `allow_missing`: whether NaN may stand in an
     array; infinite values never may. DataRefused, by the table's `name`, if it is not two-dimensional, not numeric (and
     not a frame), or not finite; or if a whole number is beyond the floats.
-
-    Examples
-    --------
-    >>> check_features([[1.0, float("inf")]])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: Input contains infinity in column 1; expected finite numbers
     """
     rows = as_rows(X, name)
     if is_frame(rows):
@@ -43,42 +37,20 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
 
 
 def refuse_infinite(X: Rows, name: str = "X") -> None:
-    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many.
-
-    Examples
-    --------
-    >>> import polars
-    >>> refuse_infinite(polars.DataFrame({"age": [39.0, float("inf")]}), "private")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: private: Input contains infinity in column 'age'; expected finite numbers
-    """
-    infinite = _infinite_in_frame(X) if is_frame(X) else _columns_where(X, np.isinf)
+    """Refuse infinite numbers, with DataRefused that names the columns; not the rows, nor how many."""
+    infinite = _columns_where(X, np.isinf)
     if infinite.any():
         raise DataRefused(f"{name}: Input contains infinity in {named(X, infinite)}; expected finite numbers")
 
 
 def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
     """Refuse numbers beyond the largest that a kind of model holds; columns are named, not rows, nor how many."""
-
-    def beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
-        larger: NDArray[np.bool_] = np.abs(values) > largest
-        return larger
-
-    chosen = _in_frame(X, beyond) if is_frame(X) else _columns_where(X, beyond)
+    chosen = _columns_where(X, lambda values: np.abs(values) > largest)
     if chosen.any():
         raise DataRefused(
             f"{name}: a number in {named(X, chosen)} is larger than {taker} holds; expected at most {largest:.3g} in "
             "size"
         )
-
-
-def _infinite_in_frame(X: Rows) -> NDArray[np.bool_]:
-    return _in_frame(X, np.isinf)
-
-
-def _in_frame(X: Rows, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    numbers = [family == "number" for family in families(X).values()]
-    return np.array([number and test(doubles(column(X, place))).any() for place, number in enumerate(numbers)])
 
 
 def _refuse_beyond(X: Rows, name: str) -> None:
@@ -98,30 +70,19 @@ def _refuse_beyond(X: Rows, name: str) -> None:
 
 
 def missing_columns(X: Rows) -> NDArray[np.bool_]:
-    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``.
-
-    Examples
-    --------
-    >>> missing_columns(np.array([[1.0, np.nan], [2.0, 3.0]])).tolist()
-    [False, True]
-    """
+    """Tell which columns have a missing value (NaN, or null in a frame) somewhere, ``(n_features,)``."""
     if kind(X) == "pandas":
         return np.asarray(X.isna().any(axis=0), dtype=np.bool_)
     if kind(X) == "polars":
-        return np.array([_polars_missing(column(X, position)) for position in range(width(X))], dtype=np.bool_)
+        series = [column(X, position) for position in range(width(X))]
+        return np.array([s.null_count() > 0 or (s.dtype.is_float() and s.is_nan().any()) for s in series], dtype=bool)
     return _columns_where(X, np.isnan)
 
 
 def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
     """Refuse missing values that `taker` cannot take, with DataRefused that names the columns; not the rows, nor how
     many.
-
-    Examples
-    --------
-    >>> refuse_missing(np.array([[1.0, np.nan]]), name="private", taker="SVC")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: private: Input contains NaN in column 1, which SVC cannot take; fill or drop the column, or give a Pipeline that imputes
-    """  # noqa: E501  a doctest's message is one line
+    """
     missing = missing_columns(X)
     if missing.any():
         raise DataRefused(
@@ -130,20 +91,19 @@ def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
         )
 
 
-def _polars_missing(series: Any) -> bool:
-    return bool(series.null_count() > 0 or (series.dtype.is_float() and series.is_nan().any()))
-
-
-def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
+def _columns_where(X: Rows, test: Callable[[NDArray[Any]], Any]) -> NDArray[np.bool_]:
+    """Tell which columns of numbers hold a number, stored in them, that a test is true of, ``(n_features,)``."""
+    if is_frame(X):
+        numbers = [family == "number" for family in families(X).values()]
+        return np.array([is_number and test(doubles(column(X, at))).any() for at, is_number in enumerate(numbers)])
     holds = np.zeros(width(X), dtype=np.bool_)
     if X.dtype.kind != "f":
         return holds
     if kind(X) == "sparse":
         holds[X.indices[test(X.data)]] = True
         return holds
-    step = max(1, _BLOCK_CELLS // width(X))
-    for start in range(0, n_rows(X), step):
-        holds |= test(X[start : start + step]).any(axis=0)
+    for block in blocks(X, _BLOCK_CELLS):
+        holds |= test(block).any(axis=0)
     return holds
 
 

@@ -133,9 +133,7 @@ def first_line(path: str | Path, *, most: int) -> bytes:
     """Read a file of text, perhaps ``.gz`` or ``.xz``, up to the end of its first line or `most` bytes, and no byte
     further.
     """
-    file = existing_file(path)
-    opener = _OPENERS.get(file.suffix.lower())
-    with reading(path), file.open("rb", buffering=0) if opener is None else opener(file, "rb") as stream:
+    with reading(path), opened(path, buffering=0) as stream:
         line: bytes = stream.readline(most)
     return line
 
@@ -146,9 +144,9 @@ def reading(path: str | Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED:
-        raise damaged(path) from None
+        raise DataRefused(f"{path}: the file is damaged, or not compressed as its name says") from None
     except OSError as error:
-        raise cannot_read(path, error) from None
+        raise DataRefused(f"{path}: the file cannot be read ({type(error).__name__})") from None
 
 
 def is_plain(path: Path) -> bool:
@@ -156,20 +154,10 @@ def is_plain(path: Path) -> bool:
     return path.suffix.lower() not in _OPENERS
 
 
-def opened(path: str | Path) -> Any:
+def opened(path: str | Path, *, buffering: int = -1) -> Any:
     """Open a file to be read as bytes, decompressing ``.gz`` and ``.xz``; a context manager. DataRefused if there is
     none.
     """
     file = existing_file(path)
     opener = _OPENERS.get(file.suffix.lower())
-    return file.open("rb") if opener is None else opener(file, "rb")
-
-
-def cannot_read(path: str | Path, error: BaseException) -> DataRefused:
-    """Return what is said of a file that the machine does not read."""
-    return DataRefused(f"{path}: the file cannot be read ({type(error).__name__})")
-
-
-def damaged(path: str | Path) -> DataRefused:
-    """Return what is said of a file that cannot be unpacked."""
-    return DataRefused(f"{path}: the file is damaged, or not compressed as its name says")
+    return file.open("rb", buffering=buffering) if opener is None else opener(file, "rb")

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import is_missing
+from quorate.data.cell_text import as_list, is_missing
 from quorate.data.columns import column, families
-from quorate.data.identity import as_list
 from quorate.data.rows import Rows, kind
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
@@ -54,8 +53,9 @@ def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
     match kind(X):
         case "numpy":
             return X.astype(np.float64, copy=False)
-        case "sparse":
-            return _sparse(X)
+        case "sparse":  # made anew, so that the width of the indices is what these rows need
+            form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
+            return form((X.data.astype(np.float64, copy=False), X.indices, X.indptr), shape=X.shape)
         case "polars":
             return _polars(X)
         case _:
@@ -103,13 +103,6 @@ def _label(value: Any) -> Any:
         except ValueError:  # a signalling NaN of decimal
             return float("nan")
     return str(value) if isinstance(value, str) else value
-
-
-def _sparse(X: Rows) -> Rows:
-    # Made anew, so that the width of the indices is what these rows need.
-    data = X.data.astype(np.float64, copy=False)
-    form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
-    return form((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _polars(X: Rows) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import is_missing, numpy_values, pandas_values, polars_values, without_imaginary
+from quorate.data.cell_text import as_list, is_missing, without_imaginary
 from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Overlap, SpooledDigests, order_of, pack, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
-from quorate.data.unit_keys import as_unit_keys
+from quorate.data.unit_ids import as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import IntArray, Secret, derive
@@ -21,59 +21,6 @@ from quorate.types import IntArray, Secret, derive
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
-
-
-def as_column(values: Any) -> Any:
-    """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
-    if (type(values).__module__ or "").startswith("pyarrow"):
-        import polars as pl
-
-        values = pl.from_arrow(values)
-    shape: Any = getattr(values, "shape", ())
-    if len(shape) != 2 or shape[1] != 1 or sparse.issparse(values):
-        return values
-    if isinstance(values, np.ndarray):
-        return values[:, 0]
-    return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
-
-
-def one_column(values: Any, name: str, *, entry: str = "label") -> Any:
-    """Return one column of cells, `entry` by row, whatever it holds; refuse a text, and what has no order or several
-    columns.
-    """
-    column = as_column(values)
-    if isinstance(column, str | bytes | Mapping | Set):
-        raise DataRefused(
-            f"{name}: got {type(column).__name__}, expected one {entry} for every row; give the column itself, such as "
-            f'table["{name}"]'
-        )
-    if getattr(column, "ndim", len(getattr(column, "shape", ("rows",)))) != 1:
-        raise DataRefused(f"{name}: expected one {entry} per row, got a table with columns; give one column")
-    return column
-
-
-def refuse_another_number(found: int, n_rows: int, name: str, *, entry: str = "label") -> None:
-    """Refuse so many entries for so many *public* rows; `name`: what gave them. Raises DataRefused."""
-    if found != n_rows:
-        raise DataRefused(f"{name}: got {found:,} for {n_rows:,} rows; give one {entry} for every row")
-
-
-def as_list(values: Any) -> list[Any]:
-    """Take a 1-D array, series or sequence as a list of Python values, each a function of its own cell. A date that
-    Python cannot hold is :data:`~quorate.data.cell_text.OUT_OF_RANGE`; libraries raise, and quote it.
-    """
-    values = as_column(values)
-    if hasattr(values, "to_physical"):  # polars
-        return polars_values(values)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        return numpy_values(values)
-    if hasattr(values, "dtype") and hasattr(values, "array"):  # pandas
-        return pandas_values(values)
-    for method in ("tolist", "to_list"):
-        if hasattr(values, method):
-            items = getattr(values, method)()
-            return items if isinstance(items, list) else [items]
-    return list(values)
 
 
 def fingerprint(
@@ -84,44 +31,13 @@ def fingerprint(
     *,
     digests: Sequence[bytes] | SpooledDigests | None = None,
 ) -> str:
-    """Keyed fingerprint of a private data set, the same for every order of its rows.
+    """Keyed fingerprint of a private data set, the same for every order of its rows: 64 hexadecimal digits.
 
-    Parameters
-    ----------
-    X : Rows
-        Private features.
-    y : (n_rows,) labels or codes, or None
-        Private labels.
-    unit_keys : list of n_rows bytes, or None
-        From :func:`slot_bytes`. Positions carry nothing beyond the order and are left out, as is None.
-    key : Secret of 32 bytes
-        Key that stays with the ledger's private side. Without it the fingerprint tells nothing about the rows,
-        not even to somebody who guesses the whole table.
-    digests : sequence of n_rows bytes, optional
-        ``row_digests(X)``, where the caller has them already.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    DataRefused
-        If `y`, `unit_keys` or `digests` do not have one entry for each row.
-
-    Notes
-    -----
-    The sorted list of (features, slot, label) of the rows, hashed with BLAKE2b under a key derived from `key`.
-    Labels keep their type: ``1`` and ``"1"`` differ.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> a = fingerprint(np.array([[1.0], [2.0]]), [0, 1], None, key)
-    >>> b = fingerprint(np.array([[2.0], [1.0]]), [1, 0], None, key)
-    >>> a == b
-    True
+    The sorted list of (features, slot, label) of the rows, hashed with BLAKE2b under a key derived from `key`. Labels
+    keep their type: ``1`` and ``"1"`` differ. `unit_keys`: from :func:`slot_bytes`; positions carry nothing beyond the
+    order and are left out, as is None. `key`: 32 bytes that stay with the ledger's private side; without it the
+    fingerprint tells nothing about the rows, not even to somebody who guesses the whole table. `digests`:
+    ``row_digests(X)``, where the caller has them already. DataRefused where these differ in length.
     """
     rows = digests if isinstance(digests, SpooledDigests) else pack(_digests_of(X, digests))
     labels, n_labels, label_of = _labels(y, len(rows))
@@ -191,11 +107,6 @@ def public_digest(X: Rows, *, digests: Sequence[bytes] | None = None) -> str:
     """Content hash of a public table, 64 hexadecimal digits: rows in order, and names of columns where there are any.
 
     Not keyed: never for private rows. `digests`: ``row_digests(X)``, where the caller has them already.
-
-    Examples
-    --------
-    >>> public_digest(np.zeros((2, 2))) == public_digest(np.zeros((2, 2), dtype=np.int64))
-    True
     """
     rows = as_rows(X)
     content = blake2b(digest_size=32)
@@ -217,24 +128,16 @@ def _digests_of(X: Rows, given: Sequence[bytes] | None) -> Sequence[bytes]:
 def is_same_table(
     private: Rows, public: Rows, *, digests: tuple[Sequence[bytes], Sequence[bytes]] | None = None
 ) -> bool:
-    """Tell whether the public table is the private one given again.
+    """Tell whether the public table is the private one given again, of the same schema.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature tables of the same schema.
-    digests : pair of sequences of bytes, optional
-        ``row_digests`` of both, where the caller has them already.
+    True where one of these holds:
 
-    Returns
-    -------
-    bool
-        True where one of these holds:
+    1. they are the same object, or arrays that share memory: the rows *are* the same rows;
+    2. they hold the same rows, in whatever order;
+    3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which at
+       least nine in ten are distinct.
 
-        1. they are the same object, or arrays that share memory: the rows *are* the same rows;
-        2. they hold the same rows, in whatever order;
-        3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which
-           at least nine in ten are distinct.
+    `digests`: ``row_digests`` of both, where the caller has them already.
 
     Notes
     -----
@@ -250,14 +153,6 @@ def is_same_table(
 
     Privacy: the answer depends on private rows. It may only refuse the whole table to its owner, before anything
     is fitted or charged.
-
-    Examples
-    --------
-    >>> X = np.arange(60.0).reshape(30, 2)
-    >>> is_same_table(X, X[::-1].copy())
-    True
-    >>> is_same_table(X, X + 100)
-    False
     """
     if is_same_object(private, public):
         return True

@@ -8,10 +8,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
+from quorate.data.cell_text import (
+    as_cell,
+    as_list,
+    each,
+    from_cell,
+    is_missing,
+    one_column,
+    refuse_another_number,
+    text_reader,
+)
 from quorate.data.columns import listed
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_list, one_column, refuse_another_number
 from quorate.data.stream import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import IntArray
@@ -33,23 +41,11 @@ def _plain(value: Any) -> Any:
 
 
 def check_classes(classes: Any) -> tuple[Label, ...]:
-    """Take the declared classes, in the order given.
+    """Take the declared classes, in the order given: a class's code is its index there, and ties go to the lowest.
 
-    Parameters
-    ----------
-    classes : sequence of at least two str, int or bool
-        Distinct and all of one type. A class's code is its index here, and ties go to the lowest. A text that a
-        spreadsheet would run as a formula is written with a quote before it (:mod:`~quorate.data.cell_text`).
-
-    Returns
-    -------
-    tuple of str, int or bool
-
-    Raises
-    ------
-    InvalidParameter
-        If there are fewer than two, one is there twice or missing, or their types differ or are none of these; or two
-        would be written alike.
+    `classes`: a sequence of at least two str, int or bool, distinct and all of one type; InvalidParameter if it is none
+    of that, one is missing, or two would be written or read alike. A text that a spreadsheet would run as a formula is
+    written with a quote before it (:mod:`~quorate.data.cell_text`).
 
     Examples
     --------

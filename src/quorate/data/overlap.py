@@ -19,7 +19,7 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import ORDERED_AT_ONCE, Overlap, Tally, tally_of_words, words_of
 from quorate.data.identity import are_same_rows, hardly_repeats, is_part_of
-from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, summed_cells, width
+from quorate.data.rows import Rows, blocks, columns, is_frame, n_rows, summed_cells, width
 from quorate.data.spool import HashedRows
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse, stats
@@ -42,24 +42,9 @@ HOLDS_PRIVATE = (
 def refuse_private_rows(rows: Rows, records: PrivateRecords, *, name: str) -> None:
     """Refuse labelled rows, said to be public, that hold private ones: a score on them would have no price.
 
-    Parameters
-    ----------
-    rows : Rows, (n_rows, n_features)
-        As :meth:`PrivateRecords.are_in` takes them. Their labels do not count: whoever turned them round would read the
-        score off its complement.
-    records : PrivateRecords
-        What is known of the private rows.
-    name : str
-        What the message calls the rows.
-
-    Raises
-    ------
-    DataRefused
-        To their owner, in words that tell neither which nor how many.
-
-    Notes
-    -----
-    The direct method refuses nothing that a private row decides: it leaves the score out, and asks
+    `rows`: as :meth:`PrivateRecords.are_in` takes them. Their labels do not count: whoever turned them round would read
+    the score off its complement. DataRefused, to their owner, in words that tell neither which nor how many; by the
+    rows' `name`. The direct method refuses nothing that a private row decides: it leaves the score out, and asks
     :meth:`PrivateRecords.are_in` itself, once its rounds are over.
     """
     if records.are_in(rows):
@@ -73,28 +58,12 @@ class PrivateRecords:
     that nothing is learned from not at all; whatever container, type of number or index holds it. Its labels do not
     count. Two digests are kept of each row, one with its columns in their order and one in any order.
 
-    Parameters
-    ----------
-    X : Rows, (n_rows, n_features), or iterator of Rows
-        Private features; or blocks of them, each with types of its own.
-    kinds : ColumnKinds, optional
-        What each column is read as.
-    folder, most : optional
-        Where digests lie that take more bytes than `most`: as of a :class:`~quorate.data.spool.Spool`.
+    `X`: private features ``(n_rows, n_features)``, or blocks of them, each with types of its own. `kinds`: what each
+    column is read as. `folder`, `most`: where digests lie that take more bytes, as of a
+    :class:`~quorate.data.spool.Spool`.
 
-    Notes
-    -----
     Privacy: private as a whole. The one answer, of :meth:`are_in`, may only refuse a table to its owner, or leave out a
     score. The key is drawn here and kept nowhere else.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(30, 2))
-    >>> records = PrivateRecords(X)
-    >>> records
-    PrivateRecords(…)
-    >>> records.are_in(X[::-1, ::-1].astype("float32")), records.are_in(X + 0.5)
-    (True, False)
     """
 
     __slots__ = ("_key", "_kinds", "_words")
@@ -114,31 +83,22 @@ class PrivateRecords:
 
     @own_switches()
     def are_in(self, X: Rows) -> bool:
-        """Tell whether rows hold more of the private ones than chance explains.
+        """Tell whether rows ``(n_rows, n_features)`` hold more of the private ones than chance explains.
 
-        Parameters
-        ----------
-        X : Rows, (n_rows, n_features)
-            Features. Columns with names may come in any order; without names, the order of the private table is looked
-            at and any other one too.
+        Columns with names may come in any order; without names, the order of the private table is looked at and any
+        other one too. True where one of these holds. Let a row occur p times among the private ones and e times here,
+        and let t = p + e.
 
-        Returns
-        -------
-        bool
-            True where one of these holds. Let a row occur p times among the private ones and e times here, and let
-            t = p + e.
+        1. The two tables share each other's rows too evenly: the sum of min(p, e) over all rows is improbable even if
+           every one of the t occurrences had fallen to either table by the toss of a coin.
+        2. Nearly all private rows are distinct, and more distinct rows of these are found among them than fresh draws
+           would be.
+        3. Nearly all private rows are distinct, and these are the same ones or more than half of these are private, as
+           :func:`~quorate.data.is_same_table` has it.
 
-            1. The two tables share each other's rows too evenly: the sum of min(p, e) over all rows is improbable
-               even if every one of the t occurrences had fallen to either table by the toss of a coin.
-            2. Nearly all private rows are distinct, and more distinct rows of these are found among them than fresh
-               draws would be.
-            3. Nearly all private rows are distinct, and these are the same ones or more than half of these are private,
-               as :func:`~quorate.data.is_same_table` has it.
-
-            In rules 2 and 3 each row of these counts once, however often it stands here, and private rows that all
-            occur one number of times count as the table that was copied: repeating rows is no disguise.
-
-            Improbable is a probability of at most 10⁻⁶ by the bounds below.
+        In rules 2 and 3 each row of these counts once, however often it stands here, and private rows that all occur
+        one number of times count as the table that was copied: repeating rows is no disguise. Improbable is a
+        probability of at most 10⁻⁶ by the bounds below.
 
         Notes
         -----
@@ -163,13 +123,6 @@ class PrivateRecords:
         What neither can tell: a part of a table of few distinct rows, such rows repeated, or a few private rows among
         many others, each of them several times. Chance explains those as well, and whether the rows are public is the
         owner's word. So is it of rows whose numbers were changed.
-
-        Examples
-        --------
-        >>> coins = np.random.default_rng(0).integers(0, 2, (2_000, 5))
-        >>> records = PrivateRecords(coins[:1_000])
-        >>> records.are_in(coins[1_000:]), records.are_in(coins[:999])
-        (False, True)
         """
         ours = HashedRows(_WORD), HashedRows(_WORD)
         self._put(X, ours)
@@ -201,15 +154,12 @@ def _cells(X: Rows | Iterator[Rows], kinds: ColumnKinds, key: bytes) -> Iterator
             yield from _cells(block, kinds, key)
         return
     if not is_frame(X):
-        step = max(1, _CELLS // max(1, width(X)))
-        yield from ((X[start : start + step], None) for start in range(0, n_rows(X), step))
+        yield from ((block, None) for block in blocks(X, _CELLS))
         return
     read = kinds(X)
     places = sorted(range(width(read)), key=(columns(read) or ()).__getitem__)
     held = tuple(families(read).values())  # of the whole table: a block may happen to hold nothing
-    step = max(1, _CELLS // max(1, len(places)))
-    for start in range(0, n_rows(read), step):
-        block = read.iloc[start : start + step] if kind(read) == "pandas" else read[start : start + step]
+    for block in blocks(read, _CELLS):
         numbers = np.zeros((n_rows(block), len(places)))
         hashes = np.zeros((n_rows(block), len(places)), dtype=np.uint64)
         for at, place in enumerate(places):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quorate.data.canonical import row_digests
 from quorate.data.feature_maps.composed import ResidualMap
 from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, dual_eigenpairs, public_features
-from quorate.data.feature_maps.directions import leading_spectrum
+from quorate.data.feature_maps.pool_coordinates import leading_spectrum
 from quorate.data.rows import kind, take
 from quorate.deferred import linalg
 from quorate.types import FloatArray, IntArray

@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.data.cell_text import each, id_text
+from quorate.data.cell_text import as_list, each, id_text
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
-from quorate.data.identity import as_list
 from quorate.data.stream import PartedColumn, PartedFrame, put_aside
 from quorate.errors import InvalidParameter
 
@@ -89,12 +88,11 @@ def read_data(
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
     place, known = place_of(path), format_for(path, dialect)
+    how: dict[str, Any] = {}
     if isinstance(known, TableFormat):
-        table = None
-        if memory is not None and workspace is not None and known.bytes_in_memory(place) > memory:
-            table = known.read_streamed(place, label=label, unit=unit, workspace=workspace, drop=drop, text=text)
-        return table or known.read(place, label=label, unit=unit, drop=drop, n_features=n_features, text=text)
-    return known.read(place, label=label, unit=unit, drop=drop, n_features=n_features)
+        is_held = memory is None or workspace is None or known.bytes_in_memory(place) <= memory
+        how = {"text": text, "workspace": None if is_held else workspace}
+    return known.read(place, label=label, unit=unit, drop=drop, n_features=n_features, **how)
 
 
 def read_cells(
@@ -108,45 +106,19 @@ def read_cells(
     folder: Callable[[], Path] | None = None,
     dialect: Dialect = PLAIN,
 ) -> Table:
-    r"""Read private rows so that what one row holds never changes how another is read.
+    """Read private rows so that what one row holds never changes how another is read.
 
     Of a CSV or TSV file every cell is text, whatever it looks like, and every line is a row: a type that is found from
     all rows would turn on each of them, and a mark that is left open would take in the rows after it. Of svmlight text,
     a line that is none becomes a row with a missing value and no label, and so does one with an index beyond the public
-    columns. There may be no row at all.
+    columns, `n_features`. There may be no row at all.
 
-    Parameters
-    ----------
-    path : path
-        As in :func:`read_data`.
-    label, unit : str, str or None
-        Columns of the label and of the unit id.
-    drop : sequence of str
-        Columns of a table to leave out where they are there.
-    n_features : int
-        Public number of columns of sparse rows.
-    memory : int or None
-        Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays where it is, and is read
-        part by part (:class:`~quorate.data.stream.PartedFrame`), and so are rows of a query, from a file that has no
-        name; None reads everything as a whole.
-    folder : callable or None
-        Makes the folder for the rows of a query, which its owner alone may enter; by default a temporary one.
-    dialect : Dialect
-        How text tables are written: what parts their cells, which are text as it stands there.
-
-    Raises
-    ------
-    DataRefused
-        If the file cannot be opened, a column is not there, or its format reads files as a whole alone.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "visits.csv").write_text("age,ill\n039,no\nn/a,yes\n")
-    ...     table = read_cells(Path(folder, "visits.csv"), label="ill", n_features=1)
-    >>> table.X["age"].to_list(), table.y
-    (['039', 'n/a'], ['no', 'yes'])
+    `path`, `label`, `unit`, `drop`, `dialect`: as in :func:`read_data`. `memory`: bytes that may be taken. A CSV, TSV,
+    Parquet or Arrow file that would take more stays where it is, and is read part by part
+    (:class:`~quorate.data.stream.PartedFrame`), and so are rows of a query, from a file that has no name; None reads
+    everything as a whole. `folder`: makes the folder for the rows of a query, which its owner alone may enter; by
+    default a temporary one. DataRefused if the file cannot be opened, a column is not there, or its format reads files
+    as a whole alone.
     """
     format_ = format_for(path, dialect)
     if isinstance(format_, TableFormat):
@@ -261,16 +233,7 @@ def read_table(
 
 
 def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str]:
-    r"""Name the columns of a table without reading its rows; DataRefused if the file is missing or damaged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "visits.csv").write_text("person,age\n007,39\n")
-    ...     column_names(Path(folder, "visits.csv"))
-    ['person', 'age']
-    """
+    r"""Name the columns of a table without reading its rows; DataRefused if the file is missing or damaged."""
     return _table_format(path, dialect).names(place_of(path))
 
 
@@ -283,14 +246,6 @@ def read_batches(
     `path`: as in :func:`read_table`; a CSV file is read whole first, since its types come from all its rows. `columns`:
     those to read, in this order; None reads all. DataRefused if the file is missing or damaged, or a column is not
     there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
-    ...     [batch.rows() for batch in read_batches(Path(folder, "t.csv"), batch_rows=2, columns=["b"])]
-    [[(2,), (4,)], [(6,)]]
     """
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
         raise InvalidParameter(f"batch_rows: got {batch_rows!r}; expected a whole number of at least 1")

@@ -39,13 +39,7 @@ def _is_frame(X: object, library: str) -> bool:
 
 
 def kind(X: Rows) -> Kind:
-    """Name the container that holds the rows; DataRefused if it is none of the four kinds.
-
-    Examples
-    --------
-    >>> kind(np.zeros((2, 3)))
-    'numpy'
-    """
+    """Name the container that holds the rows; DataRefused if it is none of the four kinds."""
     if isinstance(X, np.ndarray):
         return "numpy"
     if _is_sparse(X):
@@ -58,49 +52,22 @@ def kind(X: Rows) -> Kind:
 
 
 def is_frame(X: Rows) -> bool:
-    """Tell whether the rows are a pandas or polars frame, whose columns have names.
-
-    Examples
-    --------
-    >>> is_frame(np.zeros((2, 3)))
-    False
-    """
+    """Tell whether the rows are a pandas or polars frame, whose columns have names."""
     return kind(X) in ("pandas", "polars")
 
 
 def n_rows(X: Rows) -> int:
-    """Count the rows. Of private rows this is private, unless ``n_records`` was declared.
-
-    Examples
-    --------
-    >>> n_rows(np.zeros((2, 3)))
-    2
-    """
+    """Count the rows. Of private rows this is private, unless ``n_records`` was declared."""
     return int(X.shape[0])
 
 
 def width(X: Rows) -> int:
-    """Count the columns, which are part of the public schema.
-
-    Examples
-    --------
-    >>> width(np.zeros((2, 3)))
-    3
-    """
+    """Count the columns, which are part of the public schema."""
     return int(X.shape[1])
 
 
 def columns(X: Rows) -> tuple[str, ...] | None:
-    """Name the columns of a frame, in order; None for arrays and sparse matrices.
-
-    Examples
-    --------
-    >>> import polars
-    >>> columns(polars.DataFrame({"age": [39], "sex": ["F"]}))
-    ('age', 'sex')
-    >>> columns(np.zeros((2, 3))) is None
-    True
-    """
+    """Name the columns of a frame, in order; None for arrays and sparse matrices."""
     return tuple(map(spoken_name, X.columns)) if is_frame(X) else None
 
 
@@ -131,13 +98,7 @@ def spoken_name(name: Any) -> str:
 
 
 def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
-    """Pick rows by positions from 0, in the order given, or by a mask ``(n_rows,)``; the container's kind stays.
-
-    Examples
-    --------
-    >>> take(np.array([[1.0], [2.0], [3.0]]), [2, 0]).tolist()
-    [[3.0], [1.0]]
-    """
+    """Pick rows by positions from 0, in the order given, or by a mask ``(n_rows,)``; the container's kind stays."""
     positions = np.asarray(indices)
     if positions.dtype == np.bool_:
         if positions.shape != (n_rows(X),):
@@ -151,38 +112,22 @@ def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
             return X[positions]
 
 
+def blocks(X: Rows, cells: int) -> Iterator[Rows]:
+    """Yield the rows of a table that memory holds, about so many cells at a time."""
+    step = max(1, cells // max(1, width(X)))
+    for start in range(0, n_rows(X), step):
+        yield X.iloc[start : start + step] if kind(X) == "pandas" else X[start : start + step]
+
+
 def as_rows(X: Any, name: str = "X") -> Rows:
     """Take any 2-D table as one of the four kinds. Frames, numeric arrays and CSR matrices come back as they are.
 
-    Parameters
-    ----------
-    X : array-like, sparse matrix or frame
-        Lists become float arrays; Arrow tables become polars frames; texts alone (a list, an array or a column of them) become a table of one column,
-        ``text``; sparse matrices of any format become CSR; arrays of Python objects become
-        float arrays where every entry is a number, and so do floats of more than 64 bits. Columns of a frame are
-        called by texts afterwards.
-    name : str
-        What the message calls the table.
-
-    Returns
-    -------
-    Rows
-        With at least one row and one column.
-
-    Raises
-    ------
-    DataRefused
-        If the table is not two-dimensional, is empty, has two columns of the same name, or is an array that
-        holds something else than real numbers.
-
-    Examples
-    --------
-    >>> as_rows([[1, 2], [3, 4]]).tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
-    >>> as_rows([1, 2, 3])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: expected a 2-D table, got 1 dimension(s). Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row
-    """  # noqa: E501  a doctest's message is one line
+    Lists become float arrays; Arrow tables become polars frames; texts alone (a list, an array or a column of them)
+    become a table of one column, ``text``; sparse matrices of any format become CSR; arrays of Python objects become
+    float arrays where every entry is a number, and so do floats of more than 64 bits. Columns of a frame are called by
+    texts afterwards. `name`: what the message calls the table. DataRefused if it is not two-dimensional, has no row or
+    no column, has two columns of the same name, or is an array that holds something else than real numbers.
+    """
     X = texts_table(X) if holds_texts(X) else from_arrow(X)
     if _is_frame(X, "polars") or _is_frame(X, "pandas"):
         rows = with_text_names(X, name)

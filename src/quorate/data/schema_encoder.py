@@ -13,7 +13,9 @@ from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.encoding import filled_with_zeros, missing_indicator, scaler
 from quorate.data.feature_maps.scale import with_narrow
+from quorate.data.notation import number
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
@@ -33,7 +35,9 @@ def declared_columns(declared: Any) -> tuple[Any, Any]:
 
     if not isinstance(declared, Mapping) or not declared:
         raise InvalidParameter(f"schema must name the columns of the table, got {declared!r}; {_EXPECTED}")
-    columns = {_name(name): _column(name, held) for name, held in declared.items()}
+    if bad := [name for name in declared if not isinstance(name, str)]:
+        raise InvalidParameter(f"schema: names of columns are texts, got {bad[0]!r}")
+    columns = {name: _column(name, held) for name, held in declared.items()}
     frame = pl.DataFrame({name: [held[0], held[-1]] for name, held in columns.items()})
     return frame, _encoder(columns, frame)
 
@@ -64,20 +68,14 @@ def kinds_of(schema: Schema, dialect: Dialect = PLAIN) -> ColumnKinds:
     )
 
 
-def _name(name: Any) -> str:
-    if not isinstance(name, str):
-        raise InvalidParameter(f"schema: names of columns are texts, got {name!r}")
-    return name
-
-
 def _column(name: Any, held: Any) -> list[Any]:
     """Return the two bounds as floats, or the texts."""
     if isinstance(held, list | tuple) and held:
         texts = _listed(held)
         if texts is not None and len(set(texts)) == len(texts):
             return texts
-        if len(held) == 2 and all(isinstance(value, int | float) and isfinite(value) for value in held):
-            low, high = float(held[0]), float(held[1])
+        if len(held) == 2 and all(isinstance(value, int | float) for value in held):
+            low, high = map(number, held)  # NaN beyond the floats
             if low < high and isfinite(high - low):
                 return [low, high]
     raise InvalidParameter(f"schema: column {name!r} is declared as {held!r}; {_EXPECTED}, each value once")
@@ -112,9 +110,7 @@ def encoder_of(schema: Schema, pool: Any) -> Any:
     indicator, and so has a missing one: :func:`encoded_width` outputs. Every number of a row follows from that row.
     """
     from sklearn.compose import ColumnTransformer
-    from sklearn.impute import MissingIndicator
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import OneHotEncoder
 
     numbers = {name: held for name, held in schema.columns.items() if isinstance(held, NumberColumn)}
     free = [name for name, held in numbers.items() if held.low is None]
@@ -124,11 +120,9 @@ def encoder_of(schema: Schema, pool: Any) -> Any:
     if bounded:
         parts.append(("bounded", _bounded({name: numbers[name] for name in bounded}, pool), bounded))
     if free:
-        parts.append(("number", Pipeline([("scale", StandardScaler()), ("fill", _filled_with_zeros(len(free)))]), free))
+        parts.append(("number", scaler(len(free)), free))
     if numbers:
-        as_floats = StandardScaler(with_mean=False, with_std=False)
-        indicator = Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
-        parts.append(("missing", indicator, list(numbers)))
+        parts.append(("missing", missing_indicator(), list(numbers)))
     if lists:
         values = [np.array([*held.texts, None], dtype=object) for held in lists.values()]
         parts.append(
@@ -149,7 +143,7 @@ def _bounded(columns: Mapping[str, NumberColumn], pool: Any) -> Any:
     ends = type(pool)({name: [column.low, column.high] for name, column in columns.items()})
     cut = with_narrow(MinMaxScaler(feature_range=(-1, 1), clip=True).fit(ends))
     scale = _known(StandardScaler().fit(cut.transform(pool[list(columns)])))
-    return FrozenEstimator(Pipeline([("cut", cut), ("scale", scale), ("fill", _filled_with_zeros(len(columns)))]))
+    return FrozenEstimator(Pipeline([("cut", cut), ("scale", scale), ("fill", filled_with_zeros(len(columns)))]))
 
 
 def _known(scale: Any) -> Any:
@@ -157,13 +151,6 @@ def _known(scale: Any) -> Any:
     unknown = ~np.isfinite(scale.mean_) | ~np.isfinite(scale.var_)
     scale.mean_[unknown], scale.var_[unknown], scale.scale_[unknown] = 0.0, 0.0, 1.0
     return scale
-
-
-def _filled_with_zeros(n_columns: int) -> Any:
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.impute import KNNImputer
-
-    return FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))  # which skops loads
 
 
 def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
@@ -176,7 +163,7 @@ def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
     parts: list[tuple[str, Any, list[str]]] = []
     if numbers:
         scaled = MinMaxScaler(feature_range=(-1, 1), clip=True)
-        parts.append(("bounded", Pipeline([("scale", scaled), ("fill", _filled_with_zeros(len(numbers)))]), numbers))
+        parts.append(("bounded", Pipeline([("scale", scaled), ("fill", filled_with_zeros(len(numbers)))]), numbers))
     if texts:
         values = [np.array(columns[name], dtype=object) for name in texts]
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)

@@ -141,11 +141,6 @@ class StreamedFrame:
         return self.height, len(self.schema)
 
     @property
-    def rows_at_once(self) -> int:
-        """Number of rows that are read together."""
-        return max(1, _CELLS // self.width)
-
-    @property
     def width(self) -> int:
         """Number of columns."""
         return len(self.schema)
@@ -162,8 +157,9 @@ class StreamedFrame:
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Read all columns, some rows at once."""
-        for start in range(0, self.height, self.rows_at_once):
-            yield self._read(self.columns, start, self.rows_at_once)
+        step = max(1, _CELLS // self.width)
+        for start in range(0, self.height, step):
+            yield self._read(self.columns, start, step)
 
     def collect(self) -> pl.DataFrame:
         """Read the whole table into memory."""
@@ -171,24 +167,15 @@ class StreamedFrame:
 
     def only(self, names: Sequence[str]) -> StreamedFrame:
         """Leave out all other columns."""
-        return StreamedFrame(
-            self.path,
-            called=self.called,
-            schema={name: self.schema[name] for name in names},
-            height=self.height,
-            workspace=self.workspace,
-        )
+        return self._with({name: self.schema[name] for name in names}, {})
 
     def retyped(self, name: str, dtype: Any) -> StreamedFrame:
         """Give a column without a value another type."""
-        return StreamedFrame(
-            self.path,
-            called=self.called,
-            schema=self.schema,
-            height=self.height,
-            workspace=self.workspace,
-            empty={**self._empty, name: dtype},
-        )
+        return self._with(self.schema, {**self._empty, name: dtype})
+
+    def _with(self, schema: Mapping[str, Any], empty: Mapping[str, Any]) -> StreamedFrame:
+        own: dict[str, Any] = {"called": self.called, "height": self.height, "workspace": self.workspace}
+        return StreamedFrame(self.path, schema=schema, empty=empty, **own)
 
     def __getitem__(self, chosen: Any) -> pl.DataFrame:
         """Read columns by their names, a slice of rows, or rows by their positions."""
@@ -197,6 +184,8 @@ class StreamedFrame:
             return self._read(self.columns, start, max(0, stop - start))
         if isinstance(chosen, list) and all(isinstance(name, str) for name in chosen):
             return self._read(chosen, 0, self.height)
+        import polars as pl
+
         positions = np.asarray(chosen, dtype=np.int64)
         order = np.argsort(positions, kind="stable")
         kept, start = [], 0
@@ -207,7 +196,7 @@ class StreamedFrame:
             start += block.height
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return _joined(kept)[place]
+        return pl.concat(kept)[place]
 
     def _read(self, names: Sequence[str], start: int, n_rows: int) -> pl.DataFrame:
         import polars as pl
@@ -331,9 +320,3 @@ class StreamedColumn:
 
     def __len__(self) -> int:
         return len(self.series)
-
-
-def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.concat(parts)

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.data.cell_text import each
-from quorate.data.identity import as_list, one_column, refuse_another_number
+from quorate.data.cell_text import as_list, each, one_column, refuse_another_number
 from quorate.data.notation import has_thousands, number, number_with_comma
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as

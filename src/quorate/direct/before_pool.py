@@ -19,9 +19,8 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
-from quorate.data.feature_maps.named import feature_map_for
-from quorate.data.feature_maps.nystroem import LANDMARKS
-from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
+from quorate.data.feature_maps.composed import feature_map_for
+from quorate.data.feature_maps.nystroem import LANDMARKS, MOST_VALUES, columns_of
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.data.schema_encoder import encoded_width

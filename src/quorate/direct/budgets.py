@@ -11,11 +11,10 @@ import numpy as np
 from quorate.accounting import Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.feature_maps.composed import longest_features
+from quorate.data.feature_maps.composed import FeatureMapName, feature_map_for, longest_features
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
 from quorate.data.feature_maps.exact import squared_lengths
-from quorate.data.feature_maps.named import FeatureMapName, feature_map_for
-from quorate.data.feature_maps.patches import SharedPatches
+from quorate.data.feature_maps.first_maps import SharedPatches
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid

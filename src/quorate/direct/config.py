@@ -13,8 +13,8 @@ from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.feature_maps.named import FeatureMapName
-from quorate.data.feature_maps.patches import has_patches
+from quorate.data.feature_maps.composed import FeatureMapName
+from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.labels import Label
 from quorate.data.target_range import TargetRange
 from quorate.direct.located import RULE

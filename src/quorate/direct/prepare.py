@@ -13,7 +13,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
-from quorate.data.feature_maps.named import default_map_before, feature_map_for
+from quorate.data.feature_maps.composed import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held

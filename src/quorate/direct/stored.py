@@ -27,9 +27,8 @@ from quorate.data.feature_maps import (
     StackedMap,
     TreeLeaves,
 )
-from quorate.data.feature_maps.composed import BITS
+from quorate.data.feature_maps.composed import BITS, FeatureMapName, default_map
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
-from quorate.data.feature_maps.named import FeatureMapName, default_map
 from quorate.direct.config import DirectConfig, plan_key
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings

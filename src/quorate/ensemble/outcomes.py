@@ -13,7 +13,7 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.data.rows import n_rows, width
-from quorate.data.unit_keys import one_row_of_each
+from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble.held_out import check_codes
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED
@@ -97,7 +97,7 @@ def unit_places(
 
     The place of a row, from 0, is ⌈s n_places⌉ − 1, for s one less the probability of its class; where the model
     fails on a row it is the last. Of a unit's rows the one counts that
-    :func:`~quorate.data.unit_keys.one_row_of_each` chooses by `key`. The other arguments, the errors and what is
+    :func:`~quorate.data.unit_ids.one_row_of_each` chooses by `key`. The other arguments, the errors and what is
     secret are as in :func:`unit_outcomes`: one unit added, removed or replaced changes one count by 1, or two.
 
     Examples

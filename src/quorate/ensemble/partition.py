@@ -16,7 +16,7 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.data.digests import order_of, words_of
-from quorate.data.unit_keys import UnitKeys, as_unit_keys
+from quorate.data.unit_ids import UnitKeys, as_unit_keys
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret, derive

@@ -12,8 +12,8 @@ from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import count, real
 from quorate.data import check_features, fingerprint, is_frame, n_rows, slot_bytes
-from quorate.data.identity import as_list
-from quorate.data.unit_keys import count_units
+from quorate.data.cell_text import as_list
+from quorate.data.unit_ids import count_units
 from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.functions import DiscreteValue, decode_value, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused

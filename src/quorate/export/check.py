@@ -15,9 +15,8 @@ from typing import Any, Final
 from quorate.errors import PreconditionFailed
 from quorate.export import file_checks, paper_checks
 from quorate.export.container import MOST_BYTES, UnsafePackageError, read_package
-from quorate.export.contents import MANIFEST, ONNX, SKOPS
+from quorate.export.contents import MANIFEST, ONNX, SKOPS, sum_of
 from quorate.export.file_checks import failed, not_run, passed
-from quorate.export.receipt import sum_of
 from quorate.findings import Finding, Outcome
 from quorate.report.facts import name_of
 
@@ -159,6 +158,8 @@ def _looked(look: Callable[[Mapping[str, bytes]], Finding], files: Mapping[str, 
     """Look, and take whatever a strange file breaks for a no: nobody has seen then that it is in order."""
     try:
         return look(files)
+    except file_checks.UnreadableError as error:
+        return failed(str(error))
     except Exception as error:  # noqa: BLE001 - a file from elsewhere may hold anything
         return failed(f"The check broke off at what it read ({type(error).__name__}).")
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from quorate.accounting.figures import at_most, several
-from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS
-from quorate.export.receipt import Charged, ExportReceipt, sum_of
+from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS, Charged, ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.report import Facts, of_numbers, sentences
@@ -122,7 +121,10 @@ def questions(facts: Facts, receipt: ExportReceipt, files: Mapping[str, bytes]) 
         ("Does it hold rows of the private table, or values copied from them?", _copies(facts, files)),
         ("Does it hold counts or tables of private units, to which a threshold would apply?", _counts(facts)),
         ("Could the model have stored single records?", _stored(facts, files)),
-        ("Can somebody tell from it whether one unit was in the data?", _membership(facts)),
+        (
+            "Can somebody tell from it whether one unit was in the data?",
+            f"Only as far as the guarantee allows. {sentences.odds(facts)}",
+        ),
         ("On how many private units does it rest?", _units(facts)),
         ("Is the noise secret?", _noise(facts)),
         ("What else was released about the same data?", _else(facts, receipt)),
@@ -183,10 +185,6 @@ def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:
     )
 
 
-def _membership(facts: Facts) -> str:
-    return f"Only as far as the guarantee allows. {facts.guarantee.odds}"
-
-
 def _units(facts: Facts) -> str:
     setup = facts.setup
     if setup.n_records is None:
@@ -212,6 +210,7 @@ def _noise(facts: Facts) -> str:
 
 def _else(facts: Facts, receipt: ExportReceipt) -> str:
     spending = facts.spending
+    raised = "".join(f"The budget was raised {line}. " for line in sentences.raises(facts))
     earlier = (
         f"The ledger held {several(len(receipt.charges), 'charge')} when the report was written, and the guarantee is "
         "for all of them together."
@@ -219,15 +218,11 @@ def _else(facts: Facts, receipt: ExportReceipt) -> str:
         else "Nothing else on the same ledger."
     )
     return (
-        f"{earlier} Spent: {sentences.spent(facts)}. {_raised(facts)}Another ledger for the same data would not be "
+        f"{earlier} Spent: {sentences.spent(facts)}. {raised}Another ledger for the same data would not be "
         "known here; ask its owner."
         if spending.durable
         else f"{earlier} The ledger was kept in memory, so that other releases are not known."
     )
-
-
-def _raised(facts: Facts) -> str:
-    return "".join(f"The budget was raised {line}. " for line in sentences.raises(facts))
 
 
 def _use(facts: Facts) -> str:

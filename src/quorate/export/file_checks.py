@@ -17,12 +17,15 @@ import numpy as np
 
 from quorate.accounting.figures import several
 from quorate.export.container import MOST_MODEL_BYTES, UnsafePackageError, unpacked
-from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS
-from quorate.export.receipt import sum_of
+from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS, sum_of
 from quorate.findings import Finding, Outcome
 from quorate.folder.published import untrusted_types
 
 _ASK = "Do not accept the package; ask its owner for a new one."
+
+
+class UnreadableError(Exception):
+    """A file that a check needs is not there or cannot be read; its message is the evidence, a whole sentence."""
 
 
 def passed(evidence: str) -> Finding:
@@ -41,13 +44,7 @@ def not_run(evidence: str, remedy: str | None = None) -> Finding:
 
 
 def named(names: Sequence[str]) -> str:
-    """Return names of files in a sentence, the first eight of them.
-
-    Examples
-    --------
-    >>> named(["a.csv", "b.csv"])
-    "'a.csv', 'b.csv'"
-    """
+    """Return names of files in a sentence, the first eight of them."""
     quoted = ", ".join(repr(name) for name in names[:8])
     return f"{quoted} and {len(names) - 8:,} more" if len(names) > 8 else quoted
 

@@ -60,7 +60,6 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
     rows. Raises PreconditionFailed if the extra is missing, a step cannot be converted, or the file says something
     else.
     """
-    from quorate.export.onnx_parts import deciding_from
     from quorate.students.decision_threshold import decides_from
 
     require_onnx()
@@ -69,7 +68,7 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
     inputs = _inputs(ranking, public)
     content = _converted(ranking, public, inputs)
     if moved is not None:
-        content = deciding_from(content, *moved, classes=student.classes_)
+        content = _deciding_from(content, *moved, classes=student.classes_)
     comparison = _compared(student, content, public, inputs, threshold=moved)
     return OnnxStudent(content, inputs, *comparison)
 
@@ -140,11 +139,12 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
         known = converters(model)
     except PreconditionFailed as error:
         raise _refused(student, str(error)) from None
+    widths = {"numbers": 0 if is_frame(public) else public.shape[1]}
     gathered, of_classes = _gathered(model, public, inputs), hasattr(student, "classes_")
     why: Exception | None = None
     for number in (DoubleTensorType, FloatTensorType):  # some converters know single precision alone
         types = [
-            (name, StringTensorType([None, 1]) if takes == "text" else number([None, _width(public, takes)]))
+            (name, StringTensorType([None, 1]) if takes == "text" else number([None, widths.get(takes, 1)]))
             for name, takes in inputs.items()
         ]
         try:
@@ -169,7 +169,8 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
             return content
         except Exception as error:  # noqa: BLE001 - whatever a converter raises
             why = why or error
-    raise _refused(student, f"{_reason(why)}") from why
+    said = (str(why).strip().splitlines() or [type(why).__name__])[0]
+    raise _refused(student, f"skl2onnx says: {said[:200].rstrip('. ')}") from why
 
 
 def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
@@ -184,16 +185,6 @@ def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
                 if used == entry.name:
                     node.input[place] = name
         entry.name = name
-
-
-def _reason(why: Exception | None) -> str:
-    """The first line of what a converter said, shortened, without a full stop."""
-    said = (str(why).strip().splitlines() or [type(why).__name__])[0]
-    return f"skl2onnx says: {said[:200].rstrip('. ')}"
-
-
-def _width(public: Rows, takes: str) -> int:
-    return 1 if takes == "number" else int(np.asarray(public).shape[1])
 
 
 def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:
@@ -269,6 +260,40 @@ def _compared_numbers(student: Any, theirs: Any, mine: Any) -> tuple[int, int, f
     if not largest <= PROBABILITY * apart:
         raise _refused(student, f"the converted file's numbers differ from its own by up to {largest:.2g}")
     return len(mine), 0, largest / apart
+
+
+def _deciding_from(content: bytes, threshold: float, positive: Any, *, classes: Any) -> bytes:
+    """Return a converted model of two classes that says `positive` from a threshold of its probability on. skl2onnx has
+    no converter for that. The first output keeps its name.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load_from_string(content)
+    label, probabilities = model.graph.output[0], model.graph.output[1]
+    for node in model.graph.node:
+        node.output[:] = [f"likely_{label.name}" if name == label.name else name for name in node.output]
+        node.input[:] = [f"likely_{label.name}" if name == label.name else name for name in node.input]
+    known = classes.tolist()
+    place = known.index(positive)
+    kind = helper.tensor_dtype_to_np_dtype(label.type.tensor_type.elem_type)
+    number = helper.tensor_dtype_to_np_dtype(probabilities.type.tensor_type.elem_type)
+    said = np.array([known[1 - place], known[place]])
+    constants = {
+        "decision_place": np.array(place, dtype=np.int64),
+        "decision_threshold": np.array(threshold, dtype=number),
+        "decision_classes": said.astype(object if kind == np.dtype(object) else kind),
+    }
+    model.graph.initializer.extend([numpy_helper.from_array(value, name) for name, value in constants.items()])
+    model.graph.node.extend(
+        [
+            helper.make_node("Gather", [probabilities.name, "decision_place"], ["decision_share"], axis=1),
+            helper.make_node("GreaterOrEqual", ["decision_share", "decision_threshold"], ["decision_flag"]),
+            helper.make_node("Cast", ["decision_flag"], ["decision_row"], to=onnx.TensorProto.INT64),
+            helper.make_node("Gather", ["decision_classes", "decision_row"], [label.name]),
+        ]
+    )
+    return bytes(model.SerializeToString())
 
 
 def opened(content: bytes) -> Any:

@@ -2,38 +2,42 @@
 
 Frozen estimators, indicators of missing values and missing text among categories are put in words that it knows, on a
 copy; landmarks of a Nystroem map have a converter here. The result is compared with the student before it leaves.
+
+skl2onnx knows neither columns of what has columns already, nor exp. A published model tells numbers by intervals and
+categories by their indicators, sums logarithms, and takes their exponential
+(:meth:`quorate.data.feature_maps.ProductKernelMap.transformer`): here two comparisons, two products and an exponential,
+in double precision. Images are told by one small transformer for all patches, in a ``ColumnTransformer`` of regions,
+each of which is one of patches (:meth:`quorate.data.feature_maps.PatchFeatures.transformer`): here one gathering of
+pixels, one product, and one sum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Final
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+)
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
-from quorate.export.onnx_features import (
-    PatchSums,
-    ProductFeatures,
-    SquareRoots,
-    convert_product,
-    convert_roots,
-    convert_sums,
-    patch_sums,
-    product_features,
-    shape_of_product,
-    shape_of_sums,
-)
 
 #: Models that round numbers to single precision before they look at them.
 TREES: Final = (
@@ -48,64 +52,183 @@ TREES: Final = (
 MISSING_TEXT: Final = "<missing>"
 
 
-class _LearnsNothing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer that says the same of any rows."""
+class Graph:
+    """Operators of ONNX that stand for one step, a `fitted` one, of `rows` whose precision is `number`."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn nothing."""
-        return self
+    def __init__(self, scope: Any, operator: Any, container: Any) -> None:
+        from skl2onnx.common.data_types import FloatTensorType
+
+        self.rows, self.fitted = operator.inputs[0], operator.raw_operator
+        self.number: Any = np.float32 if isinstance(self.rows.type, FloatTensorType) else np.float64
+        self._scope, self._container, self._outputs = scope, container, operator.outputs[:1]
+
+    def __call__(self, name: str, *inputs: Any, **how: Any) -> Any:
+        """Return an operator, by its name in ONNX."""
+        from skl2onnx.algebra import onnx_ops
+
+        return getattr(onnx_ops, f"Onnx{name}")(*inputs, op_version=self._container.target_opset, **how)
+
+    def last(self, name: str, *inputs: Any, **how: Any) -> None:
+        """Write the operator that gives what comes out of the step."""
+        self(name, *inputs, output_names=self._outputs, **how).add_to(self._scope, self._container)
 
 
-class _OfColumns(_LearnsNothing):
-    """One that is told how many columns there are."""
+class ProductFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A product kernel with rows of a pool, as intervals ``low ≤ x < high`` of columns `numbers`, `indicators`,
+    `logarithms` by interval and indicator, one a landmark, and `root`, by which kernel values are multiplied.
+    """
 
-    def __init__(self, n_columns: int = 1) -> None:
-        self.n_columns = n_columns
+    def __init__(
+        self,
+        numbers: Any = None,
+        low: Any = None,
+        high: Any = None,
+        indicators: Any = None,
+        logarithms: Any = None,
+        root: Any = None,
+    ) -> None:
+        self.numbers, self.low, self.high = numbers, low, high
+        self.indicators, self.logarithms, self.root = indicators, logarithms, root
+
+    @property
+    def n_outputs(self) -> int:
+        """Features."""
+        return int(self.root.shape[1])
+
+
+def product_features(part: Any) -> ProductFeatures | None:
+    """Return the same as the published pipeline of a product kernel; None where a pipeline is none."""
+    if not isinstance(part, Pipeline) or [name for name, _ in part.steps] != ["codes", "logarithms", "product", "root"]:
+        return None
+    (_, codes), (_, logarithms), _, (_, root) = part.steps
+    if not isinstance(codes, ColumnTransformer):
+        return None
+    columns = {name: (part, places) for name, part, places in codes.transformers_}
+    numbers, edges = np.empty(0, dtype=np.int64), [np.empty((2, 0))]
+    if "numbers" in columns:
+        intervals, places = columns["numbers"]
+        intervals = _thawed(intervals)
+        if not isinstance(intervals, KBinsDiscretizer):
+            return None
+        numbers = np.repeat(np.asarray(places, dtype=np.int64), intervals.n_bins_)
+        cuts = [own[1:-1] for own in intervals.bin_edges_]
+        edges += [np.array([[-np.inf, *own], [*own, np.inf]]) for own in cuts]
+    low, high = np.hstack(edges)
+    indicators = np.asarray(columns["categories"][1] if "categories" in columns else [], dtype=np.int64)
+    logs, last = (np.ascontiguousarray(step.components_.T, dtype=np.float64) for step in (logarithms, root))
+    return ProductFeatures(numbers, low, high, indicators, logs, last)
+
+
+def convert_product(graph: Graph) -> None:
+    """Write the features with the operators of ONNX."""
+    from onnx import TensorProto
+
+    fitted, rows, codes = graph.fitted, graph("Cast", graph.rows, to=TensorProto.DOUBLE), []
+    if len(fitted.numbers):
+        own = graph("Gather", rows, fitted.numbers, axis=1)
+        above = graph("GreaterOrEqual", own, fitted.low[None, :])
+        within = graph("And", above, graph("Less", own, fitted.high[None, :]))
+        codes.append(graph("Cast", within, to=TensorProto.DOUBLE))
+    if len(fitted.indicators):
+        codes.append(graph("Gather", rows, fitted.indicators, axis=1))
+    every = graph("Concat", *codes, axis=1) if len(codes) > 1 else codes[0]
+    features = graph("MatMul", graph("Exp", graph("MatMul", every, fitted.logarithms)), fitted.root)
+    graph.last("Cast", features, to=TensorProto.FLOAT if graph.number is np.float32 else TensorProto.DOUBLE)
+
+
+class PatchSums(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What patches share with centroids above a threshold, summed over regions. `places`: columns of the pixels of each
+    patch. `threshold`, `most`: what is taken away, and what no difference is above.
+    """
+
+    def __init__(self, places: Any = None, centroids: Any = None, threshold: float = 0.0, most: float = 0.0) -> None:
+        self.places, self.centroids, self.threshold, self.most = places, centroids, threshold, most
+
+    @property
+    def n_outputs(self) -> int:
+        """Regions times centroids."""
+        return int(self.places.shape[0] * len(self.centroids))
+
+
+class SquareRoots(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The root of each number."""
+
+
+def patch_sums(regions: Any) -> PatchSums | None:
+    """Return the same as a fitted ``ColumnTransformer`` of regions; None where it is none."""
+    if not isinstance(regions, ColumnTransformer) or regions.remainder != "drop":
+        return None
+    places, shared = [], set()
+    for _, step, block in regions.transformers_:
+        region = _thawed(step)
+        if not (isinstance(region, Pipeline) and [name for name, _ in region.steps] == ["patches", "sum"]):
+            return None
+        within = _thawed(region.steps[0][1])
+        if not isinstance(within, ColumnTransformer):
+            return None
+        places.append([np.asarray(block)[np.asarray(columns)] for _, _, columns in within.transformers_])
+        shared |= {id(_thawed(patch)) for _, patch, _ in within.transformers_}
+    patch = _thawed(within.transformers_[0][1])
+    if len(shared) != 1 or not (isinstance(patch, Pipeline) and len(patch.steps) == 2):
+        return None
+    (_, product), (_, above) = patch.steps
+    if not (isinstance(product, TruncatedSVD) and isinstance(above, MinMaxScaler)):
+        return None
+    return PatchSums(
+        np.array(places, dtype=np.int64),
+        np.asarray(product.components_, dtype=np.float64),
+        float(above.data_min_[0]),
+        float(above.feature_range[1]),
+    )
+
+
+def _thawed(part: Any) -> Any:
+    return part.estimator if isinstance(part, FrozenEstimator) else part
+
+
+def convert_sums(graph: Graph) -> None:
+    """Write the sums with the operators of ONNX, in the precision of the rows."""
+    fitted, number = graph.fitted, graph.number
+    shared = graph("MatMul", graph("Gather", graph.rows, fitted.places, axis=1), fitted.centroids.T.astype(number))
+    beyond = graph("Sub", shared, np.array([fitted.threshold], dtype=number))
+    above = graph("Clip", beyond, np.array(0, dtype=number), np.array(fitted.most, dtype=number))
+    sums = graph("ReduceSum", above, np.array([2], dtype=np.int64), keepdims=0)
+    graph.last("Reshape", sums, np.array([-1, fitted.n_outputs], dtype=np.int64))
+
+
+class _OfColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A step that is told how many columns come out of it."""
+
+    def __init__(self, n_outputs: int = 1) -> None:
+        self.n_outputs = n_outputs
 
 
 class IsMissing(_OfColumns):
     """Indicators of missing numbers, in the order of the columns."""
 
-    def transform(self, X: Any) -> Any:
-        """Return 1.0 where a number is missing, else 0.0."""
-        return np.isnan(np.asarray(X, dtype=np.float64)).astype(np.float64)
-
 
 class SinglePrecision(_OfColumns):
     """Numbers rounded to single precision, as scikit-learn's trees round them before they look."""
-
-    def transform(self, X: Any) -> Any:
-        """Return the rows as float32."""
-        return np.asarray(X, dtype=np.float32)
-
-
-class DampedCounts(_LearnsNothing):
-    """1 + log of each count above 0, which skl2onnx takes as log(1 + count)."""
-
-    def transform(self, X: Any) -> Any:
-        """Return the dense counts so changed."""
-        counts = np.asarray(X.todense())
-        return np.log(np.maximum(counts, 1)) + np.minimum(counts, 1)
 
 
 class ConstantBefore(_OfColumns):
     """The rows with a column of ones before them, which skl2onnx makes in single precision."""
 
-    def transform(self, X: Any) -> Any:
-        """Return one column more."""
-        return np.column_stack([np.ones(len(X)), X])
+
+class DampedCounts(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """1 + log of each count above 0, which skl2onnx takes as log(1 + count)."""
 
 
-class FillMissing(_LearnsNothing):
+class FillMissing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Missing numbers become given ones, one a column."""
 
     def __init__(self, values: tuple[float, ...] = ()) -> None:
         self.values = values
 
-    def transform(self, X: Any) -> Any:
-        """Return the rows without a missing number."""
-        rows = np.asarray(X, dtype=np.float64)
-        return np.where(np.isnan(rows), np.array(self.values), rows)
+    @property
+    def n_outputs(self) -> int:
+        """As many as are given."""
+        return len(self.values)
 
 
 def in_known_words(part: Any) -> Any:
@@ -138,7 +261,7 @@ def in_known_words(part: Any) -> Any:
     if isinstance(part, KNNImputer):
         return _constant_imputer(part)
     if isinstance(part, PolynomialFeatures) and part.degree == 1 and part.include_bias:
-        return ConstantBefore(part.n_features_in_)
+        return ConstantBefore(part.n_features_in_ + 1)
     if isinstance(part, TfidfVectorizer) and part.sublinear_tf:
         return _damped_words(part)
     if isinstance(part, MissingIndicator):
@@ -202,159 +325,79 @@ def words_of(model: Any) -> dict[Any, dict[str, str]]:
 
 
 def _shape(operator: Any) -> None:
+    """Tell skl2onnx what comes out of a step: as many numbers as it says, or as come in, and in which precision."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 
-    fitted = operator.raw_operator
-    single = isinstance(fitted, SinglePrecision) or _comes_in_single(operator)
-    number = FloatTensorType if single else DoubleTensorType
-    operator.outputs[0].type = number([None, _n_outputs(fitted)])
+    form, fitted = operator.inputs[0].type, operator.raw_operator
+    single = isinstance(form, FloatTensorType) and not isinstance(fitted, (IsMissing, FillMissing))
+    number = FloatTensorType if single or isinstance(fitted, SinglePrecision) else DoubleTensorType
+    width = fitted.normalization_.shape[0] if isinstance(fitted, Nystroem) else form.shape[1]
+    operator.outputs[0].type = number([None, int(getattr(fitted, "n_outputs", width))])
 
 
-def _comes_in_single(operator: Any) -> bool:
-    """Whether a Nystroem map is given single precision, as categories come out of their converter."""
-    from skl2onnx.common.data_types import FloatTensorType
-
-    return isinstance(operator.raw_operator, Nystroem) and isinstance(operator.inputs[0].type, FloatTensorType)
-
-
-def _n_outputs(fitted: Any) -> int:
-    if isinstance(fitted, (IsMissing, SinglePrecision)):
-        return fitted.n_columns
-    return len(fitted.values) if isinstance(fitted, FillMissing) else int(fitted.normalization_.shape[0])
-
-
-def _convert_is_missing(scope: Any, operator: Any, container: Any) -> None:
+def _convert_is_missing(graph: Graph) -> None:
     from onnx import TensorProto
-    from skl2onnx.algebra.onnx_ops import OnnxCast, OnnxIsNaN
 
-    missing = OnnxIsNaN(operator.inputs[0], op_version=container.target_opset)
-    last = OnnxCast(
-        missing, to=TensorProto.DOUBLE, op_version=container.target_opset, output_names=operator.outputs[:1]
-    )
-    last.add_to(scope, container)
+    graph.last("Cast", graph("IsNaN", graph.rows), to=TensorProto.DOUBLE)
 
 
-def _convert_fill_missing(scope: Any, operator: Any, container: Any) -> None:
-    from skl2onnx.algebra.onnx_ops import OnnxIsNaN, OnnxWhere
-
-    (rows,), version = operator.inputs, container.target_opset
-    values = np.array([operator.raw_operator.values], dtype=np.float64)
-    missing = OnnxIsNaN(rows, op_version=version)
-    OnnxWhere(missing, values, rows, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+def _convert_fill_missing(graph: Graph) -> None:
+    values = np.array([graph.fitted.values], dtype=np.float64)
+    graph.last("Where", graph("IsNaN", graph.rows), values, graph.rows)
 
 
-def _shape_with_constant(operator: Any) -> None:
-    form = operator.inputs[0].type
-    operator.outputs[0].type = type(form)([None, operator.raw_operator.n_columns + 1])
-
-
-def _convert_constant(scope: Any, operator: Any, container: Any) -> None:
-    from skl2onnx.algebra.onnx_ops import OnnxPad
-    from skl2onnx.common.data_types import FloatTensorType
-
-    (rows,), version = operator.inputs, container.target_opset
-    one = np.array(1, dtype=np.float32 if isinstance(rows.type, FloatTensorType) else np.float64)
+def _convert_constant(graph: Graph) -> None:
     left = np.array([0, 1, 0, 0], dtype=np.int64)
-    OnnxPad(rows, left, one, mode="constant", op_version=version, output_names=operator.outputs[:1]).add_to(
-        scope, container
-    )
+    graph.last("Pad", graph.rows, left, np.array(1, dtype=graph.number), mode="constant")
 
 
-def _convert_damped(scope: Any, operator: Any, container: Any) -> None:
-    from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxLog, OnnxMax, OnnxMin
-    from skl2onnx.common.data_types import FloatTensorType
-
-    (counts,), version = operator.inputs, container.target_opset
-    one = np.array([1], dtype=np.float32 if isinstance(counts.type, FloatTensorType) else np.float64)
-    logs = OnnxLog(OnnxMax(counts, one, op_version=version), op_version=version)
-    most_one = OnnxMin(counts, one, op_version=version)
-    OnnxAdd(logs, most_one, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+def _convert_damped(graph: Graph) -> None:
+    one = np.array([1], dtype=graph.number)
+    graph.last("Add", graph("Log", graph("Max", graph.rows, one)), graph("Min", graph.rows, one))
 
 
-def _convert_normalizer(scope: Any, operator: Any, container: Any) -> None:
+def _convert_normalizer(graph: Graph) -> None:
     """A row by its length; one of zeros stays, which skl2onnx divides by 0."""
-    from skl2onnx.algebra.onnx_ops import (
-        OnnxAbs,
-        OnnxDiv,
-        OnnxEqual,
-        OnnxReduceL2,
-        OnnxReduceMax,
-        OnnxReduceSum,
-        OnnxWhere,
-    )
-    from skl2onnx.common.data_types import FloatTensorType
-
-    (rows,), version, along = operator.inputs, container.target_opset, np.array([1], dtype=np.int64)
-    kind = np.float32 if isinstance(rows.type, FloatTensorType) else np.float64
-    length = {"l1": OnnxReduceSum, "l2": OnnxReduceL2, "max": OnnxReduceMax}[operator.raw_operator.norm]
-    lengths = length(OnnxAbs(rows, op_version=version), along, keepdims=1, op_version=version)
-    zero = OnnxEqual(lengths, np.array([0], dtype=kind), op_version=version)
-    divisors = OnnxWhere(zero, np.array([1], dtype=kind), lengths, op_version=version)
-    OnnxDiv(rows, divisors, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+    reduced = {"l1": "ReduceSum", "l2": "ReduceL2", "max": "ReduceMax"}[graph.fitted.norm]
+    lengths = graph(reduced, graph("Abs", graph.rows), np.array([1], dtype=np.int64), keepdims=1)
+    is_zero = graph("Equal", lengths, np.array([0], dtype=graph.number))
+    graph.last("Div", graph.rows, graph("Where", is_zero, np.array([1], dtype=graph.number), lengths))
 
 
-def _convert_single(scope: Any, operator: Any, container: Any) -> None:
+def _convert_single(graph: Graph) -> None:
     from onnx import TensorProto
-    from skl2onnx.algebra.onnx_ops import OnnxCast
 
-    version, outputs = container.target_opset, operator.outputs[:1]
-    OnnxCast(operator.inputs[0], to=TensorProto.FLOAT, op_version=version, output_names=outputs).add_to(
-        scope, container
-    )
+    graph.last("Cast", graph.rows, to=TensorProto.FLOAT)
 
 
-def _convert_nystroem(scope: Any, operator: Any, container: Any) -> None:
+def _convert_nystroem(graph: Graph) -> None:
     """Similarities to the landmarks, exp(-γ‖x - c‖²), times the root of their inverse."""
     from onnx import TensorProto
-    from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxCast, OnnxExp, OnnxMatMul, OnnxMul, OnnxReduceSumSquare
 
-    fitted, version = operator.raw_operator, container.target_opset
-    landmarks = np.asarray(fitted.components_, dtype=np.float64)
-    gamma = 1.0 / landmarks.shape[1] if fitted.gamma is None else float(fitted.gamma)
+    landmarks = np.asarray(graph.fitted.components_, dtype=np.float64)
+    gamma = 1.0 / landmarks.shape[1] if graph.fitted.gamma is None else float(graph.fitted.gamma)
     # Squares of distances lose digits, so they are taken in double; what follows goes on in the precision of the rows.
-    rows = OnnxCast(operator.inputs[0], to=TensorProto.DOUBLE, op_version=version)
-    squares = OnnxReduceSumSquare(rows, np.array([1], dtype=np.int64), keepdims=1, op_version=version)
-    crossed = OnnxMatMul(rows, -2.0 * landmarks.T, op_version=version)
+    rows = graph("Cast", graph.rows, to=TensorProto.DOUBLE)
+    squares = graph("ReduceSumSquare", rows, np.array([1], dtype=np.int64), keepdims=1)
     lengths = np.einsum("ij,ij->i", landmarks, landmarks)[None, :]
-    distances = OnnxAdd(OnnxAdd(crossed, lengths, op_version=version), squares, op_version=version)
-    kernel = OnnxExp(OnnxMul(distances, np.array([-gamma]), op_version=version), op_version=version)
-    mapped = OnnxMatMul(kernel, np.asarray(fitted.normalization_, dtype=np.float64).T, op_version=version)
-    kind = TensorProto.FLOAT if _comes_in_single(operator) else TensorProto.DOUBLE
-    OnnxCast(mapped, to=kind, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+    distances = graph("Add", graph("Add", graph("MatMul", rows, -2.0 * landmarks.T), lengths), squares)
+    kernel = graph("Exp", graph("Mul", distances, np.array([-gamma])))
+    mapped = graph("MatMul", kernel, np.asarray(graph.fitted.normalization_, dtype=np.float64).T)
+    graph.last("Cast", mapped, to=TensorProto.FLOAT if graph.number is np.float32 else TensorProto.DOUBLE)
 
 
-def deciding_from(content: bytes, threshold: float, positive: Any, *, classes: Any) -> bytes:
-    """Return a converted model of two classes that says `positive` from a threshold of its probability on. skl2onnx has
-    no converter for that. The first output keeps its name.
-    """
-    import onnx
-    from onnx import helper, numpy_helper
-
-    model = onnx.load_from_string(content)
-    label, probabilities = model.graph.output[0], model.graph.output[1]
-    for node in model.graph.node:
-        node.output[:] = [f"likely_{label.name}" if name == label.name else name for name in node.output]
-        node.input[:] = [f"likely_{label.name}" if name == label.name else name for name in node.input]
-    known = classes.tolist()
-    place = known.index(positive)
-    kind = helper.tensor_dtype_to_np_dtype(label.type.tensor_type.elem_type)
-    number = helper.tensor_dtype_to_np_dtype(probabilities.type.tensor_type.elem_type)
-    said = np.array([known[1 - place], known[place]])
-    constants = {
-        "decision_place": np.array(place, dtype=np.int64),
-        "decision_threshold": np.array(threshold, dtype=number),
-        "decision_classes": said.astype(object if kind == np.dtype(object) else kind),
-    }
-    model.graph.initializer.extend([numpy_helper.from_array(value, name) for name, value in constants.items()])
-    model.graph.node.extend(
-        [
-            helper.make_node("Gather", [probabilities.name, "decision_place"], ["decision_share"], axis=1),
-            helper.make_node("GreaterOrEqual", ["decision_share", "decision_threshold"], ["decision_flag"]),
-            helper.make_node("Cast", ["decision_flag"], ["decision_row"], to=onnx.TensorProto.INT64),
-            helper.make_node("Gather", ["decision_classes", "decision_row"], [label.name]),
-        ]
-    )
-    return bytes(model.SerializeToString())
+_CONVERTERS: Final[dict[type, Callable[[Graph], None]]] = {
+    IsMissing: _convert_is_missing,
+    FillMissing: _convert_fill_missing,
+    SinglePrecision: _convert_single,
+    Nystroem: _convert_nystroem,
+    PatchSums: convert_sums,
+    ProductFeatures: convert_product,
+    SquareRoots: lambda graph: graph.last("Sqrt", graph.rows),
+    DampedCounts: _convert_damped,
+    ConstantBefore: _convert_constant,
+    Normalizer: _convert_normalizer,
+}
 
 
 def converters(model: Any) -> dict[str, Any]:
@@ -365,25 +408,13 @@ def converters(model: Any) -> dict[str, Any]:
         if isinstance(part, Nystroem) and part.kernel != "rbf":
             raise PreconditionFailed(f"its Nystroem map has the kernel {part.kernel!r}, and only 'rbf' is converted")
     return {
-        "custom_conversion_functions": {
-            IsMissing: _convert_is_missing,
-            FillMissing: _convert_fill_missing,
-            SinglePrecision: _convert_single,
-            Nystroem: _convert_nystroem,
-            PatchSums: convert_sums,
-            ProductFeatures: convert_product,
-            SquareRoots: convert_roots,
-            DampedCounts: _convert_damped,
-            ConstantBefore: _convert_constant,
-            Normalizer: _convert_normalizer,
-        },
-        "custom_shape_calculators": {
-            **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
-            **dict.fromkeys((PatchSums, SquareRoots, DampedCounts, Normalizer), shape_of_sums),
-            ProductFeatures: shape_of_product,
-            ConstantBefore: _shape_with_constant,
-        },
+        "custom_conversion_functions": {kind: _by(write) for kind, write in _CONVERTERS.items()},
+        "custom_shape_calculators": dict.fromkeys(_CONVERTERS, _shape),
     }
+
+
+def _by(write: Callable[[Graph], None]) -> Callable[[Any, Any, Any], None]:
+    return lambda scope, operator, container: write(Graph(scope, operator, container))
 
 
 def parts_of(model: Any) -> list[Any]:

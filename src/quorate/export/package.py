@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.export import receipt as receipts
 from quorate.export.check import check_files
 from quorate.export.container import zipped
 from quorate.export.contents import (
@@ -28,16 +27,19 @@ from quorate.export.contents import (
     METADATA,
     ONNX,
     POOL,
+    RECEIPT,
     SKOPS,
     TABLE_SCRIPT,
     VERSIONS,
+    ExportReceipt,
     as_json,
     metadata,
+    receipt_for,
+    sum_of,
     table_script,
 )
 from quorate.export.cover import cover_sheet
 from quorate.export.onnx_model import onnx_student
-from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
@@ -136,8 +138,10 @@ def packaged(
         files[ONNX] = converted.content
     files |= _table_script(facts)
     files[CARDS[kind]] = files.pop("model_card.md")
-    files[receipts.NAME] = receipt.to_json().encode()
-    files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": _own_versions(model)})
+    files[RECEIPT] = receipt.to_json().encode()
+    names = ("quorate", "skops", *(("skl2onnx", "onnxruntime") if model != "skops" else ()))
+    own = {name: version(name) for name in names}
+    files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": own})
     files[METADATA] = as_json(metadata(facts, None if converted is None else converted.tree(), files, model_version))
     if kind == "tre":
         files[COVER] = cover_sheet(facts, receipt, files).encode()
@@ -155,7 +159,7 @@ def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportRe
     """Hold the report against the ledger, and return what that had charged by then."""
     origin = facts.provenance
     with RunFolder(root).open_ledger() as ledger:
-        return receipts.receipt_for(ledger.state, Receipt(origin.ledger_entries, origin.ledger_head), published)
+        return receipt_for(ledger.state, Receipt(origin.ledger_entries, origin.ledger_head), published)
 
 
 def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, Any]:
@@ -166,11 +170,6 @@ def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, 
 
     student = opened(published[SKOPS])
     return student, public_rows_of(settings_of(root), student, published.get(POOL))
-
-
-def _own_versions(model: str) -> dict[str, str]:
-    names = ("quorate", "skops", *(("skl2onnx", "onnxruntime") if model != "skops" else ()))
-    return {name: version(name) for name in names}
 
 
 def _manifest(facts: Facts, files: Mapping[str, bytes], kind: str) -> bytes:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from quorate import accounting
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.export import receipt as receipts
 from quorate.export.contents import (
     CARDS,
     COVER,
     MANIFEST,
     METADATA,
     PROMPT,
+    RECEIPT,
     TABLE_SCRIPT,
     VERSIONS,
+    ExportReceipt,
     differing,
+    receipt_for,
+    sum_of,
     table_script,
 )
 from quorate.export.cover import cover_sheet
-from quorate.export.file_checks import failed, kind_of, not_run, passed, read_json
-from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
+from quorate.export.file_checks import UnreadableError, failed, kind_of, not_run, passed, read_json
 from quorate.findings import Finding
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
@@ -61,57 +63,55 @@ def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
     return None if missing is None else f"The guarantee leaves out a caveat of its charges: {missing}."
 
 
+Read = TypeVar("Read")
 _GUARANTEE: Final = "guarantee.json"
 _FACTS: Final = "facts.json"
 _NOT_LINKED: Final = "that its rows are public and its labels the released ones is bound by the sums alone."
 _UNIT: Final = 1.5e-9  # of ε: one unit of a ledger, by which mathematics libraries may differ, and the float's rounding
 
 
-def _guarantee(files: Mapping[str, bytes]) -> Guarantee | str:
-    """Return the guarantee, or why there is none."""
-    if _GUARANTEE not in files:
-        return f"There is no {_GUARANTEE}."
+def _read(files: Mapping[str, bytes], name: str, read: Callable[[str], Read]) -> Read:
+    if name not in files:
+        raise UnreadableError(f"There is no {name}.")
     try:
-        return Guarantee.from_json(files[_GUARANTEE].decode("utf-8"))
-    except (InvalidParameter, UnicodeDecodeError) as error:
-        return f"It cannot be read: {error}."
-
-
-def _facts(files: Mapping[str, bytes]) -> Facts | str:
-    if _FACTS not in files:
-        return f"There is no {_FACTS}."
-    try:
-        return Facts.from_json(files[_FACTS].decode("utf-8"))
+        return read(files[name].decode("utf-8"))
     except (QuorateError, UnicodeDecodeError, TypeError, RecursionError) as error:
-        return f"{_FACTS} cannot be read: {error}."
+        raise UnreadableError(f"{name if name == _FACTS else 'It'} cannot be read: {error}.") from None
 
 
-def _receipt(files: Mapping[str, bytes]) -> ExportReceipt | str:
-    if receipts.NAME not in files:
-        return f"There is no {receipts.NAME}."
+def _guarantee(files: Mapping[str, bytes]) -> Guarantee:
+    return _read(files, _GUARANTEE, Guarantee.from_json)
+
+
+def _facts(files: Mapping[str, bytes]) -> Facts:
+    return _read(files, _FACTS, Facts.from_json)
+
+
+def _receipt(files: Mapping[str, bytes]) -> ExportReceipt:
+    return _read(files, RECEIPT, ExportReceipt.from_json)
+
+
+def _if_any(look: Callable[[Mapping[str, bytes]], Read], files: Mapping[str, bytes]) -> Read | None:
     try:
-        return ExportReceipt.from_json(files[receipts.NAME].decode("utf-8"))
-    except (InvalidParameter, UnicodeDecodeError) as error:
-        return f"It cannot be read: {error}."
+        return look(files)
+    except UnreadableError:
+        return None
 
 
 def schema(files: Mapping[str, bytes]) -> Finding:
     """Read the guarantee by its schema."""
-    guarantee = _guarantee(files)
-    if isinstance(guarantee, str):
-        return failed(guarantee)
-    return passed(f"It holds every field of the schema and no other. It says: {guarantee}.")
+    return passed(f"It holds every field of the schema and no other. It says: {_guarantee(files)}.")
 
 
 def seed(files: Mapping[str, bytes]) -> Finding:
     """Look for a seed wherever one would be told."""
-    guarantee, facts, receipt = _guarantee(files), _facts(files), _receipt(files)
+    guarantee, facts, receipt = _if_any(_guarantee, files), _if_any(_facts, files), _if_any(_receipt, files)
     named = [
         name
         for name, seeded in (
-            (_GUARANTEE, isinstance(guarantee, Guarantee) and guarantee.seeded),
-            (_FACTS, isinstance(facts, Facts) and (facts.seeded or facts.provenance.seeded)),
-            (receipts.NAME, isinstance(receipt, ExportReceipt) and receipt.charges[-1:] and receipt.charges[-1].seeded),
+            (_GUARANTEE, guarantee is not None and guarantee.seeded),
+            (_FACTS, facts is not None and (facts.seeded or facts.provenance.seeded)),
+            (RECEIPT, receipt is not None and receipt.charges[-1:] and receipt.charges[-1].seeded),
         )
         if seeded
     ]
@@ -120,11 +120,11 @@ def seed(files: Mapping[str, bytes]) -> Finding:
             f"{', '.join(named)}: the noise came from a given seed. The run is reproducible, therefore not private, "
             "and nothing is promised."
         )
-    if isinstance(guarantee, str) or isinstance(facts, str):
-        return failed(
-            f"Without guarantee and values it cannot be told. {facts if isinstance(facts, str) else guarantee}"
-        )
-    earlier = isinstance(receipt, ExportReceipt) and any(charge.seeded for charge in receipt.charges)
+    try:
+        facts, guarantee = _facts(files), _guarantee(files)
+    except UnreadableError as error:
+        return failed(f"Without guarantee and values it cannot be told. {error}")
+    earlier = receipt is not None and any(charge.seeded for charge in receipt.charges)
     if earlier and not guarantee.seeded_earlier:
         return failed("A charge had seeded noise, and the guarantee does not say so.")
     return passed(f"The noise was drawn from {facts.provenance.noise}, and no file speaks of a seed.")
@@ -133,10 +133,7 @@ def seed(files: Mapping[str, bytes]) -> Finding:
 def values(files: Mapping[str, bytes]) -> Finding:
     """Make the guarantee, the report, the card, the metadata and the cover sheet again from the values."""
     facts = _facts(files)
-    if isinstance(facts, str):
-        return failed(facts)
-    guarantee = _guarantee(files)
-    if guarantee != facts.guarantee:
+    if _if_any(_guarantee, files) != facts.guarantee:
         return failed(f"{_GUARANTEE} says something else than the guarantee in {_FACTS}.")
     prompt = _prompt_differs(files, facts)
     if prompt is not None:
@@ -166,9 +163,10 @@ def values(files: Mapping[str, bytes]) -> Finding:
         _FACTS: render_json(facts),
     }
     if COVER in files:
-        held = _receipt(files)
-        if isinstance(held, str):
-            return failed(f"The cover sheet cannot be made again without the receipt. {held}")
+        try:
+            held = _receipt(files)
+        except UnreadableError as error:
+            return failed(f"The cover sheet cannot be made again without the receipt. {error}")
         if packer != version("quorate"):
             return _written_by(COVER, packer)
         others = {name: content for name, content in files.items() if name not in (COVER, MANIFEST)}
@@ -219,15 +217,9 @@ def _packed_by(files: Mapping[str, bytes]) -> str | None:
 
 def prices(files: Mapping[str, bytes]) -> Finding:
     """Price every event again, add charges and scopes up, and compare both with the guarantee."""
-    guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
-    if receipts.NAME not in files and kind_of(files) == "files":
+    if RECEIPT not in files and kind_of(files) == "files":
         return not_run("A plain export lists no events.", "Ask for a package: quorate export --format tre.")
-    for missing in (guarantee, receipt, facts):
-        if isinstance(missing, str):
-            return failed(missing)
-    assert isinstance(guarantee, Guarantee)  # noqa: S101 - not a text, as was looked at above
-    assert isinstance(receipt, ExportReceipt)  # noqa: S101
-    assert isinstance(facts, Facts)  # noqa: S101
+    guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
     if not receipt.charges:
         return failed("The receipt lists no charge, and a guarantee follows from charges.")
     other = scope_differs(receipt, guarantee)
@@ -282,11 +274,9 @@ def _otherwise(receipt: ExportReceipt, guarantee: Guarantee, budget: Budget) -> 
 
 def receipt(files: Mapping[str, bytes]) -> Finding:
     """Hold the receipt against the values, and against the files."""
-    if receipts.NAME not in files and kind_of(files) == "files":
+    if RECEIPT not in files and kind_of(files) == "files":
         return not_run("A plain export holds no receipt.", "Ask for a package: quorate export --format tre.")
     held, facts = _receipt(files), _facts(files)
-    if isinstance(held, str) or isinstance(facts, str):
-        return failed(held if isinstance(held, str) else str(facts))
     origin = facts.provenance
     if (held.receipt.sequence, held.receipt.head_hash) != (origin.ledger_entries, origin.ledger_head):
         return failed("It names another entry of a ledger than the report: it is the receipt of another run.")
@@ -309,8 +299,6 @@ def receipt(files: Mapping[str, bytes]) -> Finding:
 def versions(files: Mapping[str, bytes]) -> Finding:
     """Compare the versions that are told with those of the values."""
     facts = _facts(files)
-    if isinstance(facts, str):
-        return failed(facts)
     of_run = dict(facts.provenance.versions)
     if VERSIONS in files:
         tree = read_json(files, VERSIONS)
@@ -332,8 +320,6 @@ def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Finding:
             "Inside the building, give what quorate ledger export wrote with --ledger.",
         )
     held, guarantee = _receipt(files), _guarantee(files)
-    if isinstance(held, str) or isinstance(guarantee, str):
-        return failed(held if isinstance(held, str) else str(guarantee))
     try:
         state = verify(entries)
         check_prices(state)

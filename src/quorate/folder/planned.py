@@ -11,7 +11,7 @@ from typing import Any, Literal
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell
 from quorate.data import PublicPool, column_names
-from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
+from quorate.data.feature_maps.composed import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.labels import Label
 from quorate.data.reading import has_named_columns

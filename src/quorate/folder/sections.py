@@ -38,7 +38,7 @@ def _feature_map(name: str, value: Any) -> str | Path:
         return "auto"
     if isinstance(value, str) and value.endswith(".skops"):
         return Path(value)
-    from quorate.data.feature_maps.named import FEATURE_MAPS
+    from quorate.data.feature_maps.composed import FEATURE_MAPS
 
     return one_of(name, value, FEATURE_MAPS, hint="A fitted transformer of your own is the path of a .skops file")
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
+from quorate.data.cell_text import as_list
 from quorate.data.columns import listed, names_columns, nearest, other_columns
 from quorate.data.formats import Table, nearly, require_column
-from quorate.data.identity import as_list
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import BATCH_ROWS, column_names, has_named_columns
 from quorate.data.rows import Rows, columns

@@ -16,8 +16,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
-from quorate.data.identity import as_list, is_same_table
+from quorate.data.identity import is_same_table
 from quorate.data.notation import are_dates
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.findings import Finding, Severity, caution

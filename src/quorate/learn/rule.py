@@ -14,8 +14,8 @@ from typing import Any, Final
 from quorate.accounting import Guarantee
 from quorate.arguments import one_of
 from quorate.data import fingerprint, read_cells
+from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
-from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.findings import Finding

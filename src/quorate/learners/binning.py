@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from quorate.arguments import count, real
-from quorate.data.cell_text import each, is_missing
+from quorate.data.cell_text import as_list, each, is_missing
 from quorate.data.columns import column, listed
-from quorate.data.identity import as_list
 from quorate.data.notation import number
 from quorate.data.rows import columns, spoken_name, with_text_names
 from quorate.errors import DataRefused, InvalidParameter, named

@@ -9,9 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import is_missing
+from quorate.data.cell_text import as_list, is_missing
 from quorate.data.columns import listed
-from quorate.data.identity import as_list
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.rows import with_text_names
 from quorate.errors import DataRefused, InvalidParameter

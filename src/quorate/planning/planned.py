@@ -9,7 +9,7 @@ from typing import Any, Literal
 from quorate.ambient import one_thread, own_switches
 from quorate.arguments import count, real
 from quorate.data import PublicPool, check_classes
-from quorate.data.feature_maps.named import FeatureMapName
+from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.learning_curve import LearningCurve

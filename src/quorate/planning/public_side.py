@@ -13,7 +13,7 @@ from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests, slot_bytes
 from quorate.data.column_kinds import column_kinds
 from quorate.data.feature_maps import SharedPatches
-from quorate.data.feature_maps.named import FeatureMapName
+from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.rows import Rows, take
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.config import feature_map_of

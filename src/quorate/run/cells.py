@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
-from quorate.data.cell_text import is_missing
+from quorate.data.cell_text import as_column, as_list, is_missing
 from quorate.data.column_cells import frame_of
 from quorate.data.digests import AT_ONCE
-from quorate.data.identity import as_column, as_list
 from quorate.data.notation import number
 from quorate.data.rows import Rows, flat_images, summed_cells
 from quorate.data.stream import PartedColumn

@@ -22,7 +22,7 @@ from quorate.data.columns import column as column_of
 from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
-from quorate.data.unit_keys import one_row_of_each
+from quorate.data.unit_ids import one_row_of_each
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition

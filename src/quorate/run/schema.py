@@ -27,7 +27,7 @@ from quorate.data import (
     take,
     width,
 )
-from quorate.data.cell_text import each, is_missing
+from quorate.data.cell_text import as_list, each, is_missing, one_column
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
@@ -37,7 +37,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_list, is_same_object, one_column
+from quorate.data.identity import is_same_object
 from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, from_arrow, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of

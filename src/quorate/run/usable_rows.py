@@ -22,8 +22,7 @@ from quorate.data.columns import families
 from quorate.data.digests import SpooledDigests, pack
 from quorate.data.rows import Rows, columns, from_arrow, n_rows, no_rows, summed_cells
 from quorate.data.stream import PartedFrame
-from quorate.data.unit_ids import usable_slots
-from quorate.data.unit_keys import ListedKeys, as_unit_keys
+from quorate.data.unit_ids import UnitKeys, as_unit_keys, usable_slots
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.run.cells import as_the_column, finite_rows, frame_like, lists_of, real
@@ -197,12 +196,12 @@ def labels_and_slots(
     return labels, slots
 
 
-def _listed(groups: Any) -> ListedKeys:
+def _listed(groups: Any) -> UnitKeys:
     """Return the slots of rows with ids, each held once."""
     units: dict[bytes, int] = {}
     slots = (slot for part in lists_of(groups) for slot in usable_slots(part, len(part)))
     places = np.fromiter((units.setdefault(slot, len(units)) for slot in slots), dtype=np.int64)
-    return ListedKeys(list(units), places)
+    return UnitKeys.of_units(list(units), places)
 
 
 def _numbers(schema: Schema, rows: Rows, kept: IntArray) -> Any:

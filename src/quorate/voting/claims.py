@@ -17,7 +17,7 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
-from quorate.data.unit_keys import count_units
+from quorate.data.unit_ids import count_units
 from quorate.ensemble import (
     ChatTeacher,
     ClassifierTeacher,

@@ -22,8 +22,8 @@ import numpy as np
 
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.encoding import indicator_blocks
+from quorate.data.feature_maps.composed import default_map, feature_map_for
 from quorate.data.feature_maps.coordinates import FeatureMap
-from quorate.data.feature_maps.named import default_map, feature_map_for
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.fixed_types import absent_marks

@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 
 from quorate.accounting.figures import plural
 from quorate.data import kind, n_rows, take
-from quorate.data.unit_keys import count_units
+from quorate.data.unit_ids import count_units
 from quorate.ensemble import (
     ABSTAINED,
     ChatTeacher,

@@ -38,9 +38,8 @@ from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
-from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
-from quorate.data.feature_maps.patches import has_patches
-from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
+from quorate.data.feature_maps.first_maps import has_patches
+from quorate.data.feature_maps.pool_coordinates import OF_IMAGES, UnitCoordinates, is_wide
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.data.unit_keys import as_unit_keys
+from quorate.data.unit_ids import as_unit_keys
 from quorate.findings import Finding
 from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.schema import Schema

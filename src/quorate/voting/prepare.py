@@ -17,7 +17,7 @@ from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
-from quorate.data.unit_keys import count_units
+from quorate.data.unit_ids import count_units
 from quorate.ensemble import ChatTeacher, Partition, Teacher, as_teacher, check_unfitted, with_classes
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon

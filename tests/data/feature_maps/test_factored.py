@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps import coordinates as module
 from quorate.data.feature_maps import exact as exact_module
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates, Spectrum, public_features
-from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contributions import Grid, lengths_of, of_records
 from quorate.direct.plan import plan_direct
 

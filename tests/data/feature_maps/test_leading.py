@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from quorate.data import pool_moments
-from quorate.data.feature_maps import LinearMap, coordinates, directions
+from quorate.data.feature_maps import LinearMap, coordinates, pool_coordinates
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import Spectrum, public_features
-from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.plan import plan_direct
 from quorate.direct.stored import dump_plan, load_plan
@@ -28,14 +28,14 @@ def pool() -> sparse.csr_matrix:
 def few(monkeypatch):
     """What is thousands of texts and hundreds of directions in earnest."""
     for name, value in (("LEADING", 60), ("MORE", 20), ("OFTEN", 40)):
-        monkeypatch.setattr(directions, name, value)
+        monkeypatch.setattr(pool_coordinates, name, value)
     monkeypatch.setattr(coordinates, "STRIP", 32)
     monkeypatch.setattr(pool_moments, "ALL_DIRECTIONS", 200)
 
 
 def near(features) -> bool:
     """Whether the leading eigenvalues are within three per cent, and the directions orthonormal."""
-    exact, found = Spectrum.of(features), directions.leading_spectrum(features)
+    exact, found = Spectrum.of(features), pool_coordinates.leading_spectrum(features)
     apart = np.abs(found.vectors.T @ found.vectors - np.eye(60)).max()
     return bool(np.allclose(found.values[:12], exact.values[:12], rtol=0.03) and apart < 1e-3)
 
@@ -45,13 +45,13 @@ def test_they_are_near_the_exact_ones(pool):
 
 
 def test_a_random_basis_that_has_not_seen_the_pool_is_caught(pool, monkeypatch):
-    monkeypatch.setattr(directions, "PASSES", 0)
+    monkeypatch.setattr(pool_coordinates, "PASSES", 0)
     assert not near(public_features(LinearMap.fit(pool), pool))
 
 
 def test_what_is_left_out_counts_in_the_effective_dimension(pool):
     features = public_features(LinearMap.fit(pool), pool)
-    exact, found = Spectrum.of(features), directions.leading_spectrum(features)
+    exact, found = Spectrum.of(features), pool_coordinates.leading_spectrum(features)
     assert len(found.values) + len(found.rest) == min(features.shape)
     assert np.isclose(found.values.sum() + found.rest.sum(), exact.values.sum(), rtol=1e-4)
     for ridge in (1e-4, 1e-3, 1e-1):
@@ -65,7 +65,7 @@ def test_lengths_are_told_by_rows_that_the_directions_have_not_seen(pool):
     spectrum, held = pool_moments.spectrum_of(features)
     assert held.shape[0] == N // 10
     assert len(spectrum.values) == 60
-    unseen = directions.leading_spectrum(features[pool_moments._folds(N) != 0])
+    unseen = pool_coordinates.leading_spectrum(features[pool_moments._folds(N) != 0])
     assert (unseen.vectors == spectrum.vectors).all()
     few_rows = pool_moments.spectrum_of(features[:150])
     assert few_rows[1] is None

@@ -1,17 +1,38 @@
-"""Where public points lie: read off the pool alone, the same sparse and dense."""
+"""Where public points lie: read off the pool alone, the same sparse and dense, alone and shared."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
-from quorate.data.feature_maps import pool_coordinates
-from quorate.data.feature_maps.pool_coordinates import DIRECTIONS, PoolCoordinates, PoolStandardizer, by_blocks
+import quorate
+from quorate.data.feature_maps import (
+    PatchFeatures,
+    PoolDirections,
+    SharedPatches,
+    first_maps,
+    patch_map,
+    pool_coordinates,
+)
+from quorate.data.feature_maps.pool_coordinates import (
+    DIRECTIONS,
+    PoolCoordinates,
+    PoolStandardizer,
+    UnitCoordinates,
+    by_blocks,
+    is_wide,
+)
+from quorate.direct.budgets import PlannedBudgets
+from quorate.voting.coordinates import PoolForVotes
 
 
 def texts(m=200, width=1_500, topics=3, seed=0):
@@ -149,3 +170,174 @@ def test_many_points_are_estimated_in_blocks(monkeypatch):
     X = np.arange(20.0).reshape(10, 2)
     np.testing.assert_array_equal(by_blocks(estimate, X), 2 * X)
     assert sizes == [4, 4, 2]
+
+
+# --- coordinates of length one: each row by itself, and the same as the published transformer's -----------------------
+
+
+RNG = np.random.default_rng(0)
+TABLES = {
+    "numbers": RNG.normal(size=(120, 4)),
+    "indicators": np.eye(6)[RNG.integers(6, size=120)],
+    "one quantity": RNG.integers(0, 256, size=(120, 20)).astype(float),
+}
+
+
+def fitted(pool: np.ndarray, n_classes: int = 2) -> UnitCoordinates:
+    found = PoolForVotes.of(pool, None)
+    assert found is not None
+    return found.coordinates(n_classes=n_classes, mu_n=900.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_is_a_function_of_itself_to_the_bit_and_has_length_one(table, n_classes):
+    pool = TABLES[table]
+    coordinates = fitted(pool, n_classes)
+    seen = coordinates.transform(pool)
+    np.testing.assert_allclose(np.linalg.norm(seen, axis=1), 1.0)
+    hostile = pool.copy()
+    hostile[3] = 1e300
+    assert (np.delete(coordinates.transform(hostile), 3, axis=0) == np.delete(seen, 3, axis=0)).all()
+    assert (np.vstack([coordinates.transform(pool[at : at + 1]) for at in range(20)]) == seen[:20]).all()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_published_transformer_says_the_same(table):
+    pool = TABLES[table]
+    coordinates = fitted(pool)
+    np.testing.assert_allclose(
+        coordinates.transformer(pool[:2]).transform(pool), coordinates.transform(pool), atol=1e-3
+    )
+
+
+def test_effects_are_mean_squares_over_the_pool_and_add_up_to_what_was_wanted():
+    pool = TABLES["numbers"]
+    coordinates = fitted(pool)
+    z = coordinates.coordinates(pool) * 2.0**-coordinates.coordinates.bits
+    np.testing.assert_allclose((z**2).mean(axis=0), coordinates.effects, rtol=0.05, atol=5e-3)
+    wanted = 0.75 * np.sqrt(900.0)
+    assert 0.8 * wanted < coordinates.effects.sum() < 1.8 * wanted
+
+
+@pytest.mark.parametrize("pool", [np.ones((100, 3)), RNG.normal(size=(10, 3))], ids=["all equal", "few"])
+def test_a_pool_that_says_nothing_has_none(pool):
+    assert PoolForVotes.of(pool, None) is None
+
+
+# --- patches that several maps of one public pool share: computed once, and the same bit for bit ----------------------
+
+
+OF_PATCHES = np.random.default_rng(0)
+IMAGES = (np.kron(OF_PATCHES.random((300, 5, 5)), np.ones((2, 2))) + 0.2 * OF_PATCHES.random((300, 10, 10))).reshape(
+    300, -1
+)
+ROWS = OF_PATCHES.random((90, 100))
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many images each computed block had."""
+    sizes: list[int] = []
+    of_block = PatchFeatures.of_block
+
+    def counted(self: PatchFeatures, rows: Any) -> Any:
+        sizes.append(len(rows))
+        return of_block(self, rows)
+
+    monkeypatch.setattr(PatchFeatures, "of_block", counted)
+    return sizes
+
+
+@pytest.mark.heavy
+def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
+    shared = SharedPatches()
+    ours, alone = (PoolDirections.of_images(IMAGES, patches=each) for each in (shared, None))
+    for rows in (IMAGES, ROWS, ROWS[::-1], ROWS[:1]):
+        assert (ours.transform(rows) == alone.transform(rows)).all()
+    mapped, plain = (patch_map(IMAGES, patches=each) for each in (shared, None))
+    assert (mapped.images(ROWS) == plain.images(ROWS)).all()
+    assert mapped.first is ours.coordinates.feature_map.first  # type: ignore[attr-defined]
+    task: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5, "neighbours": "replace"}
+    budgets = [PlannedBudgets(IMAGES, "patches", each) for each in (shared, None)]
+    assert budgets[0].outline(**task).settings == budgets[1].outline(**task).settings
+    assert (budgets[0].along(ROWS) == budgets[1].along(ROWS)).all()
+
+
+@pytest.mark.heavy
+def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[int]) -> None:
+    quorate.plan(
+        IMAGES.reshape(-1, 10, 10), epsilon=1.0, delta=1e-5, n_records=2_000, n_classes=2,
+        evaluation=(ROWS, np.arange(90) % 2), n_teachers=[20], mechanisms=["NoisyCounts"],
+    )  # fmt: skip
+    assert sum(computed) == len(IMAGES) + len(ROWS)
+
+
+@pytest.mark.heavy
+def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
+    known = SharedPatches().of(IMAGES)
+    n_numbers = known.numbers(ROWS[:1]).size
+    monkeypatch.setattr(first_maps, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five
+    computed.clear()
+    first, again = known.numbers(IMAGES), known.numbers(IMAGES)
+    assert (first == again).all()
+    assert len(IMAGES) < sum(computed) < 2 * len(IMAGES)
+
+
+# --- leading directions of a wide pool: a function of public rows, and each image a function of its row, bit for bit --
+
+
+def pixels(rng, n):
+    """Images that lie near four directions."""
+    return np.abs(rng.normal(size=(n, 4)) @ rng.normal(size=(4, 300))) + 0.1 * rng.random((n, 300))
+
+
+def words(rng, n):
+    return sparse.random(n, 900, density=0.03, format="csr", random_state=rng)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("make", [pixels, words])
+def test_a_row_is_the_same_alone_in_any_company_order_and_number_of_threads(make):
+    rng = np.random.default_rng(0)
+    directions, rows = PoolDirections.of(make(rng, 200)), make(rng, 120)
+    with threadpool_limits(1):
+        together = directions.transform(rows)
+    with threadpool_limits(2):
+        assert all((directions.transform(rows[i : i + 1])[0] == together[i]).all() for i in range(120))
+        assert (directions.transform(rows[::-1])[::-1] == together).all()
+        assert (directions.transform(rows[7:90]) == together[7:90]).all()
+
+
+def test_a_product_of_floats_would_not_do():
+    rng = np.random.default_rng(0)
+    rows, vectors = pixels(rng, 120), rng.normal(size=(300, DIRECTIONS))
+    together = rows @ vectors
+    assert any((rows[i : i + 1] @ vectors != together[i]).any() for i in range(120))
+
+
+def test_hostile_rows_move_no_other_row():
+    rng = np.random.default_rng(1)
+    directions, rows = PoolDirections.of(pixels(rng, 200)), pixels(rng, 5)
+    hostile = np.vstack([rows, 1e300 * rows, np.zeros((1, 300)), np.full((1, 300), 1e-300)])
+    seen = directions.transform(hostile)
+    assert np.isfinite(seen).all()
+    assert (seen[:5] == directions.transform(rows)).all()
+
+
+def test_directions_keep_what_rows_differ_in():
+    rng = np.random.default_rng(2)
+    basis = rng.normal(size=(4, 300))
+    pool, rows = (rng.normal(size=(n, 4)) @ basis for n in (300, 50))
+    seen = PoolDirections.of(pool).transform(rows)
+    _, singular, _ = np.linalg.svd(seen - seen.mean(axis=0))
+    assert np.sum(singular[:4] ** 2) > 0.95 * np.sum(singular**2)
+
+
+def test_a_pool_without_spread_gives_no_number_that_is_not_finite():
+    seen = PoolDirections.of(np.zeros((100, 300))).transform(np.ones((3, 300)))
+    assert np.isfinite(seen).all()
+
+
+def test_what_is_wide():
+    assert [is_wide(257, 65), is_wide(256, 5_000), is_wide(5_000, 64)] == [True, False, False]

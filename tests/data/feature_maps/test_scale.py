@@ -13,8 +13,8 @@ from quorate.audit.attacks import reconstruct
 from quorate.audit.many_answers import _chosen
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps import LinearMap, PoolCoordinates, PoolDirections, PoolScale, PoolStandardizer
-from quorate.data.feature_maps.named import feature_map_for
-from quorate.data.feature_maps.patches import SharedPatches
+from quorate.data.feature_maps.composed import feature_map_for
+from quorate.data.feature_maps.first_maps import SharedPatches
 from quorate.data.feature_maps.scale import deviations, has_spread
 from quorate.data.schema_encoder import declared_columns
 from quorate.errors import InvalidParameter

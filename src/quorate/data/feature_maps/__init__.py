@@ -6,14 +6,11 @@ A map is fitted on public rows, and the image of a private row is a function of 
 """
 
 from quorate.data.feature_maps.composed import ChainedMap, LinearMap, ResidualMap, StackedMap, patch_map, tree_map
-from quorate.data.feature_maps.directions import PoolDirections
+from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches, TreeLeaves
 from quorate.data.feature_maps.fitted_transformer import FittedTransformer
-from quorate.data.feature_maps.nystroem import ChiSquaredMap, RBFMap
-from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer
-from quorate.data.feature_maps.product_kernel import ProductKernelMap
+from quorate.data.feature_maps.nystroem import ChiSquaredMap, ProductKernelMap, RBFMap
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolDirections, PoolStandardizer
 from quorate.data.feature_maps.scale import PoolScale, has_numbers
-from quorate.data.feature_maps.trees import TreeLeaves
 
 __all__ = [
     "ChainedMap",

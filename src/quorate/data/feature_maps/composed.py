@@ -1,4 +1,4 @@
-"""Maps made of others: linear rows, two maps side by side, what one makes of another, and the default map of tables.
+"""Maps made of others: linear rows, two side by side, what one makes of another, the default map; and all by name.
 
 The default map (:class:`ResidualMap`) has linear features :math:`L`, and beside them two kernels' features :math:`K`
 less their regression on these over the pool, :math:`R = K - L W`; that block is whitened by itself, and spends its
@@ -7,22 +7,22 @@ directions on what is not linear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from quorate.arguments import one_of
 from quorate.data.feature_maps.coordinates import LONGEST_FEATURES, FeatureMap
 from quorate.data.feature_maps.exact import unit_rows
-from quorate.data.feature_maps.nystroem import RBFMap
-from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
-from quorate.data.feature_maps.product_kernel import ProductKernelMap
-from quorate.data.feature_maps.scale import PoolScale, in_one_unit
-from quorate.data.feature_maps.trees import TreeLeaves
+from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches, TreeLeaves
+from quorate.data.feature_maps.nystroem import ChiSquaredMap, ProductKernelMap, RBFMap, columns_of
+from quorate.data.feature_maps.scale import PoolScale, has_numbers, has_spread, holds_one_quantity, in_one_unit
 from quorate.data.rows import kind
 from quorate.deferred import linalg, optimize, sparse
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -37,18 +37,13 @@ class LinearMap:
 
     `scale`: units of the pool, of dense rows; None for sparse ones, of words, which are taken as they are. `rows`: what
     a row is, in words. `bits`: images are integer numbers of steps of ``2**-bits``.
-
-    Examples
-    --------
-    >>> fitted = LinearMap.fit(np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
-    >>> (fitted.images(np.array([[1.0, 1.0]])) / 2**fitted.bits).round(3).tolist()
-    [[0.707, 0.707, 1.0]]
     """
 
     n_columns: int
     scale: PoolScale | None
     rows: str = "rows"
     bits: int = BITS
+    mixing: ClassVar[None] = None  # images are features as they are
 
     @classmethod
     def fit(cls, pool: Any, *, rows: str = "rows") -> LinearMap:
@@ -70,10 +65,6 @@ class LinearMap:
         """What no image's Euclidean length passes, for any row there could be."""
         rounded = 1 + 2.0 ** -(self.bits + 1) * sqrt(self.n_columns)  # each entry by half a step at most
         return max(1.5, sqrt(rounded**2 + 1) * (1 + 1e-6))
-
-    @property
-    def mixing(self) -> None:
-        """Images are features as they are."""
 
     def images(self, rows: Any) -> Any:
         """Return ``(n_rows, n_images)`` integers, each row a function of that row alone; CSR for sparse rows."""
@@ -181,36 +172,50 @@ def tree_map(pool: FloatArray) -> ChainedMap:
     return ChainedMap(first, LinearMap.fit(first.numbers(pool)))
 
 
-@stored_as("quorate.data.feature_maps.stacked.StackedMap")
-@dataclass(frozen=True, slots=True, eq=False)
-class StackedMap:
-    """Linear and Gaussian-kernel features of the same scaled rows, in one vector.
+class _BesideLinear:
+    """Linear features, which come first, and those of kernels of the same rows, on the grid of the linear ones."""
 
-    Examples
-    --------
-    >>> pool = np.random.default_rng(0).normal(size=(50, 3))
-    >>> rbf = RBFMap.fit(pool, np.random.default_rng(0))
-    >>> StackedMap(LinearMap.fit(pool), rbf).images(pool).shape
-    (50, 54)
-    """
+    __slots__ = ()
 
     linear: LinearMap
-    rbf: RBFMap
+
+    @property
+    def kernels(self) -> tuple[RBFMap | ProductKernelMap, ...]:
+        raise NotImplementedError
 
     @property
     def bits(self) -> int:
-        """Images are integer numbers of steps of ``2**-bits``."""
         return self.linear.bits
 
     @property
-    def n_images(self) -> int:
-        """Numbers an image has."""
-        return self.linear.n_images + self.rbf.n_images
+    def n_linear(self) -> int:
+        return self.linear.n_images
 
     @property
-    def words(self) -> str:
-        """What features are, in words."""
-        return "rows scaled to length one, beside a Gaussian kernel with rows of the pool"
+    def n_images(self) -> int:
+        return self.n_linear + sum(kernel.n_images for kernel in self.kernels)
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""
+        images = np.hstack([kernel.images(rows) for kernel in self.kernels])
+        steps = 2.0 ** (self.bits - self.kernels[0].bits)
+        np.rint(np.multiply(images, steps, out=images), out=images)
+        return np.hstack([self.linear.images(rows), images])
+
+
+@stored_as("quorate.data.feature_maps.stacked.StackedMap")
+@dataclass(frozen=True, slots=True, eq=False)
+class StackedMap(_BesideLinear):
+    """Linear and Gaussian-kernel features of the same scaled rows, in one vector."""
+
+    linear: LinearMap
+    rbf: RBFMap
+    words: ClassVar[str] = "rows scaled to length one, beside a Gaussian kernel with rows of the pool"
+
+    @property
+    def kernels(self) -> tuple[RBFMap]:
+        """The Gaussian one."""
+        return (self.rbf,)
 
     @property
     def bound(self) -> float:
@@ -221,11 +226,6 @@ class StackedMap:
     def mixing(self) -> FloatArray:
         """What images are multiplied by to be features."""
         return np.asarray(linalg.block_diag(np.eye(self.linear.n_images), self.rbf.mixing))
-
-    def images(self, rows: FloatArray) -> FloatArray:
-        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""
-        coarser = np.rint(self.rbf.images(rows) * 2.0 ** (self.linear.bits - self.rbf.bits))
-        return np.hstack([self.linear.images(rows), coarser])
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map as a fitted scikit-learn FeatureUnion."""
@@ -248,18 +248,10 @@ MOST_FREEDOM = 0.25  # degrees of freedom of the regression, at most, for each p
 
 @stored_as("quorate.data.feature_maps.residual.ResidualMap")
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualMap:
+class ResidualMap(_BesideLinear):
     """Linear features, a Gaussian and a product kernel of the same rows, and the kernels' regression on the first.
 
     `regression`: W above, ``(n_linear_images, n_kernel_features)``. Both kernels have the same units.
-
-    Examples
-    --------
-    >>> pool = np.random.default_rng(0).normal(size=(50, 3))
-    >>> fitted = ResidualMap.fit(pool)
-    >>> features = fitted.images(pool) / 2**fitted.bits @ fitted.mixing
-    >>> features.shape, fitted.n_linear
-    ((50, 104), 4)
     """
 
     linear: LinearMap
@@ -292,19 +284,9 @@ class ResidualMap:
         return ResidualMap._with_regression(self.linear, product, pool)
 
     @property
-    def bits(self) -> int:
-        """Images are integer numbers of steps of ``2**-bits``."""
-        return self.linear.bits
-
-    @property
-    def n_linear(self) -> int:
-        """Features of the linear block, which come first."""
-        return self.linear.n_images
-
-    @property
-    def n_images(self) -> int:
-        """Numbers an image has."""
-        return self.linear.n_images + self.gaussian.n_images + self.product.n_images
+    def kernels(self) -> tuple[RBFMap, ProductKernelMap]:
+        """Both, in the order of their features."""
+        return self.gaussian, self.product
 
     @property
     def words(self) -> str:
@@ -334,13 +316,6 @@ class ResidualMap:
             return sparse.bmat(blocks, format="csr")
         above = np.hstack([np.eye(n), -self.regression])
         return np.vstack([above, np.hstack([np.zeros((len(roots), n)), roots])])
-
-    def images(self, rows: FloatArray) -> FloatArray:
-        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""
-        kernels = np.hstack([self.gaussian.images(rows), self.product.images(rows)])
-        steps = 2.0 ** (self.linear.bits - self.gaussian.bits)
-        np.rint(np.multiply(kernels, steps, out=kernels), out=kernels)
-        return np.hstack([self.linear.images(rows), kernels])
 
     def transformer(self, rows: Any) -> Any:
         """Return linear features and those of both kernels as a fitted scikit-learn FeatureUnion."""
@@ -391,3 +366,62 @@ def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
 def longest_features(feature_map: FeatureMap) -> float:
     """Return what no row's features are longer than, but for rounding."""
     return feature_map.longest if isinstance(feature_map, ResidualMap) else LONGEST_FEATURES
+
+
+FeatureMapName = Literal["auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"]
+FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
+
+
+def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
+    """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
+
+    Linear where rows are sparse or all columns are words or indicators; linear beside a Gaussian kernel where numbers
+    are one quantity at many places, as pixels are; else linear beside what kernels add to it. `categories`: the first
+    and one past the last column of each one's indicators.
+    """
+    if kind(pool) == "sparse":
+        return "linear"
+    if has_numbers(pool):
+        return "both" if holds_one_quantity(pool) else "kernels"
+    return "kernels" if columns_of(pool, categories)[1] else "linear"
+
+
+def default_map_before(pool: Any) -> FeatureMapName:
+    """Return the feature map of a run that left it open, begun before kernels were the default of tables."""
+    return "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+
+
+def feature_map_for(
+    name: FeatureMapName,
+    pool: Any,
+    *,
+    rows: str = "rows",
+    categories: Sequence[tuple[int, int]] = (),
+    patches: SharedPatches | None = None,
+) -> FeatureMap:
+    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``; ``"auto"`` is
+    :func:`default_map`'s. `rows`: what a row of the pool is, in words. `patches`: of public images, where others ask
+    for them too.
+    """
+    one_of("feature_map", name, FEATURE_MAPS)
+    if not has_spread(pool).any():
+        raise InvalidParameter(
+            "the public pool has no spread: all its rows are equal once they are numbers; give rows that differ, and "
+            "where a column names files of images, their folder as images"
+        )
+    if name == "auto":
+        name = default_map(pool, categories)
+    if name == "linear":
+        return LinearMap.fit(pool, rows=rows)
+    if kind(pool) == "sparse":
+        raise InvalidParameter(f'{named("feature_map", name)} takes dense rows, and these are sparse; take "linear"')
+    rng = np.random.default_rng(0)
+    makers: dict[str, Callable[[], FeatureMap]] = {
+        "rbf": lambda: RBFMap.fit(pool, rng),
+        "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
+        "kernels": lambda: ResidualMap.fit(pool, categories=categories, rows=rows),
+        "chi2": lambda: ChiSquaredMap.fit(pool, rng),
+        "trees": lambda: tree_map(pool),
+        "patches": lambda: patch_map(pool, patches=patches),
+    }
+    return makers[name]()

@@ -34,14 +34,6 @@ class FittedTransformer:
 
     `transformer`: of parts that skops loads without being told to trust them. `batched`: whether it is one of those
     that may take many rows at once.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import PolynomialFeatures
-    >>> public = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> fitted = FittedTransformer.of(PolynomialFeatures(2).fit(public), public)
-    >>> fitted.transform(public).shape, fitted.batched
-    ((2, 6), False)
     """
 
     transformer: Any = field(repr=False)

@@ -27,12 +27,6 @@ class PoolScale:
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is constant
     in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have one unit,
     its range: in units of their own, those that hardly vary would count as much as the others.
-
-    Examples
-    --------
-    >>> scale = PoolScale.fit(np.array([[0.0, 10.0], [1.0, 30.0]]))
-    >>> (scale.on_grid(np.array([[1.0, 30.0]])) / 2**BITS).tolist()
-    [[1.0, 1.0]]
     """
 
     mean: FloatArray = field(repr=False)
@@ -59,12 +53,6 @@ class PoolScale:
 
         Columns are of one scale where the middle one has values at least a twentieth as large, in root mean square, as
         the largest.
-
-        Examples
-        --------
-        >>> ages = np.array([[0.0, 30.0], [1.0, 50.0], [1.0, 70.0]])
-        >>> [PoolScale.fit(ages[:, chosen]).differing for chosen in ([0, 1], [1, 1], [0, 0])]
-        [True, False, False]
         """
         size = np.hypot(self.mean, self.scale)
         return self.numbers and bool(np.quantile(size, 0.5, method="lower") < ONE_UNIT * size.max())
@@ -142,13 +130,7 @@ def in_one_unit(pool: FloatArray) -> PoolScale:
 
 
 def has_numbers(pool: FloatArray) -> bool:
-    """Tell whether any column of the dense pool holds more than 0 and 1.
-
-    Examples
-    --------
-    >>> has_numbers(np.array([[0.0, 1.0], [1.0, 1.0]])), has_numbers(np.array([[0.0], [2.0]]))
-    (False, True)
-    """
+    """Tell whether any column of the dense pool holds more than 0 and 1."""
     return bool((~((pool == 0) | (pool == 1)).all(axis=0) & has_spread(pool)).any())
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.file_reading import format_of, is_partitioned
-from quorate.data.formats.columnar import Arrow, Parquet
+from quorate.data.formats.columnar import Arrow, Parquet, PartitionedParquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
-from quorate.data.formats.partitioned import PartitionedParquet
 from quorate.data.formats.sparse import SparseArchive, Svmlight
 from quorate.data.formats.spreadsheet import Spreadsheet
 from quorate.errors import InvalidParameter
@@ -62,11 +61,6 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     """Return what reads a file of this name; what a name does not tell is svmlight text.
 
     `dialect`: how text tables are written; a ``.txt`` file is one where a separator is declared.
-
-    Examples
-    --------
-    >>> [type(format_for(name)).__name__ for name in ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")]
-    ['DelimitedText', 'Parquet', 'SparseArchive', 'Svmlight']
     """
     if isinstance(path, DatabaseQuery):
         return _DATABASE
@@ -90,24 +84,12 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
 
 
 def is_delimited(path: str | Path | DatabaseQuery) -> bool:
-    """Tell by its name whether a file may be a text table, of which its owner may say how it is written.
-
-    Examples
-    --------
-    >>> is_delimited("visits.csv.gz"), is_delimited("visits.txt"), is_delimited("visits.parquet")
-    (True, True, False)
-    """
+    """Tell by its name whether a file may be a text table, of which its owner may say how it is written."""
     return not isinstance(path, DatabaseQuery) and format_of(path) in (*_DELIMITED, ".txt")
 
 
 def is_spreadsheet(path: str | Path | DatabaseQuery) -> bool:
-    """Tell by its name whether a file is one of Excel.
-
-    Examples
-    --------
-    >>> is_spreadsheet("visits.xlsx"), is_spreadsheet("visits.csv")
-    (True, False)
-    """
+    """Tell by its name whether a file is one of Excel."""
     return not isinstance(path, DatabaseQuery) and format_of(path) in Spreadsheet().suffixes
 
 
@@ -117,13 +99,7 @@ def table_suffixes() -> list[str]:
 
 
 def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
-    """Name what reads a file, and the package that brought it, where that is not quorate; a report says so.
-
-    Examples
-    --------
-    >>> reader_of("visits.csv") is None
-    True
-    """
+    """Name what reads a file, and the package that brought it, where that is not quorate; a report says so."""
     format_ = format_for(path)
     if not isinstance(format_, Foreign) or isinstance(path, DatabaseQuery):
         return None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
@@ -49,11 +49,7 @@ class DelimitedText(TableFormat):
     """
 
     dialect: Dialect = PLAIN
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """Of comma- and tab-separated text."""
-        return tuple(_SEPARATORS)
+    suffixes: ClassVar[tuple[str, ...]] = tuple(_SEPARATORS)
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 import numpy as np
 
 from quorate.ambient import unwarned
+from quorate.data.cell_text import as_list
 from quorate.data.columns import listed, names_columns
 from quorate.data.database import DatabaseQuery
-from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
@@ -101,9 +101,8 @@ class TableFormat(ABC):
     need not be held as a whole, and ``cells`` where each row can be read by itself, as the direct method needs it.
     """
 
-    parts_differ: ClassVar[bool] = (
-        False  #: whether parts of the cells have types of their own, so that no frame holds all
-    )
+    #: Whether parts of the cells have types of their own, so that no frame holds all.
+    parts_differ: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -170,38 +169,21 @@ class TableFormat(ABC):
         drop: Sequence[str],
         n_features: int | None,
         text: Sequence[str] = (),
+        workspace: Workspace | None = None,
     ) -> Table:
         """Return features, labels and unit ids; `n_features` is a matter of sparse rows.
 
-        Columns of `text` are read as text whatever they look like, where they are there.
+        Columns of `text` are read as text whatever they look like, where they are there. With a `workspace` rows stay
+        in their file, where :meth:`stream` has them so.
         """
-        frame = self.frame(path, text_columns=self._as_text(path, unit, text))
-        return self._parted(frame, path, label, unit, drop)
-
-    def read_streamed(
-        self,
-        path: Path,
-        *,
-        label: str | None,
-        unit: str | None,
-        workspace: Workspace,
-        drop: Sequence[str] = (),
-        text: Sequence[str] = (),
-    ) -> Table | None:
-        """Return the same of a table that stays in its file; None as :meth:`stream`."""
-        frame = self.stream(path, text_columns=self._as_text(path, unit, text), workspace=workspace)
-        return None if frame is None else self._parted(frame, path, label, unit, drop)
-
-    def _as_text(self, path: Path, unit: str | None, text: Sequence[str]) -> list[str]:
         held = set(self.names(path)) if text else set()
-        return [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
-
-    def _parted(self, frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
+        as_text = [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
+        frame: Any = None if workspace is None else self.stream(path, text_columns=as_text, workspace=workspace)
+        frame = self.frame(path, text_columns=as_text) if frame is None else frame
         for name in (label, unit):
             if name is not None:
                 require_column(name, frame.columns, path)
-        gone = {label, unit, *drop}
-        kept = [name for name in frame.columns if name not in gone]
+        kept = [name for name in frame.columns if name not in {label, unit, *drop}]
         if frame.height == 0:
             fault = "it returns no row" if _is_query(path) else "the file names its columns and holds no row"
             raise DataRefused(f"{path}: {fault}; at least one is needed")
@@ -236,12 +218,6 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
 
     `public`: names of a public table's columns. Where they do not show that the first line of this one names columns,
     nothing of that line is quoted: it may be a private row. `key`: the key that names the column, to begin with.
-
-    Examples
-    --------
-    >>> require_column("incom", ["age", "income"], "adult.csv", public=["age"])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: adult.csv has no column 'incom'; did you mean 'income'?
     """
     if name not in names:
         missing = "; its first line must name the columns (it is not shown, since it may be a row)"
@@ -257,13 +233,7 @@ def _is_query(path: object) -> bool:
 
 
 def nearly(name: str, names: Sequence[str]) -> str:
-    """Word a hint at a name that is nearly the same; nothing where there is none.
-
-    Examples
-    --------
-    >>> nearly("incom", ["age", "income"]), nearly("wage", ["age of the house", "income"])
-    ("; did you mean 'income'?", '')
-    """
+    """Word a hint at a name that is nearly the same; nothing where there is none."""
     close = get_close_matches(name, names, n=1, cutoff=_NEAR) or [n for n in names if n.casefold() == name.casefold()]
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -348,12 +318,10 @@ class ForeignRows(Foreign):
         """Return what the file holds, as it reads it."""
         return self.call(path, lambda: self.inner.read(path, **how), Table)
 
-
-class ForeignEachRow(ForeignRows):
-    """One that reads each row by itself."""
-
     def read_each(self, path: Path, **how: Any) -> Table:
-        """Return what the file holds, row by row."""
+        """Return what the file holds, row by row, where the format says how that is read."""
+        if not isinstance(self.inner, ReadsEach):
+            raise cannot_read_each_row(self.inner, path)
         return self.call(path, lambda: self.inner.read_each(path, **how), Table)
 
 
@@ -361,16 +329,13 @@ def foreign(inner: Format, package: str = "") -> Format:
     """Return a format from outside, as it is asked here."""
     if isinstance(inner, TableFormat):
         return ForeignTable(inner, package)
-    return ForeignEachRow(inner, package) if isinstance(inner, ReadsEach) else ForeignRows(inner, package)
+    return ForeignRows(inner, package)
 
 
 class Database(TableFormat):
     """A :class:`~quorate.data.database.DatabaseQuery` as a table."""
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """None: a URL names it."""
-        return ()
+    suffixes = ()  # a URL names it
 
     def frame(self, path: Any, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table: numbers and truth values where the database has them, text elsewhere."""

@@ -23,7 +23,6 @@ from quorate.types import FloatArray
 
 _COMPRESSED_ROWS = ("data", "indices", "indptr", "shape")
 _LABELS = "y"
-_COPIES = 3  # of all arrays, at the same time
 _BLOCK = 1 << 12  # lines that are read together
 _COPIES, _UNPACKED = 3, 5  # what a byte of text takes, and a byte of packed text unpacks to
 #: What a file may be that came here by its name alone.

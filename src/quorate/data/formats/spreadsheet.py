@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from zipfile import ZipFile
 
 from quorate.data.cell_text import canonical_text
@@ -22,7 +22,6 @@ from quorate.errors import DataRefused, PreconditionFailed
 if TYPE_CHECKING:
     import polars as pl
 
-SUFFIXES = (".xlsx", ".xlsm")
 _EXACT = 2**53  # below it, every whole number is a float of its own
 _OF_A_BYTE = 60  # bytes in memory, of a byte in the file, which is packed
 _ROW = re.compile(rb"<(?:\w+:)?row\b.*?</(?:\w+:)?row>", re.DOTALL)
@@ -42,11 +41,7 @@ class Spreadsheet(TableFormat):
     """An Excel file. `dialect`: what stands for no value, and how a number is written as text."""
 
     dialect: Dialect = PLAIN
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        """Of workbooks, with and without macros, which are never run."""
-        return SUFFIXES
+    suffixes: ClassVar[tuple[str, ...]] = (".xlsx", ".xlsm")  # without and with macros, which are never run
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""

@@ -1,4 +1,8 @@
-"""Patches of grey images, told by centroids of public ones: the features of small pictures."""
+"""What comes first in a chained map: patches of grey images, told by centroids of public ones, or leaves of trees.
+
+Patches are the features of small pictures, and leaves of random trees that were grown on the pool those of tables with
+steps and corners.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from quorate.deferred import sparse
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
-from quorate.types import FloatArray
+from quorate.types import FloatArray, IntArray
 
 SIZE = 6  # a patch is 6 × 6 pixels
 STRIDE = 2  # and the next one begins 2 pixels further
@@ -25,6 +30,8 @@ _SAMPLE = 100_000  # public patches that centroids are learned from
 _FLAT = 0.05  # squared length below which a patch without its mean shows nothing
 _BLOCK = 64  # images at once
 MOST_NUMBERS = 2**25  # that are remembered: a quarter of a gigabyte, of some 18,000 images
+TREES = 100
+DEPTH = 5
 
 
 def has_patches(shape: tuple[int, ...]) -> bool:
@@ -41,12 +48,6 @@ class PatchFeatures:
     x` is above the threshold, if it is. `side`: pixels on a side: a row is a square image, line by line. `low, high`:
     the range of a pixel in the pool; what lies beyond is cut off. Coates and Ng (2011), The importance of encoding
     versus training with sparse coding and vector quantization: soft thresholds at centroids of patches.
-
-    Examples
-    --------
-    >>> images = np.random.default_rng(0).random((40, 100))
-    >>> PatchFeatures.fit(images, n_centroids=8).numbers(images).shape
-    (40, 72)
     """
 
     side: int
@@ -202,22 +203,12 @@ class RememberedPatches(PatchFeatures):
 @stored_as("quorate.data.feature_maps.shared_patches.SharedPatches")
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedPatches:
-    """Patches of public images, learned once for each pool, which a plan sees through several maps.
-
-    Examples
-    --------
-    >>> images, shared = np.random.default_rng(0).random((250, 100)), SharedPatches()
-    >>> known = shared.of(images)
-    >>> known is shared.of(images.copy()), known is shared.of(images + 1.0)
-    (True, False)
-    >>> bool((known.numbers(images) == PatchFeatures.fit(images).numbers(images)).all())
-    True
-    """
+    """Patches of public images, learned once for each pool, which a plan sees through several maps."""
 
     _fitted: dict[bytes, RememberedPatches] = field(default_factory=dict, repr=False)
 
     def of(self, pool: FloatArray) -> RememberedPatches:
-        """Return :meth:`~quorate.data.feature_maps.patches.PatchFeatures.fit` of the pool, or refuse as that does."""
+        """Return :meth:`PatchFeatures.fit` of the pool, or refuse as that does."""
         key = _digest(pool)
         if key not in self._fitted:
             self._fitted[key] = RememberedPatches.fit(pool)
@@ -230,3 +221,121 @@ def _digest(images: FloatArray) -> bytes:
     hashed = blake2b(repr(pixels.shape).encode(), digest_size=16)
     hashed.update(pixels.tobytes())
     return hashed.digest()
+
+
+@stored_as("quorate.data.feature_maps.trees.TreeLeaves")
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeLeaves:
+    """For each tree, an indicator of the leaf that a row falls into. Trees are arrays, and no objects that run.
+
+    By node: `feature`: the column that it asks for, −1 in a leaf; `threshold`: a row goes left where its entry is at
+    most this; `left, right`: nodes that follow. `roots`: where each tree begins, ``(n_trees,)``. Moosmann, Triggs and
+    Jurie (2007), Fast discriminative visual codebooks using randomized clustering forests.
+    """
+
+    feature: IntArray = field(repr=False)
+    threshold: FloatArray = field(repr=False)
+    left: IntArray = field(repr=False)
+    right: IntArray = field(repr=False)
+    roots: IntArray = field(repr=False)
+    n_columns: int
+
+    @classmethod
+    def fit(cls, pool: FloatArray) -> TreeLeaves:
+        """Grow 100 totally random trees of depth 5 on the dense public pool ``(n_public, n_columns)``."""
+        from sklearn.ensemble import RandomTreesEmbedding
+
+        forest = RandomTreesEmbedding(TREES, max_depth=DEPTH, random_state=0, n_jobs=1).fit(pool)
+        parts: list[tuple[Any, ...]] = []
+        roots, n_nodes = [], 0
+        for grown in forest.estimators_:
+            tree = grown.tree_
+            leaf = tree.children_left < 0
+            parts.append(
+                (
+                    np.where(leaf, -1, tree.feature),
+                    np.where(leaf, 0.0, tree.threshold),
+                    np.where(leaf, -1, tree.children_left + n_nodes),
+                    np.where(leaf, -1, tree.children_right + n_nodes),
+                )
+            )
+            roots.append(n_nodes)
+            n_nodes += len(leaf)
+        feature, threshold, left, right = (np.concatenate(numbers) for numbers in zip(*parts, strict=True))
+        whole = [numbers.astype(np.int64) for numbers in (feature, left, right)]
+        return cls(whole[0], threshold, whole[1], whole[2], np.array(roots, dtype=np.int64), int(pool.shape[1]))
+
+    @property
+    def leaves(self) -> IntArray:
+        """Nodes that are leaves, in the order of the columns that stand for them."""
+        return np.flatnonzero(self.feature < 0)
+
+    @property
+    def words(self) -> str:
+        """What the features are, in words."""
+        return f"leaves of {len(self.roots)} random trees grown on the pool"
+
+    def numbers(self, rows: FloatArray) -> Any:
+        """Return ``(n_rows, n_leaves)`` indicators as CSR; each row follows from comparisons of its own entries."""
+        number = np.full(len(self.feature), -1, dtype=np.int64)
+        number[self.leaves] = np.arange(len(self.leaves))
+        node = np.tile(self.roots, (len(rows), 1))
+        which = np.arange(len(rows))[:, None]
+        while (inside := self.feature[node] >= 0).any():
+            goes_left = rows[which, self.feature[node]] <= self.threshold[node]
+            node = np.where(inside, np.where(goes_left, self.left[node], self.right[node]), node)
+        starts = np.arange(len(rows) + 1) * len(self.roots)
+        ones = np.ones(node.size)
+        return sparse.csr_matrix((ones, number[node].ravel(), starts), shape=(len(rows), len(self.leaves)))
+
+    def transformer(self) -> Any:
+        """Return the same indicators as a fitted scikit-learn transformer, without a tree in it.
+
+        Of each tree: entries minus thresholds, whether they are above 0, and for each leaf the sum over its path of
+        the steps to the right minus those to the left, which only a row of that leaf has in full.
+        """
+        from sklearn.compose import ColumnTransformer
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import Binarizer, FunctionTransformer
+
+        parts: list[tuple[str, Any, list[int]]] = []
+        for root in self.roots.tolist():
+            nodes, paths = self._paths(root)
+            if not nodes:  # one leaf: every row is in it
+                parts.append((f"tree{root}", FunctionTransformer(np.isfinite), [0]))
+                continue
+            steps = [
+                ("from", shift_step(self.threshold[nodes])),
+                ("right", Binarizer(threshold=0.0)),
+                ("path", linear_step(paths)),
+                ("whole", shift_step((paths > 0).sum(axis=1) - 0.5)),
+                ("leaf", Binarizer(threshold=0.0)),
+            ]
+            parts.append((f"tree{root}", FrozenEstimator(Pipeline(steps)), self.feature[nodes].tolist()))
+        return ColumnTransformer(parts, sparse_threshold=0.0).fit(np.zeros((1, self.n_columns)))
+
+    def _paths(self, root: int) -> tuple[list[int], FloatArray]:
+        """Return the nodes of a tree that ask, and for each leaf, in order, 1 for right, −1 for left on its path."""
+        nodes: list[int] = []
+        leaves: list[tuple[int, dict[int, float]]] = []
+        waiting: list[tuple[int, dict[int, float]]] = [(root, {})]
+        while waiting:
+            node, path = waiting.pop()
+            if self.feature[node] < 0:
+                leaves.append((node, path))
+                continue
+            nodes.append(node)
+            waiting += [(int(self.left[node]), {**path, node: -1.0}), (int(self.right[node]), {**path, node: 1.0})]
+        paths = np.zeros((len(leaves), len(nodes)))
+        for row, (_, path) in enumerate(sorted(leaves, key=lambda leaf: leaf[0])):
+            for node, way in path.items():
+                paths[row, nodes.index(node)] = way
+        return nodes, paths
+
+
+def shift_step(by: Any) -> Any:
+    """Return ``rows - by`` as a fitted transformer of scikit-learn."""
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler(with_std=False).fit(np.asarray(by, dtype=np.float64)[None, :])
