@@ -21,7 +21,7 @@ import numpy as np
 from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
-from quorate.data.digests import PackedDigests, order_of_rows
+from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
 from quorate.data.target_range import TargetRange
 from quorate.data.unit_keys import one_row_of_each
 from quorate.ensemble import held_out_rows
@@ -276,7 +276,7 @@ class HeldOut:
         codes: IntArray,
         key: Secret[bytes],
         *,
-        digests: PackedDigests | None = None,
+        digests: PackedDigests | SpooledDigests | None = None,
     ) -> HeldOut:
         """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's. `digests`: for an order.
 

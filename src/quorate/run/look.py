@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,14 @@ from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, in_words
 from quorate.data.digests import PackedDigests, pack, shared, tally
-from quorate.data.labels import Label, codes_of
+from quorate.data.labels import codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import usable_slots
 from quorate.findings import Finding, note
+from quorate.run.cell_task import CellTask
 from quorate.run.cells import lists_of
 from quorate.run.remarks import notes_on_tables, remarks
-from quorate.run.schema import Schema
-from quorate.run.usable_rows import PrivateTable, UsableRows, typed
+from quorate.run.usable_rows import PrivateTable, typed
 from quorate.types import Secret
 
 OUTSIDE = (
@@ -274,40 +273,8 @@ def _unknown_categories(counted: CountedCells, names: Names) -> Iterator[Finding
         )
 
 
-class ReadByCells(Protocol):
-    """A task whose private rows are kept with what the public side says of their columns."""
-
-    @property
-    def schema(self) -> Schema:
-        """What columns hold."""
-
-    @property
-    def private(self) -> Secret[UsableRows]:
-        """The private rows."""
-
-    @property
-    def records(self) -> PrivateRecords:
-        """By what they are known again."""
-
-    @property
-    def grouped(self) -> bool:
-        """Whether units have ids."""
-
-    @property
-    def has_public_pool(self) -> bool:
-        """Whether rows were given that are public."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The declared classes; none where a number is predicted."""
-
-    @property
-    def target_range(self) -> TargetRange | None:
-        """Its range."""
-
-
 def look_by_cells(
-    task: ReadByCells,
+    task: CellTask,
     y: Any,
     groups: Any | None,
     *,
@@ -347,7 +314,7 @@ def look_by_cells(
     )
 
 
-def _codes(labels: list[Any], task: ReadByCells) -> NDArray[np.int64]:
+def _codes(labels: list[Any], task: CellTask) -> NDArray[np.int64]:
     """Return the class of each label, or its step in the range; −1 for what is none, −2 for a missing one."""
     held = task.target_range
     codes = codes_of(labels, task.classes) if held is None else held.steps_of(labels)

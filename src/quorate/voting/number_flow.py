@@ -27,8 +27,8 @@ from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge, DrawnBlock, guarantee_of, release
 from quorate.release.charge import LABEL, TARGET_COUNT
+from quorate.run.cell_task import behind_features, number_model
 from quorate.run.located import COUNTING, narrowed_part
-from quorate.run.published_model import behind_features, number_model
 from quorate.run.usable_rows import UsableRows
 from quorate.students.values import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch

@@ -15,11 +15,11 @@ student is the same for every r up to d, and grows beyond.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from itertools import count as numbers
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,17 +29,16 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count
-from quorate.data import PrivateRecords, public_digest, row_digests, take
+from quorate.data import row_digests, take
 from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
-from quorate.data.labels import Label
 from quorate.data.rows import kind, n_rows
-from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.target_range import TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import distinct
-from quorate.ledger import GuaranteeScope, Ledger
+from quorate.ledger import GuaranteeScope
 from quorate.ledger.budget import Composition
 from quorate.mechanisms import NoisyMean, Schedule
 from quorate.mechanisms.noisy_mean import GRID, TargetCounts
@@ -49,12 +48,12 @@ from quorate.release.charge import LABEL, TARGET_COUNT, client_of
 from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
+from quorate.run.cell_task import CellRows, CellTask
 from quorate.run.facts import name_of
-from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.located import COUNTING
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
-from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.run.usable_rows import PrivateTable
 from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import queries_asked_for
@@ -95,17 +94,17 @@ class NumberConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberTask:
+class NumberTask(CellTask):
     """Everything that the votes are made from: public facts, and rows that are kept secret.
 
     `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
-    rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is. `order`:
-    a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of the range,
-    before teachers predict; None where noise would hide them. `held`: units that are held out for intervals, whose rows
-    have no target in `private`; `n_units` counts those that learn.
+    rows of a teacher, as the recipe counts them. `n_units`: that learn, public. `slots`: whose row each private row is.
+    `order`: a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of
+    the range, before teachers predict; None where noise would hide them.
     """
 
-    schema: Schema = field(repr=False)
+    answers: ClassVar[str] = LABEL
+
     coordinates: UnitCoordinates = field(repr=False)
     teacher: TinyRegressor | RegressorTeacher
     mechanism: NoisyMean
@@ -113,26 +112,13 @@ class NumberTask:
     n_teachers: int
     n_queries: int
     rows_each: float
-    private: Secret[UsableRows] = field(repr=False)
     slots: Secret[Any] = field(repr=False)
-    records: PrivateRecords = field(repr=False)
     target_range: TargetRange
     n_units: int
-    n_was_read: bool
-    unit: str
-    grouped: bool
-    epsilon: float
-    delta: float
-    fingerprint: str = field(repr=False)
     order: str = field(repr=False)
     key: Secret[bytes] = field(repr=False)
-    noise: NoiseSource
     why: tuple[str, ...]
     n_jobs: int
-    scheduler: DaskScheduler | None = field(default=None, repr=False)
-    held: HeldOut | None = field(default=None, repr=False)
-    classes: ClassVar[tuple[Label, ...]] = ()  # there are none
-    has_public_pool: ClassVar[bool] = True
 
     @property
     def n_public(self) -> int:
@@ -155,14 +141,14 @@ class NumberTask:
         return self.n_units if self.held is None else self.held.plan.n_units
 
     @property
+    def event(self) -> Event:
+        """What is released."""
+        return self.released(self.learning)
+
+    @property
     def learning(self) -> Event:
         """What is released of units that learn."""
         return NumberRelease(means=self.mechanism, counts=self.counts).schedule(self.n_queries)
-
-    @property
-    def event(self) -> Event:
-        """What is released."""
-        return self.learning if self.held is None else self.held.plan.event_with(self.learning)
 
     @property
     def noise_sd(self) -> float:
@@ -185,42 +171,18 @@ class NumberTask:
         return scope_about(self.neighbouring, caveats=(*read, *placed, *rests_on, *broken))
 
     @cached_property
-    def public_digest(self) -> str:
-        """Content hash of the pool."""
-        return public_digest(self.schema.pool)
-
-    @cached_property
     def queries(self) -> IntArray:
         """Rows of the pool whose means are released, ``(n_queries,)``, ascending: drawn from public rows alone."""
         first, _ = distinct(row_digests(self.schema.pool))
         rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
         return np.asarray(np.sort(rng.permutation(first)[: self.n_queries]))
 
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return the charge that is to be made on a ledger, or that was made and goes on.
-
-        The same fit on the same data has the same key. Where every answer of an attempt was drawn and none was stored
-        there is no model, and nothing may be drawn again: the next attempt is a charge of its own.
-        """
-        purposes, charged_to = {LABEL: self.n_queries}, None
-        if self.counts is not None:
-            purposes, charged_to = {TARGET_COUNT: COUNTING, **purposes}, {TARGET_COUNT: 0, LABEL: 1}
-        if self.held is not None:
-            purposes, charged_to = self.held.plan.charged(purposes)
-        for attempt in numbers():
-            charge = Charge(
-                event=self.event,
-                delta=self.delta,
-                purposes=purposes,
-                charged_to=charged_to,
-                key=f"{self.charge_begins} {attempt}",
-                scope=self.scope,
-                seeded=self.noise.seeded,
-            )
-            made = charge.find(ledger)
-            if made is None or made.remaining(LABEL) or any(part.answers is not None for part in made.blocks(LABEL)):
-                return charge
-        raise AssertionError("the attempts have no end")  # pragma: no cover
+    def charges(self) -> Iterator[Charge]:
+        """What the votes ask of a ledger: the first time, and after each attempt that was lost whole."""
+        if self.counts is None:
+            return self.attempts(self.charge_begins, {LABEL: self.n_queries})
+        purposes = {TARGET_COUNT: COUNTING, LABEL: self.n_queries}
+        return self.attempts(self.charge_begins, purposes, {TARGET_COUNT: 0, LABEL: 1})
 
     @property
     def charge_begins(self) -> str:
@@ -250,20 +212,9 @@ class NumberTask:
                 return before
         return self
 
-    def may_score(self, rows: Any) -> bool:
-        """Tell whether rows may be used as public ones: no more private ones are among them than by chance."""
-        parsed, usable = self.schema.parsed(rows, "evaluation")
-        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
-
     def without_private_rows(self) -> NumberTask:
         """The same task once the private rows are no longer needed."""
-        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
-        return replace(
-            self,
-            private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)),
-            slots=Secret([]),
-            held=None if self.held is None else self.held.without_rows(),
-        )
+        return replace(super().without_private_rows(), slots=Secret([]))
 
 
 def prepare_numbers(
@@ -296,54 +247,32 @@ def prepare_numbers(
     if seen is None:
         raise DataRefused(NO_COORDINATES.format(direct=named("method", "direct")))
     table = PrivateTable.of(schema, X)
-    digests, records = table.known()
-    steps_of = config.target_range.steps_of
-    places, slots = labels_and_slots(y, groups, len(digests), codes=steps_of, last=STEPS)
-    private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     run_key = fingerprint_key if key is None else key
-    held = _held_out(config, private, slots, run_key, declared, unit)
-    if held is not None:
-        private = replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
-    n_units = held.plan.n_learning if held is not None else declared or max(private.n_slots, 1)
+    how: dict[str, Any] = {"asked": config, "classes": (), "budget": (config.epsilon, config.delta), "unit": unit}
+    rows = CellRows.read(table, y, groups, **how, n_records=declared, key=run_key)
     task = NumberTask(
         schema=schema,
-        **_planned(config, schema, seen, n_units, unit, grouped=groups is not None),
-        held=held,
-        private=Secret(private),
-        slots=Secret(slots),
-        records=records,
+        **_planned(config, schema, seen, rows.n_units, unit, grouped=groups is not None),
+        held=rows.held,
+        private=Secret(rows.private),
+        slots=Secret(rows.slots),
+        records=rows.records,
         target_range=config.target_range,
-        n_units=n_units,
+        n_units=rows.n_units,
         n_was_read=declared is None,
         unit=unit,
         grouped=groups is not None,
         epsilon=config.epsilon,
         delta=config.delta,
-        fingerprint=table.fingerprint(digests, places, slots, fingerprint_key),
-        order="" if groups is not None else order_of_rows(digests, places, fingerprint_key),
+        fingerprint=rows.fingerprint(fingerprint_key),
+        order="" if groups is not None else order_of_rows(rows.digests, rows.labels, fingerprint_key),
         key=run_key,
         noise=noise,
         n_jobs=config.n_jobs,
         scheduler=config.scheduler,
     )
     return task if terms is None else task.as_begun(terms)
-
-
-def _held_out(
-    config: NumberConfig, private: UsableRows, slots: Any, key: Secret[bytes], declared: int | None, unit: str
-) -> HeldOut | None:
-    """Return what is held out for intervals; None where nothing is."""
-    plan = plan_sets(
-        config.calibration_share,
-        config.coverage,
-        n_records=declared,
-        budget=(config.epsilon, config.delta),
-        composition=config.composition,
-        unit=unit,
-        target_range=config.target_range,
-    )
-    return None if plan is None else HeldOut.of(plan, slots, private.codes, key)
 
 
 def _with_dense_rows(schema: Schema) -> Schema:
