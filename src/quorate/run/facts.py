@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as delta_of
 from quorate.accounting import epsilon as epsilon_of
 from quorate.accounting.attacker import worlds_told_apart_by
-from quorate.ledger import Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
 from quorate.students import AutoStudent, Student
+
+T = TypeVar("T")
 
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
 
@@ -30,6 +34,19 @@ class RunMetadata:
     utility: Utility = field(default_factory=Utility)
     collection: str | None = None  # of the private rows, in the owner's words
     readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package; and their versions
+
+
+def before_charge(budget: Budget, gather: Callable[[Ledger], T]) -> T:
+    """Gather what is known of a report before the charge, on a ledger in memory that nobody pays for.
+
+    What cannot be said or written is found out for nothing.
+    """
+
+    def gathered() -> T:
+        with Ledger(budget=budget) as ledger:
+            return gather(ledger)
+
+    return copy_context().run(gathered)  # the act of its caller has not charged anything
 
 
 def provenance_of(

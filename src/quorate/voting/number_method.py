@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import copy_context
 from typing import Any, Final
 
 import numpy as np
@@ -23,18 +22,16 @@ from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
 from quorate.report.facts import name_of as function_name
 from quorate.run.check_result import unit_line
-from quorate.run.checks import (
-    audit_not_run,
-    chain,
-    evaluation_rows,
-    exact_noise,
-    fitted_before,
-    public_pool,
-    seed,
-    target_range,
-    unusable_rows,
+from quorate.run.checks import checks_of_cells
+from quorate.run.facts import (
+    SHOWN_EPSILONS,
+    RunMetadata,
+    attack_curve,
+    before_charge,
+    name_of,
+    provenance_of,
+    spending_of,
 )
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore
@@ -96,21 +93,13 @@ class NumberVotes:
     def draft(self, task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
         """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
 
-        def drafted() -> tuple[Facts, Any]:
-            with Ledger(budget=budget) as ledger:
-                charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
-                reservation = charge.reserve(ledger)
-                result = NumberResult(
-                    task=task,
-                    model=model,
-                    answered=0,
-                    part=task.target_range,
-                    charge=charge,
-                    reservation=reservation,
-                )
-                return self.facts(task, result, ledger, metadata), model
+        def gathered(ledger: Ledger) -> tuple[Facts, Any]:
+            charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
+            what: dict[str, Any] = {"charge": charge, "reservation": charge.reserve(ledger)}
+            result = NumberResult(task=task, model=model, answered=0, part=task.target_range, **what)
+            return self.facts(task, result, ledger, metadata), model
 
-        return copy_context().run(drafted)  # the act of its caller has not charged anything
+        return before_charge(budget, gathered)
 
     def go(
         self,
@@ -269,16 +258,4 @@ def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Fi
         evidence=f"{words}; encoder and coordinates are functions of public rows.",
         ran=function_name(check_unfitted),
     )
-    return (
-        shards,
-        unusable_rows(metadata.readers),
-        target_range(),
-        public_pool(),
-        *((evaluation_rows(),) if metadata.utility.is_scored else ()),
-        preprocessing,
-        fitted_before(),
-        exact_noise(),
-        seed(task.noise),
-        chain(ledger),
-        audit_not_run(),
-    )
+    return checks_of_cells(task, ledger, metadata, learning=shards, preprocessing=preprocessing)
