@@ -13,10 +13,9 @@ from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
-from quorate.planning.by_epsilon import AtEpsilon, rising
 from quorate.planning.margins import MATTERS, answer_probabilities, sparse_vector_from
 from quorate.planning.page import plan_page
-from quorate.planning.plan import Plan, in_order, plan_votes
+from quorate.planning.plan import AtEpsilon, Plan, in_order, plan_votes, rising
 from quorate.planning.plan_row import Grid, PlanRow, noise_in_words, numbers_of_teachers, share_noise, vote_rows
 from quorate.planning.text import name_of, render_plan
 from quorate.run.expected import Basis, Expected

@@ -11,9 +11,7 @@ from quorate.arguments import count, real
 from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.named import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
-from quorate.planning.by_epsilon import Expectation
-from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan import Plan, plan_votes
+from quorate.planning.plan import Expectation, Plan, plan_votes
 from quorate.planning.plan_arguments import grid_of, models_of, needed, number_of_classes, number_of_rows, word_for_unit
 from quorate.planning.plan_row import PlanRow, direct_row, direct_row_unknown
 from quorate.planning.public_side import (
@@ -25,7 +23,7 @@ from quorate.planning.public_side import (
     rehearsals_as_hard,
     rehearsals_of,
 )
-from quorate.planning.rehearsal.made_up import MANY, AsHard, MeanOf
+from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.text import render_plan
 from quorate.release.charge import floor_budget

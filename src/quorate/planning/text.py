@@ -6,9 +6,8 @@ from textwrap import wrap
 
 from quorate.accounting.figures import at_most, plural, several
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.planning.by_epsilon import AtEpsilon
 from quorate.planning.margins import MATTERS, MOST_QUERIES, AnswerProbabilities
-from quorate.planning.plan import Plan
+from quorate.planning.plan import AtEpsilon, Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report.notation import TERMINAL, percent, shortened, under_label
 from quorate.run.expected import BASES

@@ -25,7 +25,7 @@ from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 from quorate.voting.flow import answering_purposes, answers_left, asked_of
 from quorate.voting.inputs import Inputs, View, refuse_asked
-from quorate.voting.prompted import are_prompts
+from quorate.voting.kept_votes import are_prompts
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 

@@ -17,7 +17,7 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
-from quorate.data.unit_keys import count_units
+from quorate.data.unit_keys import as_unit_keys, count_units
 from quorate.ensemble import (
     ChatTeacher,
     ClassifierTeacher,
@@ -36,12 +36,15 @@ from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.checks import audit_not_run, chain, classes, noise, seed
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import TOLERATED, notes_on_cells, notes_on_scales, remarks
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable
 from quorate.types import IntArray, Secret
 from quorate.voting.inputs import Views
-from quorate.voting.prompted import requests
+from quorate.voting.kept_votes import requests
 from quorate.voting.recipe import Recipe
 from quorate.voting.task import Task
 
@@ -329,3 +332,35 @@ def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -
         f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
     )
     return replace(recipe, why=(*recipe.why, sentence))
+
+
+def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
+    """Look at the private rows of a task of teachers, whose labels and ids can all be used: else it was refused.
+
+    `names`: what the tables are called. Privacy: as of :func:`look_by_cells`. What a check says of a private table
+    anyway is not said again.
+    """
+    inputs, names = task.inputs, names or Names()
+    private = inputs.private.reveal()
+    table = private.cells or PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
+    # Else features are public, and labels alone are private; or rows are drawn, and compared with nothing.
+    compared = inputs.public is not private.X and not task.draws_pool
+    counted = CountedCells.of(table, compared=compared)
+    pool = table.schema.parsed(inputs.public)[0] if compared else None
+    n = len(private.codes)
+    notes: tuple[Finding, ...] = ()
+    if pool is not None:
+        notes = compared_with_pool(counted, inputs.records(), pool, names)
+    elif task.draws_pool:
+        notes = compared_with_schema(counted, n, names)
+    return Secret(
+        Look(
+            names=names,
+            n=n,
+            labels=(n, 0),
+            ids=n if as_unit_keys(private.unit_keys).named else None,
+            rows=None,
+            cells=tuple(counted.cells),
+            notes=notes,
+        )
+    )

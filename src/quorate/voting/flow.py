@@ -52,8 +52,15 @@ from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 from quorate.voting import claims as checks
-from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, trained, votes_by_call
-from quorate.voting.prompted import are_prompts, votes_by_prompt
+from quorate.voting.kept_votes import (
+    CountedChunks,
+    are_calls,
+    are_prompts,
+    can_be_counted_on_the_way,
+    trained,
+    votes_by_call,
+    votes_by_prompt,
+)
 from quorate.voting.scope import scope_of
 from quorate.voting.sets import learning, limit_of
 from quorate.voting.task import Task
@@ -324,7 +331,7 @@ def asked_of(
     `stages` keep votes of prompts and of commands on the run's own queries, and on no others.
 
     Raises TeachersSilent if teachers are prompts, and their endpoint is gone
-    (:func:`~quorate.voting.prompted.votes_by_prompt`).
+    (:func:`~quorate.voting.kept_votes.votes_by_prompt`).
     """
     if are_prompts(task):
         return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)

@@ -38,8 +38,7 @@ from quorate.run.stage_store import StageStore
 from quorate.types import Watch
 from quorate.voting.claims import SHARDS
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
-from quorate.voting.number_release import OF_COUNTS, NumberRelease
-from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
+from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
 
 
 class NumberVotes:

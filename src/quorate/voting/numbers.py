@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from quorate.accounting import Event, Neighbouring
+from quorate.accounting import Composed, Event, Neighbouring, calibrate_sigma
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
@@ -41,7 +41,8 @@ from quorate.labelling import distinct
 from quorate.ledger import GuaranteeScope
 from quorate.ledger.budget import Composition
 from quorate.mechanisms import NoisyMean, Schedule
-from quorate.mechanisms.noisy_mean import GRID, TargetCounts
+from quorate.mechanisms.fields import least
+from quorate.mechanisms.noisy_mean import GRID, LENGTH, NoisyMeans, TargetCounts
 from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT, client_of
@@ -50,7 +51,7 @@ from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows, CellTask
 from quorate.run.facts import name_of
-from quorate.run.located import COUNTING
+from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.usable_rows import PrivateTable
@@ -58,9 +59,54 @@ from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import queries_asked_for
 from quorate.voting.coordinates import PoolForVotes
-from quorate.voting.number_release import NumberRelease
 from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
 from quorate.voting.scope import HELD_IS_STATED, scope_about
+
+OF_COUNTS = 0.1  # of μ², for counts of targets
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberRelease:
+    """What is released: noisy means, after counts of targets where these show through their noise."""
+
+    means: NoisyMean
+    counts: TargetCounts | None
+
+    @classmethod
+    def calibrated(cls, budget: Schedule, n_units: int, *, at_once: bool = True) -> NumberRelease:
+        """Return it with the least noise that fits the budget; counts get their share of μ².
+
+        `at_once`: whether all of a teacher's numbers are one vector of bounded length, as in every new fit.
+        """
+        kind: type[NoisyMean] = NoisyMeans if at_once else NoisyMean
+        values: dict[str, Any] = {"queries": budget.answers, "length": LENGTH} if at_once else {}
+        mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
+        counts = TargetCounts.within(mu, COUNTING, MOST_CELLS)
+        cells = cells_for(MOST_CELLS, n_units, counts.sigma)
+        if not cells:
+            return cls(means=kind.calibrated(values, budget), counts=None)
+        counts = replace(counts, cells=cells)
+        times, moved = (1, 2 * LENGTH * math.sqrt(budget.answers)) if at_once else (budget.answers, 2.0)
+        start = calibrate_sigma(budget.epsilon, budget.delta, times, moved, noise="continuous")
+        return least(
+            lambda sigma: cls(means=kind(sigma=sigma, **values), counts=counts),
+            start / math.sqrt(1 - OF_COUNTS),
+            budget,
+        )
+
+    def schedule(self, answers: int) -> Event:
+        """Return what so many noisy means, and the counts before them, release."""
+        means = self.means.schedule(answers)
+        return means if self.counts is None else Composed((self.counts.schedule(COUNTING), means))
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Say whether targets are counted."""
+        if self.counts is None:
+            return ("noise would hide where targets lie, so none is counted: teachers predict in the whole range",)
+        cells, share = self.counts.cells, f"{OF_COUNTS:.0%} of μ²"
+        return (f"{COUNTING} noisy counts of targets in {cells} cells, at {share}, choose the part to predict in",)
+
 
 PARTITION: Literal["hash"] = "hash"
 PENALTY = 0.3  # of a tiny teacher, in rows of its shard for each dimension
