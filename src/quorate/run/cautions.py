@@ -80,11 +80,7 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
 
 
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
-    """Look for everything that may be wrong with a set-up.
-
-    `facts`: public facts of the task. `mechanism`: what answers. `n_teachers`, `n_queries`: K and ℓ. Returns: those
-    that apply and those that do not, in a fixed order.
-    """
+    """Return everything that may be wrong with a set-up, what applies and what does not, in a fixed order."""
     promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
     out_of_reach = reach(mechanism, **task)
@@ -124,9 +120,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
 
 
 def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Finding:
-    """Say that teachers of so few rows are constants, where that was looked for and is so.
-
-    `constant`: whether it is so; None where it was not looked for. `n_rows_each`: rows of a shard, on average.
+    """Say that teachers of so few rows are constants, where that was looked for (else None) and is so.
 
     Examples
     --------
@@ -149,10 +143,8 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
 
 
 def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Finding:
-    """Say that prompts show a small part of their shards, so that more teachers would know as much each.
-
-    `shown`: rows of its shard that each prompt shows; None where teachers learn from all of them. `n_rows_each`: rows
-    of a shard, on average. `n_teachers`, `answers`: K, and how many rows each of them is asked about.
+    """Say that prompts `shown` a small part of their shards, so that more teachers would know as much each; None where
+    teachers learn from all rows. `answers`: rows that each of them is asked about.
 
     Examples
     --------
@@ -176,10 +168,8 @@ def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers
 
 
 def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
-    """Say that a rehearsal on public rows did no better than always saying their commonest class.
-
-    `expected`: what a rehearsal says; None where none could be played. `commonest`: share of the commonest class among
-    the public rows.
+    """Say that a rehearsal on public rows did no better than their commonest class, of that share; None where none was
+    played.
     """
     if expected is None:
         return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
@@ -194,10 +184,8 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
 
 
 def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
-    """Say that noise leaves next to nothing of the rows for the rounds of the direct method to learn from.
-
-    `share`: what is left of the direction in which public rows differ most, λ/(λ + κ); None where no pool tells
-    directions. `n_units`: n₀. `unit`: the word for one of them.
+    """Say that noise leaves next to nothing of the direction in which public rows differ most, λ/(λ + κ), for rounds to
+    learn from; None where no pool tells directions. `n_units`: n₀.
 
     Examples
     --------

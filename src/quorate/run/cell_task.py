@@ -65,10 +65,9 @@ class HoldsOut(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRows:
-    """A private table with its labels, as it was read, and which of its rows learn.
-
-    `labels`: classes, or steps in the range of a number. `slots`: whose row each is. `held`: what is held out; its rows
-    have no class in `private`. `n_units`: how many units learn, by their declared number where there is one.
+    """A private table as it was read. `labels`: classes, or steps in a range. `slots`: whose row each is. `private`:
+    the rows that learn: those of `held` have no class. `n_units`: that learn, by their declared number where there is
+    one.
     """
 
     table: PrivateTable
@@ -96,9 +95,8 @@ class CellRows:
         watch: Watch | None = None,
         place: Mapping[str, Any] | None = None,
     ) -> CellRows:
-        """Read each row once. `key`: the run's, which holds units out. `place`: where hashes lie that memory does not.
-
-        Raises DataRefused if lengths differ; InvalidParameter if too few units would be held out.
+        """Read each row once. `key`: the run's, which holds units out. `place`: where hashes lie that memory does not
+        hold. Raises DataRefused if lengths differ; InvalidParameter if too few units would be held out.
         """
         digests, records = table.known(in_parts(watch, "private rows"), **(place or {}))
         held_range = asked.target_range
@@ -139,8 +137,7 @@ class CellTask(ABC):
 
     `records`: by which usable private rows are known again, whatever their labels are. `classes`: none where a number
     is predicted, in `target_range`. `n_was_read`: whether the number of units was read off the data, and is therefore
-    treated as public. `scheduler`: whose workers work for it; None for this machine. The integers are the same. `held`:
-    units that are held out for prediction sets, or intervals, whose rows have no class in `private`.
+    public. `held`: units that are held out, whose rows have no class in `private`.
     """
 
     answers: ClassVar[str]  # the purpose of what the model follows from
@@ -218,11 +215,10 @@ class CellTask(ABC):
             )
 
     def charge_on(self, ledger: Ledger) -> Charge:
-        """Return the charge that is to be made on a ledger, or that was made and goes on.
-
-        The same work on the same data has the same key. Where every answer of an attempt was drawn and none was stored
-        there is no model, and nothing may be drawn again: the next attempt is a charge of its own. Raises
-        PreconditionFailed if the ledger holds the same work, which cannot go on here.
+        """Return the charge that is to be made on a ledger, or that was made and goes on: the same work on the same
+        data has the same key. Where every answer of an attempt was drawn and none was stored there is no model, and
+        nothing may be drawn again: the next attempt is a charge of its own. Raises PreconditionFailed if the ledger
+        holds work that cannot go on here.
         """
         for charge in self.charges():
             if (made := charge.find(ledger)) is None:

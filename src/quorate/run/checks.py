@@ -182,10 +182,7 @@ def checks_of_cells(
     preprocessing: Finding,
     drawn: Sequence[Finding] = (),
 ) -> tuple[Finding, ...]:
-    """Answer every question about a run that reads private rows cell by cell.
-
-    `learning`: what a unit can change. `preprocessing`: what was fitted before. `drawn`: what a drawn pool rests on.
-    """
+    """Answer every question about a run that reads private rows cell by cell; `learning`: what a unit can change."""
     return (
         learning,
         unusable_rows(metadata.readers),

@@ -66,13 +66,10 @@ def choose_method(
     n_rows: int | None = None,
     unit: str = "record",
 ) -> ChosenMethod | None:
-    """Choose by the first rule that applies.
+    """Choose by the first rule that applies; None where a rehearsal on labelled public rows beside a real pool decides.
 
-    `of_votes`, `of_direct`: what was given that one method alone has, by its names. `n_labelled`: labelled public rows
-    beside a real pool, on which the planner can rehearse both methods; None where they were not counted yet.
-    `grouped`: whether units have ids, so that one may have several rows. `n_records`, `n_rows`: declared numbers of
-    units and rows; numbers that are read off private rows are never given. `unit`: the word for one unit. Returns: None
-    where such a rehearsal decides.
+    `of_votes`, `of_direct`: what was given that one method alone has. `n_labelled`: None where they were not counted
+    yet. `n_records`, `n_rows`: declared numbers; those that are read off private rows are never given.
 
     Examples
     --------
@@ -115,10 +112,9 @@ NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 class ChosenRelation:
     """Which of the two relations a run has.
 
-    `noise`: the change of one unit for which the noise is the least that ε and δ allow. None where the run was begun
-    before one could be chosen: its noise is that for replacing a unit. `charged`: the change that its ledger is charged
-    for; None as above. `both`: whether the price is known for both: nothing that chose the noise was read off the data.
-    `why`: the reason, as part of a sentence.
+    `noise`: the change of one unit for which the noise is the least that ε and δ allow. `charged`: the one that its
+    ledger is charged for. Both None where the run was begun before one could be chosen, by noise for replacing a unit.
+    `both`: whether the price is known for both: nothing that chose the noise was read off the data.
     """
 
     noise: Relation | None
@@ -146,11 +142,8 @@ BEGUN_BEFORE = ChosenRelation(
 
 
 def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit: str) -> ChosenRelation:
-    """Return the relation of a run that begins.
-
-    `wish`: what was asked for. `n_was_read`: whether the number of units was read off the data. `held`: the change that
-    everything on the ledger is guaranteed for; None where each would do. `unit`: the word for whose data it is. Raises
-    InvalidParameter, PreconditionFailed if it cannot be had; nothing was drawn or charged.
+    """Return the relation of a run that begins. `held`: the change that everything on the ledger is guaranteed for;
+    None where each would do. Raises InvalidParameter, PreconditionFailed if it cannot be had; nothing was drawn.
 
     Examples
     --------

@@ -37,10 +37,7 @@ class RunMetadata:
 
 
 def before_charge(budget: Budget, gather: Callable[[Ledger], T]) -> T:
-    """Gather what is known of a report before the charge, on a ledger in memory that nobody pays for.
-
-    What cannot be said or written is found out for nothing.
-    """
+    """Gather what is known of a report before the charge, on a ledger in memory: what cannot be said costs nothing."""
 
     def gathered() -> T:
         with Ledger(budget=budget) as ledger:
@@ -123,12 +120,9 @@ PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 
 
 def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
-    """Return the trade-off curve of everything that an event releases.
-
-    `event`: what is charged. `epsilon`, `delta`: of the run; ε sets the points at which the price is asked. `beside`:
-    the guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
-    say, the pairs of worlds are not told: they would be taken for what all of it leaves. Privacy: a function of the
-    event, which is fixed before a private row is looked at.
+    """Return the trade-off curve of everything that an event releases. `beside`: the guarantee that it will stand
+    beside: where that covers other charges, too, the pairs of worlds are not told: they would be taken for what all of
+    it leaves.
     """
     trade_off = trade_off_of([(part * epsilon, delta_of(event, part * epsilon)) for part in PARTS])
     curve = AttackCurve(false_alarms=trade_off.false_alarms, misses=trade_off.misses)

@@ -56,10 +56,9 @@ _NAMES: Final = {"sets": "prediction sets", "intervals": "intervals"}
 class SetsPlan:
     """What is held out, and what its limit will promise: public facts alone.
 
-    `share`: of the units. `n_units`: their declared number, those that learn included. `mechanism`: chooses the limit;
-    its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it. `n_rows`: declared
-    number of rows, where a unit may have several. `width`: of the range of a number, whose intervals these are; None
-    for prediction sets.
+    `share`: of the units. `n_units`: declared, those that learn included. `mechanism`: chooses the limit; its share is
+    the coverage. `n_rows`: declared, where a unit may have several. `width`: of the range of a number, whose intervals
+    these are; None for prediction sets.
     """
 
     share: float
@@ -155,10 +154,8 @@ class SetsPlan:
         )
 
     def places_of_errors(self, errors: FloatArray, off: float) -> IntArray:
-        """Count units by the place of how far off their number is, ``(n_places,)``.
-
-        `errors`: in widths of the range, one a unit; one that is none counts as the whole range. `off`: by how much the
-        published model may be farther off, to which errors are raised.
+        """Count units by the place of how far off their number is, in widths of the range; no number counts as the
+        whole range. `off`: by how much the published model may be farther off, to which errors are raised.
         """
         raised = np.nan_to_num(errors, nan=1.0, posinf=1.0) + off + _OF_TARGET
         places = np.minimum(np.searchsorted(ENDS, raised), len(ENDS) - 1)
@@ -167,10 +164,8 @@ class SetsPlan:
     def limit_of(
         self, reservation: Reservation, noise: NoiseSource, counts: Callable[[], Secret[IntArray]]
     ) -> PrivateLimit | None:
-        """Return the limit that a reservation holds, or release it; None where it was drawn and lost.
-
-        `counts`: makes how many held-out units are at each place. Privacy: a limit that was stored is read and never
-        drawn again, nor is one whose process ended between its draw and its storage.
+        """Return the limit that a reservation holds, or release it; None where it was drawn and lost: it is never drawn
+        again. `counts`: makes how many held-out units are at each place.
         """
         blocks = reservation.blocks(TUNING)
         if blocks and blocks[0].answers is None:
@@ -199,12 +194,8 @@ def plan_sets(
     unit: str,
     target_range: TargetRange | None = None,
 ) -> SetsPlan | None:
-    """Fix what is held out, or refuse it; None where nothing was asked for.
-
-    `share`: of the units, in (0, 1). `coverage`: of the sets. `n_records`: declared number of units. `budget`: ε and δ
-    of the run. `composition`: what its ledger adds up. `target_range`: of a number, where intervals are asked for.
-    Raises InvalidParameter if one is out of range, the number of
-    units is not declared, or they are too few for the sets to promise enough, with the number that would do.
+    """Fix what is held out, or refuse it; None where nothing was asked for. `budget`: ε and δ of the run. Raises
+    InvalidParameter if a number is out of range, or units are not declared, or too few, with the number that would do.
     """
     coverage = real("coverage", coverage, above=0, below=1)
     if share is None:
@@ -257,10 +248,8 @@ def _too_few(plan: SetsPlan, slack: float | None, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """The rows of units that are held out.
-
-    `held`: which rows these are, ``(n_rows,)``. `codes`: the class of the one that counts of each; −1 for all others.
-    `order`: a hash of the order of all rows, for the key of a charge where units are known by their places.
+    """The rows of units that are held out: which these are, and the class of the one that counts of each, −1 for all
+    others. `order`: a hash of the order of all rows, for the key of a charge where units are known by their places.
     """
 
     plan: SetsPlan
@@ -278,10 +267,8 @@ class HeldOut:
         *,
         digests: PackedDigests | SpooledDigests | None = None,
     ) -> HeldOut:
-        """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's. `digests`: for an order.
-
-        Of a unit's rows the one counts that its identity and the key choose, whatever it holds: where that has no class
-        or cannot be read, the unit counts as none.
+        """Hold units out. Of a unit's rows the one counts that its identity and the key choose, whatever it holds:
+        where that has no class or cannot be read, the unit counts as none. `digests`: for an order.
         """
         held = held_out_rows(unit_keys, plan.share, key).reveal()
         counted = np.zeros(len(codes), dtype=bool)

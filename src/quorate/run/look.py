@@ -102,16 +102,8 @@ class ColumnCells:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Look:
-    """How much of a private table can be used, in counts.
-
-    `names`: what the tables are called.
-    `n`: rows.
-    `labels`: labels that are a declared class, or targets that are a number, and those that are missing.
-    `ids`: rows with an id; None where none are given.
-    `rows`: rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
-    `cells`: of each column; none of sparse rows.
-    `notes`: what a comparison with the public rows says.
-    `of_number`: whether a number is predicted.
+    """How much of a private table can be used, in counts. `labels`: usable and missing ones. `ids`: rows with an id.
+    `rows`: usable as a whole; None where teachers vote, for whom a cell that cannot be used is a missing one.
     """
 
     names: Names
@@ -174,9 +166,8 @@ class CountedCells:
 
     @classmethod
     def of(cls, table: PrivateTable, *, compared: bool, whole_rows: NDArray[np.bool_] | None = None) -> CountedCells:
-        """Count the cells of a table; its rows are held where they are `compared` with the public ones.
-
-        `whole_rows`: which rows could be used by their label and id; None where no row is left out.
+        """Count the cells of a table; its rows are held where they are `compared` with the public ones. `whole_rows`:
+        which could be used by their label and id; None where no row is left out.
         """
         schema, pool = table.schema, table.schema.pool
         names = columns(pool) or tuple(str(place) for place in range(width(pool)))
@@ -281,10 +272,10 @@ def look_by_cells(
     names: Names | None = None,
     ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
-    """Look at the private rows of a task.
+    """Look at the private rows of a task. `ids`: makes what there is to say of ids that stand in public tables too.
 
-    `ids`: makes what there is to say of ids that stand in public tables too. Privacy: outside the guarantee; for the
-    owner's terminal alone. A table that is read part by part is counted so, and compared by its first rows.
+    Privacy: outside the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and
+    compared by its first rows.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])

@@ -46,9 +46,7 @@ OF_WRITING = (COLUMNS_OF_DATES, MARKS_IN_NUMBERS, MOSTLY_NUMBERS)  # of how publ
 
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
     """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
-
-    `pool`: the public rows, which the public encoder turns into numbers. `name`: what they are called. `kinds`: what
-    each column is read as; None where each text column is one of categories.
+    `name`: what the rows are called. `kinds`: what columns are read as; None where each text is one of categories.
     """
     if not is_frame(pool):
         return tuple(f([], name) for f in (_dates, _distinct, _commas, _marks, _mostly, _unread))
@@ -81,9 +79,8 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
 
 
 def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Finding:
-    """Look for columns that may say whose row it is, where the guarantee is for one row.
-
-    `pool`: the public rows. `left_out`: columns that are no features, and that the public rows do not have.
+    """Look for columns, and those left out of the features, that may say whose row it is, where the guarantee is for
+    one row.
     """
     names = list(likely_units(pool, left_out))
     words = (
@@ -112,10 +109,8 @@ def tell_rows_apart(pool: Rows, names: Iterable[str]) -> dict[str, bool]:
 
 
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
-    """Look whether there are too few different public rows for what learns from them.
-
-    `n_public`: different public rows. `n_classes`: 0 where a number is predicted. `learns`: what follows from them: a
-    clause.
+    """Look whether there are too few different public rows for what `learns` from them: a clause. `n_classes`: 0 of a
+    number.
 
     Examples
     --------
@@ -137,8 +132,7 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
 
 def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
     """Look whether noise hides what a pool is to be drawn from: no half of a column's range could be told from none.
-
-    `resolution`: n₀/(3 σ) of the noisiest column. `n_columns`: that are counted.
+    `resolution`: n₀/(3 σ) of the noisiest column.
 
     Examples
     --------
@@ -156,9 +150,7 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
 def calibrates_twice_caution(
     rows: Rows, others: Mapping[str, Rows | None], name: str, *, kinds: ColumnKinds | None = None
 ) -> Finding:
-    """Look whether rows that calibrate a model are used for something else, too: all of them are public.
-
-    `rows`: as the model takes them; `others`: by name, as `rows`; None where there are none. `name`: of the rows.
+    """Look whether public rows that calibrate a model are used for something else, too; `others`: by name, as `rows`.
 
     Examples
     --------

@@ -33,9 +33,8 @@ def note_on_unseen_rows(
 ) -> Finding:
     """Say of a method no word of which depends on private rows that their owner has to look at them.
 
-    `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
-    "run", "fit". `compare`: what the declaration is to be compared with, and what to mind. `number`: whether that is
-    the range of a number, and not the classes. `voted`: whether it is learned by votes.
+    `parts`, `private`: what is not looked at, and of which table. `act`: what would spend the budget. `compare`: with
+    what the declared classes, or the range of a `number`, are to be compared, and what to mind.
     """
     which = "such a" if voted else "a direct"
     unusable, declared = ("A row with a label that is none of the classes", "classes")
@@ -59,10 +58,9 @@ def note_on_declared_units(n_units: int, unit: str) -> Finding:
 
 
 def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here.
-
-    A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
-    cell holds would decide on either.
+    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here. One
+    that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private cell holds
+    would decide on either.
     """
     notes: list[Finding] = []
     for maker in makers:
@@ -79,11 +77,8 @@ def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
 def notes_on_tables(
     rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what a comparison of private rows with the public pool says, in either method.
-
-    `rows`, `pool`: private rows with the columns of the public pool, in its order and types; and the pool. `kinds`:
-    what each column is read as. `private`, `public`: what the two tables are called. Privacy: outside the guarantee.
-    For the owner's terminal alone; of the direct method, for a look that was asked for.
+    """Return what a comparison of private rows, in the columns and types of the public pool, with that pool says.
+    Privacy: outside the guarantee. For the owner's terminal alone; of the direct method, for a look that was asked for.
     """
     called = {"private": private, "public": public}
     return Secret(
@@ -97,11 +92,7 @@ def notes_on_tables(
 def note_on_shared_ids(
     ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str
 ) -> Iterator[Finding]:
-    """Yield that a public table names units of the private one, where it does.
-
-    `ids`, `others`: canonical ids of the private rows and of the public ones; an empty one is none. `private`,
-    `public`: what the two tables are called.
-    """
+    """Yield that a public table names units of the private one, by canonical ids, of which an empty one is none."""
     if not (set(ids) & set(others)).difference([b""]):
         return
     yield caution(

@@ -47,19 +47,16 @@ def allowed_memory(wish: int | None) -> int:
 
 
 class Threads:
-    """Threads that work on parts of one large thing, for functions that spend their time in NumPy.
-
-    `n`: how many; by default as many as there are cores. The caller holds numerical libraries to one thread each
-    (:func:`quorate.ambient.one_thread`): a library that starts its own waits for the others by spinning.
+    """Threads that work on parts of one large thing, for functions that spend their time in NumPy; `n` by default one a
+    core. The caller holds numerical libraries to one thread each: one that starts its own waits for others by spinning.
     """
 
     def __init__(self, n: int | None = None) -> None:
         self.n = processes(n)
 
     def map(self, work: Callable[[_Part], _Result], parts: Iterable[_Part]) -> Iterator[_Result]:
-        """Yield ``work(part)`` of each part, in their order; few parts are held at a time.
-
-        NumPy's error state, and which warnings are heard, are those of the caller.
+        """Yield ``work(part)`` of each part, in their order, few of them held at a time, in the caller's error state
+        and filters.
         """
         waiting: deque[Future[_Result]] = deque()
         left = iter(parts)
