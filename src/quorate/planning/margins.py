@@ -29,10 +29,8 @@ _NODES = 41  # numbers of votes at which the binomial law is summed, where K is 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerProbabilities:
-    """What becomes of a query, by its margin, a lead in units of K in [0, 1].
-
-    `answered`, `plurality`: an answer, and that it is the class with most votes, at a margin of votes. `truth`: at a
-    margin of the probabilities of a teacher's votes.
+    """What becomes of a query, by its margin, a lead in units of K in [0, 1]: an answer, and that it is the class with
+    most votes, at a margin of votes; the truth, at a margin of the probabilities of a teacher's votes.
     """
 
     margins: tuple[float, ...]
@@ -104,11 +102,9 @@ AGREEMENTS = (1.0, 0.9, 0.7)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crossing:
-    """Where a sparse vector is the better one.
-
-    `n_queries`: the least m from which on it is, by a difference that matters; None where there is none. `answered`:
-    how often it answers such a query. `difference`: "does not matter" where even :data:`MOST_QUERIES` queries of
-    Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
+    """Where a sparse vector is the better one: the least m from which on it is, by a difference that matters; None
+    where there is none. `difference`: "does not matter" where even :data:`MOST_QUERIES` queries of Gaussian noise fail
+    less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
     """
 
     margin: float

@@ -30,10 +30,8 @@ Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AtEpsilon:
-    """What one ε would buy.
-
-    `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500. `n_teachers`:
-    None where none vote. `expected`: accuracy of the student; None where nothing tells it.
+    """What one ε would buy. `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin
+    is in 500.
     """
 
     epsilon: float
@@ -52,7 +50,6 @@ class AtEpsilon:
 
 def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> tuple[AtEpsilon, ...]:
     """Return what the way of a plan's first row would have at each of :data:`EPSILONS`, at its own ε what it expects.
-
     Other budgets are played less, on the same rows and divisions: told is how they differ from it when played as
     little.
     """
@@ -108,10 +105,8 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
 
 
 def rising(ways: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
-    """Return what is told with accuracies that do not fall as ε rises, since less noise is no worse.
-
-    What is expected at the plan's own ε stands; a budget above it that is expected below it, or below another that is
-    smaller, is as good as that one, and so downwards.
+    """Return what is told with accuracies that do not fall as ε rises, since less noise is no worse: what is expected
+    at the plan's own ε stands; above it none is below it, or below another that is smaller, and so downwards.
     """
     if expected is None:
         return tuple(ways)
@@ -249,11 +244,9 @@ def plan_votes(
     n_labelled: int | None = None,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """Compare what a budget can buy.
-
-    `direct`: the row of the direct method, where public rows tell its coordinates. `expectation`: what is expected of
-    the rows' students: a rehearsal. `n_labelled`: how many private rows are labelled; by default all. `notes`: what the
-    figures rest on. Raises InvalidParameter if a number is out of range, or the number of units is not known.
+    """Compare what a budget can buy. `direct`: its row, where public rows tell its coordinates. `expectation`: a
+    rehearsal. `n_labelled`: how many private rows are labelled; by default all. `notes`: what the figures rest on.
+    Raises InvalidParameter if a number is out of range, or the number of units is not known.
     """
     expect = expectation or _nothing
     votes = vote_rows(facts, grid)
@@ -291,7 +284,6 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 
 def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
     """Return rows best first: by what is expected of the student, else by noise and bias, as the recipe weighs them.
-
     Expected on other labels than the true ones, the method that mostly is ahead is the first unless the other is by
     more than :data:`BETWEEN_METHODS`.
     """
@@ -345,10 +337,9 @@ def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
 
 
 def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:
-    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows, likewise.
-
-    Where answers are tested no such figure is known: those rows come last. The direct method comes first where a unit
-    is one row, else last.
+    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows, likewise. Where
+    answers are tested no such figure is known: those rows come last. The direct method comes first where a unit is one
+    row.
     """
     if row.way == "direct":
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0

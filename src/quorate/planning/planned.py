@@ -328,7 +328,6 @@ def expected_of_rounds(
     feature_map: FeatureMapName = "auto",
 ) -> tuple[Expected | None, float]:
     """Return what is to be expected of a direct run, rehearsed on labelled public rows, and of the commonest class.
-
     `evaluation`: *public* rows and labels, at least 40; and whose rows they are, where a person may have several.
     """
     side = public_side(public, classes)

@@ -72,9 +72,8 @@ def rehearsed(
     task: Task, row: PlanRow, rows: Any, codes: IntArray, judged: Judged | None = None
 ) -> tuple[Expected | None, float]:
     """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
-
-    `rows`, `codes`: with the pool's columns in its order. `judged`: by default accuracy. None is expected where the
-    rows are too few for the shards, or nothing tells how many rows a teacher has.
+    None is where the rows are too few for the shards, or nothing tells how many rows a teacher has. `judged`: by
+    default accuracy.
     """
     see = task.views
     material = Material(
@@ -104,7 +103,6 @@ def rehearsed(
 
 def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:
     """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
-
     `X`, `y`: at least 40, not private, and fit for the pool. `judged`: by default by what suits how rare classes are.
     """
     if task.facts.rows is None:

@@ -65,11 +65,9 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicSide:
-    """The public rows of a plan, as models see them.
-
-    `views`: how teachers and student see rows; `schema`: how the direct method does; `plain`: how models see them where
-    classes are released, if that is otherwise. `n_distinct`: points that can be asked. `default_teacher`, `own_map`:
-    where nothing is said. `patches`: of public images, by which rows are told.
+    """The public rows of a plan, as models see them: teachers and students by `views`, the direct method by `schema`;
+    by `plain` where classes are released, if that is otherwise. `n_distinct`: points that can be asked.
+    `default_teacher`, `own_map`: where nothing is said. `patches`: of public images.
     """
 
     pool: Rows
@@ -173,7 +171,6 @@ def rehearsals_of(
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows: one rehearsal on true labels, or one a rule; no rules on too few public rows.
-
     Raises InvalidParameter, DataRefused if the rows to play with are missing, too few, or do not fit the pool.
     """
     one_of("rehearse", how, REHEARSE)
@@ -207,7 +204,6 @@ def rehearsals_as_hard(
     basis: Basis,
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
-
     None on too few public rows. Raises InvalidParameter if there is nothing to play with, or labels tell more.
     """
     one_of("rehearse", how, REHEARSE)

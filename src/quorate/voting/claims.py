@@ -52,9 +52,8 @@ SHARDS = "shards"
 
 
 def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
-    """Look at the partition that the teachers are about to get.
-
-    Raises PreconditionFailed if a unit could change two teachers: nothing may be fitted then.
+    """Look at the partition that the teachers are about to get. Raises PreconditionFailed if a unit could change two
+    teachers: nothing may be fitted then.
     """
     private = task.inputs.private.reveal()
     n_shards = task.number_of_shards(assigned)
@@ -164,10 +163,7 @@ def outside(task: Task) -> Finding:
 
 
 def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Answer every question about a run.
-
-    `task`: what was done. `ledger`: what it was charged to. `while_running`: what the run itself looked at.
-    """
+    """Answer every question about a run; `while_running`: what the run itself looked at."""
     looked = {check.code: check for check in while_running}
     return (
         looked.get(SHARDS) or shards_not_looked_at(task),
@@ -182,9 +178,8 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
 
 
 def refuse_rows_as_units(task: Task) -> None:
-    """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
-
-    Raises DataRefused to the owner of the private table, before anything is charged.
+    """Refuse, to the owner and before the charge, a declared number of units that is the number of rows where units
+    have several.
     """
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.n_records == len(keys) != count_units(keys):
@@ -211,11 +206,8 @@ def private_notes(
     n_rows: str = "n_rows",
     ids: Callable[[], Iterable[Finding]] = tuple,
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what there is to say about the private table where teachers vote.
-
-    `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
-    declares the number of units, and of rows. `ids`: makes what there is to say of ids that stand in public tables too,
-    where those have a column of them. Privacy: outside the guarantee. For the owner's terminal and the internal edition
+    """Return what there is to say about the private table where teachers vote. `ids`: makes what there is to say of ids
+    that stand in public tables too. Privacy: outside the guarantee. For the owner's terminal and the internal edition
     of the report alone.
     """
     inputs, called = task.inputs, {"private": private, "public": public}
@@ -250,9 +242,8 @@ def promise_notes(
 
 
 def warn_of_promise(task: Task) -> None:
-    """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
-
-    Warns PrivacyWarning at the line that called quorate.
+    """Warn, at the line that called quorate, of what makes the guarantee void, in check's words, before anything is
+    charged.
     """
     for finding in promise_notes(task).reveal():
         warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
@@ -335,10 +326,8 @@ def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -
 
 
 def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
-    """Look at the private rows of a task of teachers, whose labels and ids can all be used: else it was refused.
-
-    `names`: what the tables are called. Privacy: as of :func:`look_by_cells`. What a check says of a private table
-    anyway is not said again.
+    """Look at the private rows of a task, whose labels and ids can all be used: else it was refused. Privacy: as of
+    :func:`look_by_cells`. What a check says of a private table anyway is not said again.
     """
     inputs, names = task.inputs, names or Names()
     private = inputs.private.reveal()

@@ -55,9 +55,8 @@ from quorate.types import IntArray, Secret, Watch
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row.
-
-    `cells`: the rows as they came, where a pool is drawn from what they say.
+    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row; and
+    the rows as they came, where a pool is drawn from what their cells say.
     """
 
     X: Rows
@@ -74,12 +73,9 @@ class PrivateRows:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Both sides of the boundary.
-
-    `private`: the labelled rows. `public`: the public rows, with the private table's columns in its order. `digests`:
-    one canonical digest a public row. `classes`: the declared classes, in their order. `kinds`: what each column is
-    read as, by the public rows and what the owner says. `declared`: where there are no public rows: what columns hold;
-    `public` are rows that are drawn for it then, evenly until the noisy counts are paid for and released.
+    """Both sides of the boundary. `public`: with the private table's columns in its order, one digest a row; or, where
+    it is `declared` what columns hold, rows that are drawn for that, evenly until the noisy counts are paid for and
+    released.
     """
 
     private: Secret[PrivateRows]
@@ -112,20 +108,12 @@ def check_inputs(
     words_as_written: bool = False,
     watch: Watch | None = None,
 ) -> Inputs:
-    """Check the tables against each other.
+    """Check the tables against each other. `labels_only`: whether features are public, so that the private rows may be
+    the pool. `words_as_written`: whether categories are told apart however an entry is written, as in runs begun
+    before.
 
-    `X`, `y`: the private side.
-    `public`: the public side.
-    `classes`: every label there may be.
-    `groups`: whose row it is.
-    `label_name`, `group_name`, `public_name`: what the labels, the ids and the public side are called in a message.
-    `labels_only`: whether features are public, so that the private rows may be the pool.
-    `words_as_written`: whether categories are told apart however an entry is written, as in runs begun before.
-    `watch`: ``watch("private rows", done, total)``, in parts of the table.
-
-    Raises DataRefused if columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the
-    private rows were given as the public pool; InvalidParameter if `public` is not a :class:`~quorate.PublicPool`, or
-    `classes` is not a list of classes.
+    Raises DataRefused if columns or lengths differ, a label lies outside `classes`, an id is missing, or the private
+    rows were given as the public pool; InvalidParameter if `public` is no pool, or `classes` no list of classes.
     """
     if not isinstance(public, PublicPool):
         raise InvalidParameter(
@@ -204,9 +192,8 @@ class View:
         return published if self.encoder is None and self.directions is None else published.steps[-1][1]
 
     def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
-        """Refuse rows of which a number is infinite, or would become so, or larger than that, on the way to the model.
-
-        Raises DataRefused naming the columns and `name`, which is what the message calls the table.
+        """Refuse rows, which messages call `name`, of which a number is infinite, would become so, or is larger than
+        that.
         """
         if self.encoder is not None:
             refuse_unscalable(self.encoder, rows, name, largest=largest)
@@ -216,10 +203,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The teachers' view, the student's, and the pool as numbers; one encoder serves all.
-
-    `teacher`, `student`, `numbers`: who sees rows how. `width`: number of columns of the pool as numbers, whatever
-    directions stand in for them. `prior`: of a student that sees coordinates of length one; None of any other.
+    """The teachers' view, the student's, and the pool as numbers; one encoder serves all. `width`: of the pool as
+    numbers, whatever directions stand in for them. `prior`: of a student that sees coordinates of length one.
     """
 
     teacher: View
@@ -230,10 +215,8 @@ class Views:
 
 
 def directions_of_images(public: Any, *, patches: SharedPatches | None = None) -> PoolDirections | None:
-    """Return how default models see images: directions of patches, where the pool is one of square grey images.
-
-    None where it is not, or where its images are too small, too few, or show too little to learn patches from.
-    `patches` are those of public images, where others ask for them too.
+    """Return how default models see images: directions of patches, shared with others that ask for them. None where the
+    pool is none of square grey images, or its images are too small, too few, or show too little.
     """
     shape = public.image_shape if isinstance(public, PublicPool) else None
     if shape is None or not has_patches(shape) or public.n_rows <= OF_IMAGES:
@@ -260,12 +243,9 @@ def look(
 
     A Pipeline gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any
     other model gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame
-    encoded, and arrays in units of the pool where columns have units of their own, since they are no use on unscaled
-    numbers. Teachers that are `directed` see a wide table in the leading directions of the pool. `images` are seen in
-    directions of patches by these, by models of the shares, and by a student that leaves its classifier open.
-
-    Raises DataRefused if a model would meet missing values that it cannot take, or infinite ones. Privacy: the encoder
-    is fitted on public rows alone.
+    encoded, and arrays in units of the pool where columns have units of their own. Teachers that are `directed` see a
+    wide table in the leading directions of the pool. `images` are seen in directions of patches by these, by models of
+    the shares, and by a student that leaves its classifier open. Privacy: the encoder is fitted on public rows alone.
     """
     frame = is_frame(inputs.public)
     encoder, kinds = None, inputs.kinds
@@ -311,20 +291,14 @@ def _reads_frames(model: Any) -> bool:
 
 
 def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str = "teacher") -> None:
-    """Refuse rows with missing values where a model takes none: it would abstain from them, or fail.
-
-    Raises DataRefused naming the columns and the model.
-    """
+    """Refuse rows with missing values where a model takes none, naming both: it would abstain from them, or fail."""
     frame = is_frame(rows)
     if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
 
 
 def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
-    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw.
-
-    Raises DataRefused naming the columns and the model.
-    """
+    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw."""
     largest, rows = largest_number(model), view.kinds(rows)  # a number that is written as a text is one too
     view.check(rows, name, largest=largest)
     refuse_untaken(model, view, rows, name=name)
@@ -347,10 +321,8 @@ def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, dra
 
 
 def _units_of(pool: Rows) -> Any | None:
-    """Return what puts the number columns of an array into units of the pool; None where they are of one scale.
-
-    Values are cut off at four public standard deviations. Sparse rows, and numbers without a finite spread, stay as
-    they are.
+    """Return what puts number columns into units of the pool, cut off at four standard deviations; None of sparse rows,
+    of columns of one scale, and of numbers without a finite spread.
     """
     if kind(pool) == "sparse" or missing_columns(pool).any():
         return None
@@ -367,9 +339,8 @@ def _without_times(frame: Rows) -> Rows:
 
 
 def _takes_missing(model: Any) -> bool:
-    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so.
-
-    A Pipeline has no tag of its own. It takes them where its steps do, down to the last one or to one that imputes.
+    """Tell whether a model says by scikit-learn's tags that it takes missing values. A Pipeline, which has none of its
+    own, does where its steps do, down to the last one or to one that imputes.
     """
     from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags

@@ -35,10 +35,8 @@ ROUNDS = 4  # of calls side by side before progress is told: the last ones wait 
 
 
 class KeptVotes:
-    """The votes of each teacher on the run's own queries, as far as they are there.
-
-    `task`: whose votes they are: its inputs are in the key of each. `stages`: where they are kept. `kind`: how the
-    stages are called.
+    """The votes of each teacher on the run's own queries, as far as they are kept; the task's inputs are in the key of
+    each.
     """
 
     def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
@@ -60,10 +58,8 @@ class KeptVotes:
 
 
 class CountedChunks:
-    """Summed votes of chunks of teachers that no file can hold, on the run's own queries.
-
-    `task`: whose teachers are not asked later. `stages`: where sums are kept. `count`: from some voters to their votes
-    on the queries, ``(n_queries, n_classes)``.
+    """Summed votes of chunks of teachers that no file can hold, on the run's own queries; `count`: from voters to their
+    votes.
     """
 
     def __init__(
@@ -120,10 +116,8 @@ def votes_by_call(
 ) -> Secret[IntArray]:
     """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
 
-    `task`: whose teachers are calls of a command. `ensemble`: the teachers. `asked`: the run's own queries, as teachers
-    see them. `stages`: where votes are kept. `progress`: called with (teachers done, in all). Privacy: what is kept is
-    as secret as what is counted. Progress is told for some teachers together, in their order: a call that failed is
-    made once more after its fellows', and nobody is to see which of them that was.
+    Privacy: what is kept is as secret as what is counted. Progress is told for some teachers together, in their order:
+    a call that failed is made once more after its fellows', and nobody is to see which of them that was.
     """
     voters, kept = ensemble.voters.reveal(), KeptVotes(task, stages, CALLED)
     n_queries = n_rows(asked)
@@ -154,12 +148,9 @@ _CELLS = 2**24  # of linear teachers that one process solves in about three seco
 def trained(
     task: Task, shards: Secret[IntArray], wanted: list[range], *, seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    """Yield the teachers of each range, in one part or in several.
-
-    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending; each range begins where a
-    stage of :data:`~quorate.run.stage_store.CHUNK` does. The parts of one range come in their order, and ranges in the
-    order in which they are done. `seeds`: seeds by shard number, as for :func:`~quorate.ensemble.train_chunk`. `see`:
-    ``see("teachers", done, total)``; no private number.
+    """Yield the teachers of each range, in one part or in several; each range begins where a stage of
+    :data:`~quorate.run.stage_store.CHUNK` does. The parts of one range come in their order, and ranges in the order in
+    which they are done. `seeds`: by shard number. `see`: told no private number.
     """
     if not wanted:
         return iter(())
@@ -191,9 +182,8 @@ def _here(
 
 
 def _processes(task: Task, n_rows: int) -> int:
-    """Return how many processes are worth their start: a matter of speed, which no teacher can tell.
-
-    One that solves linear teachers takes longer to load scikit-learn than to solve hundreds of small ones.
+    """Return how many processes are worth their start: a matter of speed, which no teacher can tell. One that solves
+    linear teachers takes longer to load scikit-learn than to solve hundreds of small ones.
     """
     return min(task.n_jobs, 1 + n_rows * task.views.width // _CELLS) if task.solves else task.n_jobs
 
@@ -259,11 +249,8 @@ def votes_by_prompt(
     stages: StageStore | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Secret[IntArray]:
-    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
-
-    `task`: whose teachers are prompts. `ensemble`: the teachers. `asked`: as teachers see them. `stages`: where votes
-    on the run's own queries are kept. Nowhere for questions that come later. `progress`: called with (teachers done, in
-    all). Raises TeachersSilent if a public row without private ones beside it gets no reply. Nothing was drawn.
+    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the run's own
+    queries. Raises TeachersSilent if a public row without private ones beside it gets no reply. Nothing was drawn.
     """
     kept, voters = KeptVotes(task, stages or NoStages(), PROMPTED), ensemble.voters.reveal()
     n_queries = n_rows(asked)
@@ -296,10 +283,7 @@ def _keep(task: Task, kept: KeptVotes, waiting: dict[int, Any]) -> None:
 
 
 def see_that_it_answers(task: Task) -> None:
-    """Ask about a public row, where teachers are prompts.
-
-    Raises TeachersSilent if nothing comes back.
-    """
+    """Ask about a public row, where teachers are prompts; raises TeachersSilent if nothing comes back."""
     teacher = task.teacher
     if not isinstance(teacher, ChatTeacher):
         return

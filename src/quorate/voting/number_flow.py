@@ -43,10 +43,9 @@ CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates,
 
 @dataclass(frozen=True, kw_only=True)
 class NumberResult:
-    """What came of the votes; all of it may be published.
-
-    `answered`: noisy means that were stored. `part`: of the declared range, where teachers' predictions were cut off.
-    `limit`: of intervals, where units were held out for them and it was not lost.
+    """What came of the votes; all of it may be published. `answered`: noisy means that were stored. `part`: of the
+    declared range, where predictions were cut off. `limit`: of intervals, where units were held out and it was not
+    lost.
     """
 
     task: NumberTask
@@ -60,10 +59,8 @@ class NumberResult:
 
 @one_thread()
 def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> NumberResult:
-    """Go the whole way, or on from where a killed process stopped.
-
-    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the answers do not fit what is left;
-    nothing is fitted or charged then.
+    """Go the whole way, or on from where a killed process stopped. Raises LedgerMismatch if the ledger belongs to other
+    data; BudgetExhausted if the answers do not fit what is left; nothing is fitted or charged then.
     """
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
@@ -102,9 +99,8 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
 
 
 def held_out_places(task: NumberTask, weights: FloatArray, part: tuple[int, int]) -> Secret[IntArray]:
-    """Count how far off the published model is on the units that are held out: ``(n_places,)`` units by their place.
-
-    A unit's place follows, bit for bit, from its row and public facts: coordinates are integers, and the sum of their
+    """Count how far off the published model is on the units that are held out: ``(n_places,)`` units by their place. A
+    unit's place follows, bit for bit, from its row and public facts: coordinates are integers, and the sum of their
     products with the weights is rounded once. The model takes features that are not on a grid; see `_OFF_GRID`.
     """
     assert task.held is not None  # noqa: S101 - the caller's condition
@@ -147,9 +143,8 @@ def shards_of(task: NumberTask) -> Secret[IntArray]:
 
 
 def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
-    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets.
-
-    A count that was stored is read; one that was drawn and not stored narrows nothing, and is never drawn again.
+    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets. A count that was
+    stored is read; one that was drawn and not stored narrows nothing, and is never drawn again.
     """
     low, high, counts = 0, STEPS, task.counts
     if counts is None:
@@ -173,9 +168,8 @@ def _noisy_counts(task: NumberTask, low: int, high: int, drawn: DrawnBlock) -> l
 
 
 def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
-    """Count units by the cell of their target in a part of the range, ``(n_cells,)``.
-
-    Of each unit the row counts that its identity and the key choose: where it has no number, the unit counts nowhere.
+    """Count units by the cell of their target in a part of the range, ``(n_cells,)``. Of each unit the row counts that
+    its identity and the key choose: where it has no number, the unit counts nowhere.
     """
     assert task.counts is not None  # noqa: S101 - the caller's condition
     targets = task.private.reveal().codes[one_row_of_each(task.slots.reveal(), task.key)]
@@ -183,10 +177,9 @@ def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
 
 
 def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], see: Watch) -> Secret[IntArray]:
-    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``.
-
-    `part`: of the range, in its steps, where predictions are cut off. Tiny teachers learn targets that are cut off
-    there, since what they learn starts from its middle; others learn all targets as they are.
+    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``, cut off
+    at the ends of a part of the range. Tiny teachers learn targets that are cut off there, since what they learn starts
+    from its middle; others learn all targets as they are.
     """
     private, teacher = task.private.reveal(), task.teacher
 
@@ -304,10 +297,7 @@ def in_units(coordinates: PublicCoordinates, encoded: Any) -> FloatArray:
 
 
 def model_of(task: NumberTask, weights: FloatArray, part: tuple[int, int] = (0, STEPS), *, tried: bool = False) -> Any:
-    """Return the published Pipeline.
-
-    `part`: of the range, in its steps, in whose halves weights are. `tried`: after asking it about a few public rows.
-    """
+    """Return the published Pipeline, whose weights are in halves of a part of the range; `tried` on a few rows."""
     coordinates = task.coordinates.coordinates
     feature_map = coordinates.feature_map
     coefficients, intercepts = feature_map.weights(coordinates.features(2 * weights[1:, None]))

@@ -175,10 +175,7 @@ NUMBER_VOTES: Final = NumberVotes()
 def cautions_of(
     task: NumberTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Return what the owner should hear before the budget is spent, from public facts alone.
-
-    `left_out`: columns that are no features, and in no public table.
-    """
+    """Return what the owner should hear before the budget is spent, from public facts alone."""
     learns = "they alone say how columns are scaled, and on them alone the teachers predict"
     cautions = (
         *budget_cautions(task.n_declared, task.epsilon, task.delta, task.unit),

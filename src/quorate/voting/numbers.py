@@ -74,9 +74,8 @@ class NumberRelease:
 
     @classmethod
     def calibrated(cls, budget: Schedule, n_units: int, *, at_once: bool = True) -> NumberRelease:
-        """Return it with the least noise that fits the budget; counts get their share of μ².
-
-        `at_once`: whether all of a teacher's numbers are one vector of bounded length, as in every new fit.
+        """Return it with the least noise that fits the budget; counts get their share of μ². `at_once`: whether all of
+        a teacher's numbers are one vector of bounded length, as in every new fit.
         """
         kind: type[NoisyMean] = NoisyMeans if at_once else NoisyMean
         values: dict[str, Any] = {"queries": budget.answers, "length": LENGTH} if at_once else {}
@@ -275,11 +274,9 @@ def prepare_numbers(
     key: Secret[bytes] | None = None,
     terms: LedgerTerms | None = None,
 ) -> NumberTask:
-    """Check all that may be refused, and fix everything before a private row is used.
-
-    `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
-    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private
-    row decides on it.
+    """Check all that may be refused, and fix everything before a private row is used. `fingerprint_key`: binds data to
+    the ledger, and is the run's key where no other is given. Raises InvalidParameter, DataRefused if an argument, the
+    pool or the columns are wrong. No cell of a private row decides on it.
     """
     if public is None:
         raise InvalidParameter(

@@ -83,13 +83,9 @@ def prepare(
     terms: LedgerTerms | None = None,
     watch: Watch | None = None,
 ) -> Task:
-    """Check everything that can be wrong before any private row is used, and fill in what was left open.
-
-    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one. `watch`: of the pass over the
-    private rows, ``watch(stage, done, total)``.
-
-    Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
-    public rows; DataRefused if a table is wrong as a whole.
+    """Check everything that can be wrong before any private row is used, and fill in what was left open. `terms`: of
+    the ledger to charge, where a pool is drawn; by default of a new one. Raises InvalidParameter if an argument is
+    wrong, or a model of the user's own fails on public rows; DataRefused if a table is wrong as a whole.
     """
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
@@ -142,9 +138,8 @@ def prepare(
 def _on_pool(
     config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
 ) -> tuple[Views, Any, Recipe]:
-    """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so.
-
-    Nothing is refused by then: rows that have no coordinates, as those that are all equal, are seen as they are.
+    """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so. Nothing is refused
+    by then: rows that have no coordinates, as those that are all equal, are seen as they are.
     """
     views = _views(config, args, inputs, None)
     pool = _pool_for_votes(config, args, inputs, views, facts)
@@ -155,9 +150,8 @@ def _on_pool(
 
 
 def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
-    """Yield the task as earlier versions prepared it, in which a fit may have been begun.
-
-    `respells`: whether words are read in another way than then.
+    """Yield the task as earlier versions prepared it, in which a fit may have been begun; some read words in another
+    way.
     """
     before = replace(config, try_models=False)  # its models were tried when it was begun
     for words in (False, True) if respells else (False,):
@@ -169,10 +163,8 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
 def _pool_for_votes(
     config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
 ) -> PoolForVotes | None:
-    """Return what coordinates of the pool follow from; None where models see rows in another way.
-
-    They are for a student that is left open and queries that are fixed beforehand; how many rows there are has to be
-    known.
+    """Return what coordinates of the pool follow from: for a student that is left open, queries that are fixed
+    beforehand and a known number of rows; None where models see rows in another way.
     """
     open_ = config.student is None or args.student == AutoStudent()
     if config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
@@ -290,9 +282,8 @@ def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDire
 
 
 def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> Views:
-    """Try what is the user's own on public rows; the models of quorate need no trial.
-
-    Where teachers are fitted in children of this process, it must be one that may have any.
+    """Try what is the user's own on public rows; the models of quorate need no trial. Where teachers are fitted in
+    children of this process, it must be one that may have any.
     """
     if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()

@@ -27,10 +27,8 @@ _FIT = "fit"
 
 
 def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
-    """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit.
-
-    `beside_ledger`: :func:`quorate.release.keys.fingerprint_key`. `nonce`: drawn at random for the fit; the ledger
-    holds it, and it tells nothing without the key.
+    """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit,
+    drawn at random; the ledger holds it, and it tells nothing without the key.
 
     Examples
     --------
@@ -54,9 +52,8 @@ def nonces_of(ledger: Ledger) -> list[str]:
 
 def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task, Charge] | None:
     """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
-
-    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key,
-    as this version makes it of the arguments, and as earlier ones did.
+    `of`: from a number that names a fit to the task with that fit's key, as this version makes it, and as earlier ones
+    did.
     """
     for nonce in nonces_of(ledger):
         for named in of(nonce):
@@ -72,10 +69,8 @@ def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task,
 
 
 def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = None) -> RunResult:
-    """Go on with a fit that was charged before, whether or not its labels are all released; nothing is charged.
-
-    `task`: with the key of the fit. `charge`: what :func:`find_fit` returned beside it. `ledger`: open. `watch`:
-    ``watch(stage, done, total)``. Raises PreconditionFailed if the ledger does not hold the charge.
+    """Go on with a fit of :func:`find_fit`, whether or not its labels are all released; nothing is charged. Raises
+    PreconditionFailed if the ledger does not hold the charge.
     """
     if charge.find(ledger) is None:
         raise PreconditionFailed("the ledger holds no charge of this fit; give the ledger it was fitted with")

@@ -113,10 +113,8 @@ REPLACED_IN_PLACE = (
 
 
 def votes_moved(n_sites: int, most: int) -> int:
-    """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites.
-
-    Whoever is added or removed changes `most`. Whoever is replaced is at `most` sites, and the other at `most` sites
-    that need not be the same. At each of these sites one teacher changes, and there are no more sites than there are.
+    """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites: that many who
+    come or go, and twice as many who are replaced, since the other may be elsewhere; one teacher at each site.
 
     Examples
     --------
@@ -134,11 +132,9 @@ def scope_of_sites(
     most: int,
     promised_by: str | None,
 ) -> GuaranteeScope:
-    """What follows for votes of several sites, if what each states of its own is true.
-
-    `unit`: whose data went to one teacher at each site. `mechanism`: what answers. `stated`: for which change of one
-    unit each site's statement holds; the whole holds for the weakest of all. `most`: at how many of these sites one
-    unit may be. `promised_by`: who says so; needed where `most` is less than all.
+    """What follows for votes of several sites, if what each states of its own is true: the whole holds for the weakest
+    of the changes of one unit that are `stated`. `most`: at how many sites one unit may be, promised by whom, if not at
+    all.
 
     Examples
     --------

@@ -23,10 +23,8 @@ from quorate.voting.task import Task
 
 
 def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> tuple[PublicFacts, SetsPlan | None]:
-    """Return the facts of the units that learn, and what is held out; None where nothing is.
-
-    Raises InvalidParameter as :func:`~quorate.run.held_out.plan_sets`; or if a pool is drawn, or the student has no
-    probabilities.
+    """Return the facts of the units that learn, and what is held out; None where nothing is. Raises InvalidParameter as
+    :func:`~quorate.run.held_out.plan_sets`; or if a pool is drawn, or the student has no probabilities.
     """
     plan = plan_sets(
         config.calibration_share,

@@ -42,11 +42,7 @@ class ShardRows(NamedTuple):
 
 
 def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
-    """Yield the rows of the teachers in `wanted`, in parts that memory holds.
-
-    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending. A range comes in one part
-    or in several, one after the other; no part is of two.
-    """
+    """Yield the rows of the teachers in `wanted`, ascending, in parts that memory holds, one or several of a range."""
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
     together = isinstance(private.X, StreamedFrame) or getattr(task.trainer, "keeps_no_global_state", False)
@@ -110,9 +106,8 @@ def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]
 
 
 def rows_of_student(task: Task, rows: IntArray) -> Any:
-    """Return some private rows, by their places, as the student sees rows.
-
-    Columns have fixed types first, as for teachers: what a row is does not hang on other rows.
+    """Return some private rows, by their places, as the student sees rows. Columns have fixed types first, as for
+    teachers: what a row is does not hang on other rows.
     """
     student = task.views.student
     view = replace(student, fixed=True, marks=absent_marks(student.kinds(task.inputs.public)))

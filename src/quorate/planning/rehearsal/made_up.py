@@ -34,10 +34,8 @@ _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """Accuracy of one teacher by the rows it learns from.
-
-    `points`: at least one. `m`, `tau`: how easy points are, and what few rows add. `off`: what each point is off by.
-    `uncertain`: how far the accuracies that were told may be off.
+    """Accuracy of one teacher by the rows it learns from. `m`, `tau`: how easy points are, and what few rows add.
+    `off`: what each point is off by. `uncertain`: how far the accuracies that were told may be off.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -129,10 +127,9 @@ MOST_SYNTHETIC = 4_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """How labels are drawn.
-
-    `agreement`: how often two scores have one sign with and without noise; in (1/2, 1]. `clusters`: of the pool, or
-    along directions. `commonest`: share of the commonest class; None where the scores decide it.
+    """How labels are drawn. `agreement`: how often two scores have one sign with and without noise; in (1/2, 1].
+    `clusters`: of the pool, or along directions. `commonest`: share of the commonest class; None where the scores
+    decide it.
     """
 
     agreement: float
@@ -154,9 +151,8 @@ def rule_of(number: int) -> Rule:
 def ruled_labels(
     points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int, *, one_unit: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``.
-
-    `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
+    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``. `one_unit`: whether
+    columns of `points` have one common unit.
     """
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
@@ -231,10 +227,9 @@ def _together(row: PlanRow, by_rule: Sequence[PlanRow], n_classes: int) -> PlanR
 
 
 def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
-    r"""Return the mean over R rules, and a range that is to hold nine in ten tasks like them, and harder ones.
-
-    Up to :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a Student's law, and of runs; down to what a
-    guess has, 1/C, since labels may follow nothing that the pool shows.
+    r"""Return the mean over R rules, and a range that is to hold nine in ten tasks like them, and harder ones: up to
+    :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a Student's law, and of runs; down to what a guess
+    has, 1/C, since labels may follow nothing that the pool shows.
     """
     accuracies = np.array([of_rule.accuracy for of_rule in expected])
     n = len(accuracies)
@@ -296,11 +291,9 @@ class AsHard:
 
 
 class Line:
-    """The line through the rules, in log odds, and what it tells at the accuracy that is known.
-
-    `right`, `students`, `shares`: of a teacher, of a row's student, and of the queries answered, by rule. `known`,
-    `doubt`: a teacher's on the true labels, in (0, 1), and how far that may be off. `left`: what students are off the
-    line by. `leverage`: variance of the line at `known`, where that of a student about it is 1.
+    """The line through the rules, in log odds, and what it tells at the accuracy of a teacher that is known, and may be
+    off by `doubt`. `right`, `students`, `shares`: of a teacher, of a row's student, and of the queries answered, by
+    rule. `left`: what students are off by. `leverage`: variance at `known`, where that of a student is 1.
     """
 
     def __init__(
@@ -355,11 +348,9 @@ class Line:
 
 
 def lucky(lines: Sequence[Line]) -> list[float]:
-    """Return by how much each of several rows is expected too well, since the best of several is.
-
-    What rows are off their lines by, less what the middle one is under the same rule, is luck. With :math:`V_i` its
-    variance and T that of rows beyond it (DerSimonian and Laird 1986), a row keeps :math:`T/(T + V_i)` of its distance
-    from the mean.
+    """Return by how much each of several rows is expected too well, since the best of several is. What rows are off
+    their lines by, less what the middle one is under the same rule, is luck. With :math:`V_i` its variance and T that
+    of rows beyond it (DerSimonian and Laird 1986), a row keeps :math:`T/(T + V_i)` of its distance from the mean.
     """
     if len(lines) < 2 or len({len(line.left) for line in lines}) > 1:
         return [0.0] * len(lines)  # a row that could not be played under every rule is compared with none

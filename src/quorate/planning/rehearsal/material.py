@@ -27,17 +27,13 @@ FEWEST = 40  # labelled public rows below which nothing is rehearsed
 class Material:
     """Public rows and labels.
 
-    `pool`: the unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
-    `points`: the same rows as numbers.
-    `rows`: with labels, `codes`, to play the private ones or be scored on. The direct method finds rows of the pool by
-    `in_pool`, and then has none here.
-    `groups`: whose row each is, as a number; None where every row counts as somebody's own.
-    `schema`, `direct`: how the direct method reads rows, what it would do at a budget; None where it is not compared.
-    `coordinates`: how models of the shares measure the pool, which all students here share.
-    `prior`, `one_unit`: see :class:`~quorate.students.StudentData`.
-    `plain`: the rows as models see them where classes are released, and not values; None where that is no different.
-    `scoring`: what students are judged by. `shares`: of the classes, as declared; by default those of `codes`.
-    `others`: the rows as teachers of another model see them, with these teachers, by the name of the model.
+    `pool`, `points`: the unlabelled public rows, which are asked, as teachers and students see them, and as numbers.
+    `rows`: with labels, `codes`, to play the private ones or be scored on; the direct method finds those of the pool by
+    `in_pool`, and then has none here. `groups`: whose row each is; None where every row counts as somebody's own.
+    `schema`, `direct`: of the direct method, where it is compared. `coordinates`: which all students here share.
+    `plain`: the rows as models see them where classes are released, and not values, if that is different. `shares`: of
+    the classes, as declared; by default those of `codes`. `others`: the rows as teachers of another model see them,
+    with these, by its name.
     """
 
     pool: tuple[Any, Any] = field(repr=False)

@@ -89,11 +89,9 @@ Length: TypeAlias = Literal["first look", "another budget", "at length"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
-    """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
-
-    `folds`, `repeats`: divisions, of which one part is scored on, and draws of the noise for each. `teachers`: for one
-    size of a shard. `n_asked`: rows of the pool. `every_row`: whether all mechanisms are played briefly, or noisy
-    counts alone.
+    """How much is played; a function of sizes alone, so that a plan is the same wherever it is made: divisions, of
+    which one part is scored on, draws of the noise for each, teachers for one size of a shard, rows of the pool; and
+    whether all mechanisms are played briefly, or noisy counts alone.
     """
 
     folds: int
@@ -251,9 +249,8 @@ class Rehearsal:
         return self._votes[key]
 
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
-        """Return how often one teacher is right on rows that it has not seen; None where a shard is larger than all.
-
-        `n_teachers`: one of so many, as they are sampled for votes; None for one of `n_rows` rows, or all there are.
+        """Return how often one teacher is right on rows that it has not seen; None where a shard is larger than all. It
+        is one of `n_teachers`, as they are sampled for votes; or where that is None of `n_rows` rows, or all there are.
         """
         plain = self.material.plain or self.material
         if n_teachers is not None:
@@ -374,10 +371,8 @@ def round_logits(
     seed: int,
 ) -> FloatArray:
     """Go all rounds on rows that play the private ones; return logits ``(n_held, n_outputs)`` of the held-out rows.
-
-    `z`: integer coordinates of all labelled rows. `trained_on`, `held`: which of them. `rows_each`: of a unit, on
-    average. `share`: how much of the rows that play the private ones these are: a half plays half as many units of
-    several rows.
+    `z`: integer coordinates of all labelled rows. `rows_each`: of a unit, on average. `share`: how much of the rows
+    that play the private ones these are: a half plays half as many units of several rows.
     """
     rng = np.random.default_rng(seed)
     starts, n_units, rows = None, len(trained_on), trained_on

@@ -32,11 +32,9 @@ ALONE = 8  # teachers of many rows, which differ less than those of few
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledVotes:
-    """Votes of sampled teachers on the pool.
-
-    `shares`: of each half's teachers, for each class. `independent`: how many independent teachers they are worth.
-    `right`: how often one is right on rows that none was trained on. `one_class`: whether every one of them always says
-    one class.
+    """Votes of sampled teachers on the pool: shares of each half's teachers for each class, how many `independent`
+    teachers they are worth, how often one is right on rows that none was trained on, and whether each always says one
+    class.
     """
 
     shares: FloatArray
@@ -53,7 +51,6 @@ class SampledVotes:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shards:
     """What a partition makes of the units: `voters`, shards that hold a unit, on average, and units and rows of one.
-
     `units_each`: None where each unit is a shard by itself.
     """
 
@@ -103,9 +100,8 @@ def _poisson(share: float, mean: float) -> int:
 def sample_votes(
     material: Material, trained_on: IntArray, held: IntArray, *, shards: Shards, n_teachers: int, seed: int
 ) -> SampledVotes | None:
-    """Train an even number of teachers on shards of the true sizes, and count their votes on the pool.
-
-    None where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
+    """Train an even number of teachers on shards of the true sizes, and count their votes on the pool; None where half
+    of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
     """
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
     if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
@@ -186,9 +182,8 @@ def released_data(
     voters: int,
     seed: int,
 ) -> StudentData:
-    """Release votes with the mechanism's own noise, and return what a student sees of it; one seed draws one noise.
-
-    `asked`: rows of the pool. `voters`: how many of the teachers have rows, and vote.
+    """Release votes on `asked` rows with the mechanism's own noise, and return what a student sees of it; one seed
+    draws one noise. `voters`: how many of the teachers have rows, and vote.
     """
     noise, _ = noise_and_key(seed)
     counts = whole_votes(shares[asked], voters)
