@@ -212,6 +212,12 @@ class Plan:
         return learns[0] if learns and learns[0] > known[0].epsilon else None
 
     @own_switches()
+    def __str__(self) -> str:
+        from quorate.planning.text import render_plan  # which reads a plan
+
+        return render_plan(self)
+
+    @own_switches()
     def tree(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         facts = self.facts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -116,18 +116,9 @@ def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tup
 
 def expected_score(expected: Expected) -> ExpectedScore:
     """Return what was expected as a report has it."""
-    scored, chosen = expected.scored, None
-    if scored is not None:
-        chosen = ChosenScore(
-            scoring=scored.scoring, value=scored.value, low=scored.low, high=scored.high, baseline=scored.baseline
-        )
-    return ExpectedScore(
-        accuracy=expected.accuracy,
-        low=expected.low,
-        high=expected.high,
-        basis=BASES[expected.basis],
-        chosen=chosen,
-    )
+    chosen = None if expected.scored is None else ChosenScore(**asdict(expected.scored))
+    ends = {"accuracy": expected.accuracy, "low": expected.low, "high": expected.high}
+    return ExpectedScore(**ends, basis=BASES[expected.basis], chosen=chosen)
 
 
 def row_of(task: Task) -> PlanRow:

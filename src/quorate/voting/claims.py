@@ -14,14 +14,14 @@ from functools import partial
 from typing import Any
 
 from quorate.accounting.figures import plural, several
-from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD, Neighbouring
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.data.unit_keys import as_unit_keys, count_units
 from quorate.ensemble import (
     ChatTeacher,
     ClassifierTeacher,
-    PartitionFault,
+    Partition,
     PriorMatchingTeacher,
     check_partition,
     check_unfitted,
@@ -60,41 +60,42 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
     faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
     if faults:
         raise PreconditionFailed(
-            f"the shards are not those of a {task.partition} partition: {_fault_words(faults)}. A {task.unit} could "
-            "change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
+            f"the shards are not those of a {task.partition} partition: {'; '.join(sorted(faults))}. A {task.unit} "
+            "could change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
         )
-    rule = "the keyed hash of its identity, modulo the number of teachers"
-    owner = task.unit.removesuffix(LABELS_OF.format(""))
-    together = "" if task.unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
-    if task.partition == "balanced":
+    return shards_are_right(task.neighbouring, task.partition)
+
+
+def shards_are_right(neighbouring: Neighbouring, partition: Partition) -> Finding:
+    """Say that the shards were looked at, and are those of a partition."""
+    unit, rule = neighbouring.unit, "the keyed hash of its identity, modulo the number of teachers"
+    owner = unit.removesuffix(LABELS_OF.format(""))
+    together = "" if unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
+    if partition == "balanced":
         rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
     where = f"each is in one shard{together}, and its number is {rule}"
-    if task.partition == "unit":
+    if partition == "unit":
         where = f"those of each {owner} are in one shard, which is nobody else's"
     return Finding(
         code=SHARDS,
-        words=_question(task),
+        words=_question(unit),
         outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: {where}. So {task.neighbouring.changing} "
+        evidence=f"All rows were looked at before any teacher was fitted: {where}. So {neighbouring.changing} "
         "changes exactly one teacher.",
         ran=name_of(check_partition),
     )
 
 
-def _question(task: Task) -> str:
-    does = "Do" if task.unit.endswith(LABELS_OF.format("")) else "Does"
-    return f"{does} each {task.unit} belong to exactly one teacher?"
-
-
-def _fault_words(faults: frozenset[PartitionFault]) -> str:
-    return "; ".join(sorted(faults))
+def _question(unit: str) -> str:
+    does = "Do" if unit.endswith(LABELS_OF.format("")) else "Does"
+    return f"{does} each {unit} belong to exactly one teacher?"
 
 
 def shards_not_looked_at(task: Task) -> Finding:
     """Say that nobody has looked at the partition of this run."""
     return Finding(
         code=SHARDS,
-        words=_question(task),
+        words=_question(task.unit),
         outcome=Outcome.NOT_RUN,
         evidence="The partition of this run was not looked at.",
     )
@@ -276,7 +277,7 @@ def with_requests_told(teacher: Any, recipe: Recipe, facts: PublicFacts) -> Reci
     n_shots = teacher.shots if teacher.choose == "random" else None  # the nearest of all rows are chosen for a question
     caution = shown_rows_caution(n_shots, n_rows_each=n_rows, n_teachers=recipe.n_teachers, answers=answers)
     sentence = requests(teacher, recipe.n_teachers, answers)
-    return replace(recipe, why=(*recipe.why, sentence), considered=(*recipe.considered, caution))
+    return recipe.saying(sentence, considered=[caution])
 
 
 def with_directions_told(recipe: Recipe, views: Views) -> Recipe:
@@ -293,8 +294,7 @@ def with_directions_told(recipe: Recipe, views: Views) -> Recipe:
         coordinates = (
             f"{directions.n_directions} coordinates that {what} defines, linear ones and those of two kernels,"
         )
-    coordinates = f"{who} {coordinates} in place of {views.width:,} columns"
-    return replace(recipe, why=(*recipe.why, coordinates))
+    return recipe.saying(f"{who} {coordinates} in place of {views.width:,} columns")
 
 
 def with_strategy_told(strategy: Strategy, recipe: Recipe, *, width: int) -> Recipe:
@@ -308,21 +308,20 @@ def with_strategy_told(strategy: Strategy, recipe: Recipe, *, width: int) -> Rec
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(recipe, why=(*recipe.why, why), considered=(*recipe.considered, *strategy.cautions(width=width)))
+    return recipe.saying(why, considered=strategy.cautions(width=width))
 
 
 def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -> Recipe:
     """Say how many public rows repeat others, and whether there are too few of them."""
     few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
-    recipe = replace(recipe, considered=(*recipe.considered, few))
     repeats = n_rows(public) - facts.n_public
     if not repeats:
-        return recipe
+        return recipe.saying(considered=[few])
     sentence = (
         f"{repeats:,} of {several(n_rows(public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
         f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
     )
-    return replace(recipe, why=(*recipe.why, sentence))
+    return recipe.saying(sentence, considered=[few])
 
 
 def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:

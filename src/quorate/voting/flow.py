@@ -62,7 +62,7 @@ from quorate.voting.kept_votes import (
     votes_by_prompt,
 )
 from quorate.voting.scope import scope_of
-from quorate.voting.sets import learning, limit_of
+from quorate.voting.shard_rows import learning, limit_of
 from quorate.voting.task import Task
 
 OTHER_POOL = (

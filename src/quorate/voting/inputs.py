@@ -48,6 +48,7 @@ from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.progress import in_parts
+from quorate.run.schema import check_pool
 from quorate.run.usable_rows import PrivateTable
 from quorate.students.student import EstimatorStudent, LinearPrior, Student
 from quorate.types import IntArray, Secret, Watch
@@ -115,18 +116,10 @@ def check_inputs(
     Raises DataRefused if columns or lengths differ, a label lies outside `classes`, an id is missing, or the private
     rows were given as the public pool; InvalidParameter if `public` is no pool, or `classes` no list of classes.
     """
-    if not isinstance(public, PublicPool):
-        raise InvalidParameter(
-            f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
-            "model selection cannot cut it along private folds"
-        )
-    declared = check_classes(classes)
+    public, declared = check_pool(public), check_classes(classes)
     rows = check_features(texts_like(X, public.rows()), "X", allow_missing=True)
     n = n_rows(rows)
-    codes = encode_labels(y, declared, name=label_name)
-    if len(codes) != n:
-        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
-    unit_keys = slot_bytes(groups, n, name=group_name)
+    codes, unit_keys = labels_and_keys(y, groups, declared, n, label_name=label_name, group_name=group_name)
     rows, pool = match_columns(rows, public.rows())
     digests, public_digests = row_digests(rows, watch=in_parts(watch, "private rows")), row_digests(pool)
     if not labels_only and is_same_table(rows, pool, digests=(digests, public_digests)):
@@ -142,6 +135,16 @@ def check_inputs(
         classes=declared,
         kinds=replace(kinds, words={}) if words_as_written else kinds,
     )
+
+
+def labels_and_keys(
+    y: Any, groups: Any, classes: Sequence[Any], n: int, *, label_name: str, group_name: str
+) -> tuple[IntArray, Sequence[bytes]]:
+    """Return the class and the unit key of each of n rows; raises DataRefused if there is not one of each."""
+    codes = encode_labels(y, classes, name=label_name)
+    if len(codes) != n:
+        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
+    return codes, slot_bytes(groups, n, name=group_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from quorate.accounting import epsilon
 from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import ONE_RECORD
-from quorate.ensemble import check_partition, check_unfitted
+from quorate.ensemble import check_unfitted
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
@@ -36,7 +36,7 @@ from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore
 from quorate.types import Watch
-from quorate.voting.claims import SHARDS
+from quorate.voting.claims import shards_are_right
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
 from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
 
@@ -232,16 +232,6 @@ def _choices(task: NumberTask) -> tuple[Choice, ...]:
 
 
 def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Finding, ...]:
-    together = "" if task.unit == ONE_RECORD else f", the rows of each {task.unit} are in the same one"
-    shards = Finding(
-        code=SHARDS,
-        words=f"Does each {task.unit} belong to exactly one teacher?",
-        outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard{together}, and its "
-        "number is the keyed hash of its identity, modulo the number of teachers. So "
-        f"{task.neighbouring.changing} changes exactly one teacher.",
-        ran=function_name(check_partition),
-    )
     if isinstance(task.teacher, TinyRegressor):
         words = "Teachers and student are quorate's own. Each teacher is solved from its own shard"
     else:
@@ -254,4 +244,6 @@ def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Fi
         evidence=f"{words}; encoder and coordinates are functions of public rows.",
         ran=function_name(check_unfitted),
     )
-    return checks_of_cells(task, ledger, metadata, learning=shards, preprocessing=preprocessing)
+    return checks_of_cells(
+        task, ledger, metadata, learning=shards_are_right(task.neighbouring, PARTITION), preprocessing=preprocessing
+    )

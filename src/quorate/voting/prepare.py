@@ -49,7 +49,7 @@ from quorate.voting.dry_run import (
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
-from quorate.voting.sets import facts_with_sets, refuse_counted_shards
+from quorate.voting.shard_rows import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -352,9 +352,7 @@ def _fill_in(
         share=share_of(config),
     )
     if each_unit:
-        recipe_ = replace(
-            recipe_, why=(*recipe_.why, f"{several(recipe_.n_teachers, 'teacher')}, one for each {facts.unit}")
-        )
+        recipe_ = recipe_.saying(f"{several(recipe_.n_teachers, 'teacher')}, one for each {facts.unit}")
     answers = recipe_.n_queries + recipe_.online_answers
     check_own(recipe_.mechanism, n_teachers=recipe_.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(recipe_.mechanism)
@@ -365,7 +363,7 @@ def _fill_in(
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
     if grouped and args.n_teachers is None:
-        recipe_ = replace(recipe_, considered=(*recipe_.considered, rows_caution(facts)))
+        recipe_ = recipe_.saying(considered=[rows_caution(facts)])
     return recipe_ if strategy is None else with_strategy_told(strategy, recipe_, width=facts.width)
 
 
@@ -392,7 +390,7 @@ def _with_shards_looked_at(
     teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / recipe.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
-    return replace(recipe, considered=(*recipe.considered, constant_teachers_caution(constant, n_rows_each=rows)))
+    return recipe.saying(considered=[constant_teachers_caution(constant, n_rows_each=rows)])
 
 
 def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
@@ -400,16 +398,13 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     if not (config.labels_only or inputs.declared is not None):
         recipe = with_public_rows_counted(recipe, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
-        likely = unit_caution(inputs.public, left_out=config.left_out)
-        recipe = replace(recipe, considered=(*recipe.considered, likely))
+        recipe = recipe.saying(considered=[unit_caution(inputs.public, left_out=config.left_out)])
     if recipe.pool is not None:
-        coarse = coarse_marginals_caution(recipe.pool.resolution, len(recipe.pool.marginals.partitions))
-        return replace(recipe, considered=(*recipe.considered, coarse))
+        n_columns = len(recipe.pool.marginals.partitions)
+        return recipe.saying(considered=[coarse_marginals_caution(recipe.pool.resolution, n_columns)])
     if views.teacher.encoder is None and views.student.encoder is None:
         return recipe
-    return replace(
-        recipe, considered=(*recipe.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
-    )
+    return recipe.saying(considered=pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
 
 
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:

@@ -47,8 +47,8 @@ has: each unit has a teacher.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Composed, Event
@@ -94,6 +94,10 @@ class Recipe:
     def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear: the cautions that apply."""
         return tuple(caution for caution in self.considered if caution.applies)
+
+    def saying(self, *why: str, considered: Sequence[Finding] = ()) -> Recipe:
+        """Return it with more reasons, and with more that was looked for."""
+        return replace(self, why=(*self.why, *why), considered=(*self.considered, *considered))
 
     @property
     def event(self) -> Event:

@@ -20,7 +20,7 @@ from quorate.run.stage_store import NoStages
 from quorate.types import Secret, Watch, derive
 from quorate.voting import claims as checks
 from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
-from quorate.voting.sets import learning, limit_of
+from quorate.voting.shard_rows import learning, limit_of
 from quorate.voting.task import Task
 
 _FIT = "fit"

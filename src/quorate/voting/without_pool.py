@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorate.arguments import count, one_of, real
-from quorate.data import check_classes, encode_labels, row_digests, slot_bytes
+from quorate.data import check_classes, row_digests
 from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
 from quorate.ensemble import ChatTeacher, Partition
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
 from quorate.run.chosen_method import NEIGHBOURS, ChosenRelation, choose_relation
@@ -22,7 +22,7 @@ from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig
-from quorate.voting.inputs import Inputs, PrivateRows
+from quorate.voting.inputs import Inputs, PrivateRows, labels_and_keys
 
 VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change little
 
@@ -47,10 +47,8 @@ def declared_inputs(
     schema = Schema.of_declared(declared, pool, config.dialect)
     table = PrivateTable.of(schema, without_columns(X, declared.dropped))
     rows, (digests, _) = read_declared(table, declared), table.known(in_parts(watch, "private rows"))
-    codes = encode_labels(y, names, name=config.label_name)
-    if len(codes) != len(digests):
-        raise DataRefused(f"X and {config.label_name} differ in length; give one label for every row")
-    unit_keys = slot_bytes(groups, len(digests), name=config.group_name)
+    called = {"label_name": config.label_name, "group_name": config.group_name}
+    codes, unit_keys = labels_and_keys(y, groups, names, len(digests), **called)
     return Inputs(
         private=Secret(PrivateRows(rows, codes, unit_keys, digests.packed(), cells=table)),
         public=pool,

@@ -298,14 +298,7 @@ class Rehearsal:
         """Return what the direct method would do, and the labelled rows in its coordinates; the last one is kept."""
         assert self.material.direct is not None  # noqa: S101 - where there is a schema
         if facts.epsilon not in self._outlines:
-            outline = self.material.direct.outline(
-                n_classes=facts.n_classes,
-                n_units=facts.n_records or 1,
-                epsilon=facts.epsilon,
-                delta=facts.delta,
-                neighbours=facts.relation,
-                rare=facts.rare,
-            )
+            outline = self.material.direct.outline_of(facts)
             self._outlines.clear()
             self._outlines[facts.epsilon] = outline, outline.integers(self.material.along)
         return self._outlines[facts.epsilon]
