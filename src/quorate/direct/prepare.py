@@ -82,11 +82,11 @@ def prepare_direct(
     how |= {"n_records": declared, "key": run_key, "watch": watch, "place": place}
     rows = CellRows.read(table, y, groups, **how)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": rows.n_units, **budget}
-    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
+    named = dict[str, Any](unit=unit, classes=classes, grouped=groups is not None, n_was_read=declared is None)
     data = rows.fingerprint(fingerprint_key)
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
     order = rows.held.order if rows.held else ""
-    begins = partial(charge_beginning, fingerprint=data, unit=unit, order=order, **named)
+    begins = partial(charge_beginning, fingerprint=data, order=order, **named)
     plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
@@ -97,7 +97,6 @@ def prepare_direct(
         schema=schema,
         plan=plan,
         private=Secret(replace(rows.private, table=replace(rows.table, schema=schema))),
-        unit=unit,
         **named,
         relation=relation,
         **budget,

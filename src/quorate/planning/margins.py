@@ -29,9 +29,7 @@ _NODES = 41  # numbers of votes at which the binomial law is summed, where K is 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerProbabilities:
-    """What becomes of a query, by its margin, a lead in units of K in [0, 1]: an answer, and that it is the class with
-    most votes, at a margin of votes; the truth, at a margin of the probabilities of a teacher's votes.
-    """
+    """What becomes of a query, by its margin in units of K: of votes for the plurality, of a teacher's for truth."""
 
     margins: tuple[float, ...]
     answered: tuple[float, ...]

@@ -49,10 +49,7 @@ class AtEpsilon:
 
 
 def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> tuple[AtEpsilon, ...]:
-    """Return what the way of a plan's first row would have at each of :data:`EPSILONS`, at its own ε what it expects.
-    Other budgets are played less, on the same rows and divisions: told is how they differ from it when played as
-    little.
-    """
+    """Return what the first row's way would have at each of :data:`EPSILONS`; played less, told is the difference."""
     played_less = None
     if first.expected is not None:
         played_less = expect(facts, [replace(first, expected=None)])[0].expected
@@ -105,9 +102,7 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
 
 
 def rising(ways: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
-    """Return what is told with accuracies that do not fall as ε rises, since less noise is no worse: what is expected
-    at the plan's own ε stands; above it none is below it, or below another that is smaller, and so downwards.
-    """
+    """Return what is told with accuracies that do not fall as ε rises; what is expected at the plan's own ε stands."""
     if expected is None:
         return tuple(ways)
     above, below = list(ways), list(ways)
@@ -212,12 +207,6 @@ class Plan:
         return learns[0] if learns and learns[0] > known[0].epsilon else None
 
     @own_switches()
-    def __str__(self) -> str:
-        from quorate.planning.text import render_plan  # which reads a plan
-
-        return render_plan(self)
-
-    @own_switches()
     def tree(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         facts = self.facts
@@ -250,9 +239,8 @@ def plan_votes(
     n_labelled: int | None = None,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """Compare what a budget can buy. `direct`: its row, where public rows tell its coordinates. `expectation`: a
-    rehearsal. `n_labelled`: how many private rows are labelled; by default all. `notes`: what the figures rest on.
-    Raises InvalidParameter if a number is out of range, or the number of units is not known.
+    """Compare what a budget can buy; `direct`: its row, where public rows tell its coordinates. `expectation`: a
+    rehearsal. `n_labelled`: private rows, by default all. `notes`: what figures rest on.
     """
     expect = expectation or _nothing
     votes = vote_rows(facts, grid)
@@ -289,9 +277,8 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 
 
 def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
-    """Return rows best first: by what is expected of the student, else by noise and bias, as the recipe weighs them.
-    Expected on other labels than the true ones, the method that mostly is ahead is the first unless the other is by
-    more than :data:`BETWEEN_METHODS`.
+    """Return rows best first: by what is expected of the student, else by noise and bias. On other labels than the true
+    ones, the method that mostly is ahead is first unless the other is by more than :data:`BETWEEN_METHODS`.
     """
     able = [row for row in rows if not row.cannot and row.way != "few labels"]
     named = [row for row in rows if not row.cannot and row.way == "few labels"]
@@ -343,10 +330,7 @@ def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
 
 
 def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:
-    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows, likewise. Where
-    answers are tested no such figure is known: those rows come last. The direct method comes first where a unit is one
-    row.
-    """
+    """Noise in a vote share against the recipe's, plus the bias of so few rows; tested answers come last."""
     if row.way == "direct":
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0
     if row.share_noise is None or row.n_teachers is None or getattr(row.mechanism, "may_decline", False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from quorate.ambient import one_thread, own_switches
@@ -25,6 +25,7 @@ from quorate.planning.public_side import (
 )
 from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
+from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
 from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
@@ -180,10 +181,13 @@ def plan(
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, plan_.first, side, how=rehearse) if curve else notes_of(rehearsals)
+    return _printed(plan_, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
+
+
+def _printed(plan_: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
     minded = [f"{row.name}: {row.mind}" for row in plan_.rows if row.mind]
-    few_rows = _few_rows(facts, "rules" if curve else rehearse)
     notes = (*plan_.notes, *basis, *minded, *_no_gain(plan_), *few_rows, *_note_on_teachers(teacher))
-    return replace(plan_, notes=notes)
+    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": notes})
 
 
 def _classes_and_score(given: Any, class_shares: Any, scoring: Any) -> tuple[Sequence[Any] | None, Judged]:
@@ -312,9 +316,7 @@ def expected_of_rounds(
     judged: Judged | None = None,
     feature_map: FeatureMapName = "auto",
 ) -> tuple[Expected | None, float]:
-    """Return what is to be expected of a direct run, rehearsed on labelled public rows, and of the commonest class.
-    `evaluation`: *public* rows and labels, at least 40; and whose rows they are, where a person may have several.
-    """
+    """Return what to expect of a direct run, rehearsed on labelled public rows, and of the commonest class."""
     side = public_side(public, classes)
     judged = judged or Judged()
     known: dict[str, Any] = {"n_public": side.n_distinct, "width": side.views.width}

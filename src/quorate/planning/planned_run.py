@@ -71,9 +71,8 @@ class PlannedRun:
 def rehearsed(
     task: Task, row: PlanRow, rows: Any, codes: IntArray, judged: Judged | None = None
 ) -> tuple[Expected | None, float]:
-    """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
-    None is where the rows are too few for the shards, or nothing tells how many rows a teacher has. `judged`: by
-    default accuracy.
+    """Rehearse a plan's row on labelled public rows: what to expect of the student, and of the commonest class; None
+    where rows are too few for the shards, or nothing tells how many rows a teacher has.
     """
     see = task.views
     material = Material(
@@ -102,9 +101,7 @@ def rehearsed(
 
 
 def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:
-    """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
-    `X`, `y`: at least 40, not private, and fit for the pool. `judged`: by default by what suits how rare classes are.
-    """
+    """Return what to expect of a task's student, rehearsed on labelled public rows, and of the commonest class."""
     if task.facts.rows is None:
         raise InvalidParameter(f"rehearsing needs the number of records; declare {keyword('n_records')}")
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))

@@ -168,9 +168,7 @@ def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers
 
 
 def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
-    """Say that a rehearsal on public rows did no better than their commonest class, of that share; None where none was
-    played.
-    """
+    """Say that a rehearsal did no better than always saying the commonest class; None where none was played."""
     if expected is None:
         return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(

@@ -65,10 +65,7 @@ class HoldsOut(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellRows:
-    """A private table as it was read. `labels`: classes, or steps in a range. `slots`: whose row each is. `private`:
-    the rows that learn: those of `held` have no class. `n_units`: that learn, by their declared number where there is
-    one.
-    """
+    """A private table as it was read; `private`: the rows that learn; `n_units`: likewise, declared where they are."""
 
     table: PrivateTable
     digests: SpooledDigests
@@ -95,9 +92,7 @@ class CellRows:
         watch: Watch | None = None,
         place: Mapping[str, Any] | None = None,
     ) -> CellRows:
-        """Read each row once. `key`: the run's, which holds units out. `place`: where hashes lie that memory does not
-        hold. Raises DataRefused if lengths differ; InvalidParameter if too few units would be held out.
-        """
+        """Read each row once; `key`: the run's, which holds units out; `place`: of hashes that memory does not hold."""
         digests, records = table.known(in_parts(watch, "private rows"), **(place or {}))
         held_range = asked.target_range
         last = len(classes) - 1 if held_range is None else STEPS
@@ -134,10 +129,7 @@ class CellRows:
 @dataclass(frozen=True, kw_only=True)
 class CellTask(ABC):
     """Everything that such a run is fixed by before a private row is used, beside rows that are kept secret.
-
-    `records`: by which usable private rows are known again, whatever their labels are. `classes`: none where a number
-    is predicted, in `target_range`. `n_was_read`: whether the number of units was read off the data, and is therefore
-    public. `held`: units that are held out, whose rows have no class in `private`.
+    `n_was_read`: whether the number of units was read off the data, and is therefore public.
     """
 
     answers: ClassVar[str]  # the purpose of what the model follows from
@@ -215,10 +207,9 @@ class CellTask(ABC):
             )
 
     def charge_on(self, ledger: Ledger) -> Charge:
-        """Return the charge that is to be made on a ledger, or that was made and goes on: the same work on the same
-        data has the same key. Where every answer of an attempt was drawn and none was stored there is no model, and
-        nothing may be drawn again: the next attempt is a charge of its own. Raises PreconditionFailed if the ledger
-        holds work that cannot go on here.
+        """Return the charge that is to be made on a ledger, or that was made and goes on. Where every answer of an
+        attempt was drawn and none was stored there is no model, and nothing is drawn again: the next attempt is a
+        charge of its own.
         """
         for charge in self.charges():
             if (made := charge.find(ledger)) is None:
@@ -240,9 +231,7 @@ class CellTask(ABC):
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
-
-        Privacy: one of the few things that private cells decide, asked once all is drawn. Where the answer is no the
-        score is left out; the owner alone is told why.
+        Privacy: one of the few things that private cells decide; the owner alone is told why a score is left out.
         """
         parsed, usable = self.schema.parsed(rows, "evaluation")
         return not self.records.are_in(take(parsed, np.flatnonzero(usable)))

@@ -110,11 +110,8 @@ NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChosenRelation:
-    """Which of the two relations a run has.
-
-    `noise`: the change of one unit for which the noise is the least that ε and δ allow. `charged`: the one that its
-    ledger is charged for. Both None where the run was begun before one could be chosen, by noise for replacing a unit.
-    `both`: whether the price is known for both: nothing that chose the noise was read off the data.
+    """Which of the two relations a run has: for which its `noise` is least, and for which its ledger is `charged`; both
+    None where it was begun before one could be chosen. `both`: whether the price is known for both.
     """
 
     noise: Relation | None

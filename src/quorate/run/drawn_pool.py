@@ -115,9 +115,7 @@ def counted_rows(unit_keys: Sequence[bytes], key: Secret[bytes]) -> BoolArray:
 def count_cells(
     schema: Schema, parts: Iterable[Rows], counted: BoolArray, dialect: Dialect = PLAIN
 ) -> Secret[tuple[CellCounts, ...]]:
-    """Count the cells of every column in one pass. `parts`: the private rows in order, frames that have all columns
-    that are read. `counted`: which rows count, one of each unit.
-    """
+    """Count the cells of every column in one pass over `parts`; `counted`: which rows count, one of each unit."""
     counts = tuple(CellCounts() for _ in schema.columns)
     start = 0
     for part in parts:
@@ -138,9 +136,8 @@ RULES: Final[tuple[DrawingRule, ...]] = (3, 2, 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedMarginals:
-    """Noisy counts as they were stored: public. `levels`: the nodes of each level with their noisy counts, column by
-    column. `lost`: the level that was drawn and not stored, which counts as zeros and ended the trees. `rule`: how rows
-    are drawn.
+    """Noisy counts as they were stored, public. `lost`: the level that was drawn and not stored; it counts as zeros and
+    ended the trees. `rule`: how rows are drawn.
     """
 
     marginals: NoisyMarginals
@@ -209,9 +206,7 @@ def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArr
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolPlan:
-    """What is paid for noisy counts, from which a pool of `n_rows` at least will be drawn: fixed by public facts alone.
-    `share`: s, of μ² for marginals. `n_units`: n₀.
-    """
+    """What is paid for noisy counts, by public facts alone, for a pool of `n_rows` at least; `share`: of μ²."""
 
     declared: Schema = field(repr=False)
     share: float
@@ -297,9 +292,7 @@ def plan_pool(
     share: float | None = None,
     n_rows: int = N_ROWS,
 ) -> PoolPlan:
-    """Fix the share of μ² that marginals get, and their noise; `mu`: of the whole budget. `share`: in (0, 1); by
-    default the least multiple of .01 in [.1, .3] whose marginals tell six parts of a range apart, else .3.
-    """
+    """Fix the noise of marginals, and their share of `mu`²: the least of .1 to .3 that tells six parts apart."""
     whole = NoisyMarginals(partitions_of(declared), mu, neighbours)
     if share is None:
         percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
@@ -324,9 +317,7 @@ def stated_coordinates(reservation: Reservation) -> set[str]:
 
 
 def state_coordinates(reservation: Reservation, digest: str, *, refusal: str) -> None:
-    """Write down what the answers or rounds of a reservation rest on, before the first, or refuse another than was
-    stated: a pool is drawn behind the charge, so that no key can name it. Raises PreconditionFailed, with `refusal`.
-    """
+    """Write down what the answers of a reservation rest on, before the first, or refuse another than was stated."""
     stated = stated_coordinates(reservation)
     if stated - {digest}:
         raise PreconditionFailed(refusal)

@@ -104,10 +104,7 @@ def _column(
 
 
 def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray | FloatArray:
-    """Return how often each cell of a list is drawn, in proportion.
-
-    Values whose counts are lost in the noise are believed together or not at all, each as often as the others.
-    """
+    """Return how often each cell of a list is drawn; values lost in the noise are believed together or not at all."""
     even = np.append(np.ones(held.missing, dtype=np.int64), 0)
     if released is None:
         return even
@@ -148,11 +145,9 @@ def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -
 
 
 def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, FloatArray]]:
-    """Return the halves of each part that was looked into, level by level, and what is believed to be in each.
-
-    At level 1 what is missing stands behind the halves. A half is believed from three standard deviations of the noise,
-    and from half of that beside a sibling that is, and that is not narrowed down to one of its own halves: then a small
-    count is the tail of what is there, and not noise far away from it.
+    """Return the halves of each part that was looked into, level by level, and what is believed to be in each. A half
+    is believed from three standard deviations of the noise, and from half of that beside a sibling that is and that is
+    not narrowed down: then a small count is the tail of what is there.
     """
     sigma = released.marginals.sigma(released.marginals.partitions[place])
     families: list[tuple[IntArray, FloatArray]] = []

@@ -33,9 +33,7 @@ BASES: Final[dict[Basis, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExpectedValue:
-    """What is expected of the score that a run is judged by, where that is not accuracy: of one run, a range for nine
-    runs in ten, and of always saying the commonest class.
-    """
+    """What is expected of the score that a run is judged by, where that is not accuracy; a range for nine in ten."""
 
     scoring: str
     value: float
@@ -184,9 +182,7 @@ def is_hopeless(considered: Sequence[Finding]) -> bool:
 
 
 def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
-    """Refuse a set-up that can answer nothing, with what is out of reach; `unless`: how to say that it is to run all
-    the same.
-    """
+    """Refuse a set-up that can answer nothing, with what is out of reach; `unless`: how it is to run all the same."""
     for finding in considered:
         if finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies:
             raise InvalidParameter(

@@ -120,9 +120,8 @@ PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 
 
 def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
-    """Return the trade-off curve of everything that an event releases. `beside`: the guarantee that it will stand
-    beside: where that covers other charges, too, the pairs of worlds are not told: they would be taken for what all of
-    it leaves.
+    """Return the trade-off curve of everything that an event releases. Beside a guarantee that covers other charges,
+    too, the pairs of worlds are not told: they would be taken for what all of it leaves.
     """
     trade_off = trade_off_of([(part * epsilon, delta_of(event, part * epsilon)) for part in PARTS])
     curve = AttackCurve(false_alarms=trade_off.false_alarms, misses=trade_off.misses)

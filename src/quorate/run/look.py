@@ -102,9 +102,7 @@ class ColumnCells:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Look:
-    """How much of a private table can be used, in counts. `labels`: usable and missing ones. `ids`: rows with an id.
-    `rows`: usable as a whole; None where teachers vote, for whom a cell that cannot be used is a missing one.
-    """
+    """How much of a private table can be used, in counts; `rows`: as a whole, None where teachers vote."""
 
     names: Names
     n: int
@@ -166,9 +164,7 @@ class CountedCells:
 
     @classmethod
     def of(cls, table: PrivateTable, *, compared: bool, whole_rows: NDArray[np.bool_] | None = None) -> CountedCells:
-        """Count the cells of a table; its rows are held where they are `compared` with the public ones. `whole_rows`:
-        which could be used by their label and id; None where no row is left out.
-        """
+        """Count the cells of a table; rows are held where they are `compared`. `whole_rows`: by their label and id."""
         schema, pool = table.schema, table.schema.pool
         names = columns(pool) or tuple(str(place) for place in range(width(pool)))
         counted = cls([] if kind(pool) == "sparse" else [ColumnCells(name) for name in names])
@@ -272,10 +268,8 @@ def look_by_cells(
     names: Names | None = None,
     ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
-    """Look at the private rows of a task. `ids`: makes what there is to say of ids that stand in public tables too.
-
-    Privacy: outside the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and
-    compared by its first rows.
+    """Look at the private rows of a task, part by part; `ids`: makes what there is to say of shared ids. Privacy:
+    outside the guarantee, for the owner's terminal alone.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])

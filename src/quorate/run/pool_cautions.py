@@ -45,9 +45,7 @@ OF_WRITING = (COLUMNS_OF_DATES, MARKS_IN_NUMBERS, MOSTLY_NUMBERS)  # of how publ
 
 
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
-    """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
-    `name`: what the rows are called. `kinds`: what columns are read as; None where each text is one of categories.
-    """
+    """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows."""
     if not is_frame(pool):
         return tuple(f([], name) for f in (_dates, _distinct, _commas, _marks, _mostly, _unread))
     kinds = kinds or ColumnKinds()
@@ -79,9 +77,7 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
 
 
 def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Finding:
-    """Look for columns, and those left out of the features, that may say whose row it is, where the guarantee is for
-    one row.
-    """
+    """Look for columns that may say whose row it is, where the guarantee is for one row."""
     names = list(likely_units(pool, left_out))
     words = (
         f"is {in_words(names)} [data] unit (groups= in Python)? One person may have several rows, and the guarantee is "

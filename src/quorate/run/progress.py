@@ -37,9 +37,7 @@ PARTS = 100  # in which it is told how far a pass over private rows is: no numbe
 
 
 def wanted(verbose: object) -> bool:
-    """Return whether an estimator's ``verbose=`` asks for progress; raises InvalidParameter if it is no truth value or
-    count.
-    """
+    """Return whether an estimator's ``verbose=`` asks for progress; raises InvalidParameter if it is none."""
     return verbose if isinstance(verbose, bool) else count("verbose", verbose, hint="True shows progress") > 0
 
 

@@ -31,11 +31,7 @@ def notes_on_pool(pool: Rows, name: str) -> Iterator[Finding]:
 def note_on_unseen_rows(
     parts: str, private: str, *, act: str, compare: str, number: bool = False, voted: bool = False
 ) -> Finding:
-    """Say of a method no word of which depends on private rows that their owner has to look at them.
-
-    `parts`, `private`: what is not looked at, and of which table. `act`: what would spend the budget. `compare`: with
-    what the declared classes, or the range of a `number`, are to be compared, and what to mind.
-    """
+    """Say of a method no word of which depends on private rows that their owner has to look at them, and what with."""
     which = "such a" if voted else "a direct"
     unusable, declared = ("A row with a label that is none of the classes", "classes")
     if number:
@@ -58,9 +54,8 @@ def note_on_declared_units(n_units: int, unit: str) -> Finding:
 
 
 def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here. One
-    that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private cell holds
-    would decide on either.
+    """Work out what there is to remark, each maker by itself: one that cannot be worked out is left out. None fails a
+    command, and none lets a library warn: what a private cell holds would decide on either.
     """
     notes: list[Finding] = []
     for maker in makers:
@@ -77,9 +72,7 @@ def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
 def notes_on_tables(
     rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what a comparison of private rows, in the columns and types of the public pool, with that pool says.
-    Privacy: outside the guarantee. For the owner's terminal alone; of the direct method, for a look that was asked for.
-    """
+    """Return what a comparison with the pool says. Privacy: outside the guarantee, for the owner's terminal alone."""
     called = {"private": private, "public": public}
     return Secret(
         remarks(

@@ -47,17 +47,13 @@ def allowed_memory(wish: int | None) -> int:
 
 
 class Threads:
-    """Threads that work on parts of one large thing, for functions that spend their time in NumPy; `n` by default one a
-    core. The caller holds numerical libraries to one thread each: one that starts its own waits for others by spinning.
-    """
+    """Threads that work on parts of one large thing in NumPy; `n` by default one a core."""
 
     def __init__(self, n: int | None = None) -> None:
         self.n = processes(n)
 
     def map(self, work: Callable[[_Part], _Result], parts: Iterable[_Part]) -> Iterator[_Result]:
-        """Yield ``work(part)`` of each part, in their order, few of them held at a time, in the caller's error state
-        and filters.
-        """
+        """Yield ``work(part)`` of each part in order, few held at a time, in the caller's error state and filters."""
         waiting: deque[Future[_Result]] = deque()
         left = iter(parts)
         if self.n == 1:

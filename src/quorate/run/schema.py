@@ -63,8 +63,7 @@ _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds w
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
     """Columns of the pool, and the encoder that makes numbers of them; None where rows are numbers without gaps.
-    `text`: columns of running text, without which a row cannot be used. `declared`: bounds, or the texts that occur,
-    where there is no pool. `called`: what a message calls the public side.
+    `text`: without which a row cannot be used. `declared`: where there is no pool. `called`: by a message.
     """
 
     pool: Rows = field(repr=False)
@@ -84,10 +83,7 @@ class Schema:
         text: Sequence[str] = (),
         given: GivenKinds | None = None,
     ) -> Schema:
-        """Read the schema off the public pool. `transformer`: makes numbers in place of the encoder. `text`: columns
-        whose words are weighed. `given`: what the owner says of columns. Raises InvalidParameter, DataRefused if the
-        transformer does not fit the pool, or a column of `text` holds none.
-        """
+        """Read the schema off the public pool; `given`: what the owner says of columns; `transformer`: has to fit."""
         if transformer is not None:
             return cls._of_transformer(transformer, pool)
         if text:
@@ -150,10 +146,7 @@ class Schema:
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None, dialect: Dialect = PLAIN) -> Schema:
-        """Take the schema as it was declared, or the number of columns, which is public, off an array of private
-        numbers. Raises InvalidParameter for a frame without a declared schema: what its columns hold would be read off
-        private rows.
-        """
+        """Take the declared schema, or an array's number of columns; a frame alone would be read off private rows."""
         if declared is not None:
             frame, encoder = declared_columns(declared)
             kinds = declared_kinds(declared, dialect)
@@ -170,9 +163,7 @@ class Schema:
 
     @classmethod
     def of_declared(cls, declared: DeclaredSchema, pool: Rows, dialect: Dialect = PLAIN) -> Schema:
-        """Take the schema as it was declared, for a frame of rows that were drawn for it: kinds, lists and bounds are
-        those that were declared, whatever was drawn; the pool tells units of numbers. `dialect`: of private cells.
-        """
+        """Take the schema as it was declared, for rows that were drawn for it; `dialect`: of private cells."""
         kinds, held = kinds_of(declared, dialect), declared.columns.items()
         lists = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
         bounds = {name: (column.low, column.high) for name, column in held if isinstance(column, NumberColumn)}
@@ -184,9 +175,7 @@ class Schema:
         return rows if self.encoder is None else self.kinds(rows)
 
     def numbers(self, rows: Rows) -> Any:
-        """Return rows of the pool's kind as float64 numbers, dense or CSR; what an own transformer says of the pool is
-        kept.
-        """
+        """Return rows of the pool's kind as float64 numbers, dense or CSR, of an own transformer, too."""
         if rows is not self.pool or not isinstance(self.encoder, FittedTransformer):
             return self._encoded(rows)
         if not self._asked:

@@ -27,16 +27,12 @@ CLASS_SHARES = "class-shares"  # stages of the direct method: shares of the rare
 
 
 def coordinates_stage(key: str) -> str:
-    """Name the stage that holds the coordinates of one plan, by a hash of its public facts: plans stand beside each
-    other.
-    """
+    """Name the stage that holds the coordinates of one plan, by a hash of its public facts."""
     return f"{COORDINATES}-{key}"
 
 
 def shares_stage(key: str) -> str:
-    """Name the stage that holds the shares with which runs of the same data were begun, by what their charges begin
-    with.
-    """
+    """Name the stage that holds shares with which runs of the same data were begun, by how their charges begin."""
     return f"{CLASS_SHARES}-{key.split()[-1]}"
 
 

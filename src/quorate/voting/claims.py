@@ -179,9 +179,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
 
 
 def refuse_rows_as_units(task: Task) -> None:
-    """Refuse, to the owner and before the charge, a declared number of units that is the number of rows where units
-    have several.
-    """
+    """Refuse, to the owner and before the charge, the number of rows declared as that of units that have several."""
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.n_records == len(keys) != count_units(keys):
         raise DataRefused(
@@ -207,9 +205,8 @@ def private_notes(
     n_rows: str = "n_rows",
     ids: Callable[[], Iterable[Finding]] = tuple,
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what there is to say about the private table where teachers vote. `ids`: makes what there is to say of ids
-    that stand in public tables too. Privacy: outside the guarantee. For the owner's terminal and the internal edition
-    of the report alone.
+    """Return what there is to say about the private table where teachers vote; `ids`: of ids that public tables hold
+    too. Privacy: outside the guarantee; for the owner's terminal and the internal edition of the report alone.
     """
     inputs, called = task.inputs, {"private": private, "public": public}
     if task.draws_pool:  # rows that are drawn are compared with nothing
@@ -243,9 +240,7 @@ def promise_notes(
 
 
 def warn_of_promise(task: Task) -> None:
-    """Warn, at the line that called quorate, of what makes the guarantee void, in check's words, before anything is
-    charged.
-    """
+    """Warn, at the line that called quorate and before any charge, of what makes the guarantee void."""
     for finding in promise_notes(task).reveal():
         warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
 
@@ -325,9 +320,7 @@ def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -
 
 
 def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
-    """Look at the private rows of a task, whose labels and ids can all be used: else it was refused. Privacy: as of
-    :func:`look_by_cells`. What a check says of a private table anyway is not said again.
-    """
+    """Look at the private rows of a task, as :func:`look_by_cells`; all labels and ids can be used by then."""
     inputs, names = task.inputs, names or Names()
     private = inputs.private.reveal()
     table = private.cells or PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)

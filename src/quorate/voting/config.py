@@ -81,9 +81,7 @@ class RunConfig:
 
 
 def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
-    """Refuse a declared number of rows where units have no ids, so that each is one row; or that is below that of
-    units.
-    """
+    """Refuse a declared number of rows where each unit is one, or that is below the number of units."""
     if config.n_rows is None:
         return
     rows = count("n_rows", config.n_rows, at_least=1)

@@ -232,9 +232,7 @@ def with_later_answers(former: Facts, task: Task, ledger: Ledger, reservation: R
 
 
 def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:
-    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing, or the
-    ledger holds other reservations than the one that it is about.
-    """
+    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing."""
     if task.strategy is None or task.draws_pool or len(ledger.reservations()) != 1:
         return None
     cap = task.recipe.n_queries + task.recipe.online_answers

@@ -167,8 +167,8 @@ def shards_of(task: Task) -> Secret[IntArray]:
 
 
 def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see: Watch) -> Task:
-    """Release the noisy counts, or read those that were, and return the task on the pool that is drawn from them:
-    written down in the ledger before the first answer. Raises PreconditionFailed if another one was.
+    """Release the noisy counts, or read those that were, and return the task on the pool drawn from them: the ledger
+    holds it before the first answer. Raises PreconditionFailed if another one was.
     """
     plan, private = task.recipe.pool, task.inputs.private.reveal()
     assert plan is not None  # noqa: S101 - the caller's condition
@@ -200,9 +200,7 @@ def refuse_other_pool(task: Task, reservation: Reservation) -> None:
 
 
 def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
-    """What pays for questions after the labels: what was kept back, then labels that are left: by a strategy that
-    stopped, or a pool of which fewer rows differ than were paid for.
-    """
+    """What pays for questions after the labels: what was kept back, then labels that are left."""
     kept = ("online answer",) if "online answer" in reservation.purposes else ()
     return (*kept, "label") if task.leaves_labels else kept
 
@@ -295,9 +293,7 @@ def votes(
 
 
 def _with_stage_names(task: Task, see: Watch) -> Watch:
-    """Have stages of teachers that train nothing before they are asked told by what is done in them: a prompt has
-    nothing to train, and a command that keeps no model trains and votes in one call.
-    """
+    """Have stages of teachers that train nothing before they are asked told by what is done in them."""
     names = {}
     if are_prompts(task):
         names = {"teachers": "rows"}
@@ -321,10 +317,7 @@ def asked_of(
     scheduler: DaskScheduler | None = None,
     stages: StageStore | None = None,
 ) -> Secret[Any]:
-    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``. `stages` keep
-    votes of prompts and of commands on the run's own queries, and on no others. Raises TeachersSilent if an endpoint is
-    gone.
-    """
+    """Votes ``(n_queries, n_classes)``, or scores ``(n_queries, n_teachers)``; `stages` keep the run's own ones."""
     if are_prompts(task):
         return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
     if stages is not None and stages.keeps and are_calls(task):
@@ -351,9 +344,8 @@ def teachers(
     shards: Secret[IntArray] | None = None,
     chunks: CountedChunks | None = None,
 ) -> Ensemble:
-    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk. `shards`: looked at;
-    by default they are worked out and looked at here. `chunks` counts votes of teachers that are not stored, nor
-    returned.
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk; `shards`: looked at.
+    `chunks` counts votes of teachers that are not stored, nor returned.
     """
     n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
     if shards is None:
@@ -398,9 +390,7 @@ def _stage(start: int) -> str:
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
-    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did. The
-    answers are charged by then: a warning that the user's process raises as an error does not end that.
-    """
+    """Fit the student on released answers and public points; a warning as an error does not end what is charged."""
     data = student_data_of(task, queries, released, purpose="student")
     try:
         student = task.student.fit(data)

@@ -56,9 +56,7 @@ from quorate.types import IntArray, Secret, Watch
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row; and
-    the rows as they came, where a pool is drawn from what their cells say.
-    """
+    """The labelled rows to protect; as they came, in `cells`, where a pool is drawn from what these say."""
 
     X: Rows
     codes: IntArray
@@ -74,10 +72,7 @@ class PrivateRows:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Both sides of the boundary. `public`: with the private table's columns in its order, one digest a row; or, where
-    it is `declared` what columns hold, rows that are drawn for that, evenly until the noisy counts are paid for and
-    released.
-    """
+    """Both sides of the boundary; where it is `declared` what columns hold, public rows are drawn for that."""
 
     private: Secret[PrivateRows]
     public: Rows
@@ -109,12 +104,8 @@ def check_inputs(
     words_as_written: bool = False,
     watch: Watch | None = None,
 ) -> Inputs:
-    """Check the tables against each other. `labels_only`: whether features are public, so that the private rows may be
-    the pool. `words_as_written`: whether categories are told apart however an entry is written, as in runs begun
-    before.
-
-    Raises DataRefused if columns or lengths differ, a label lies outside `classes`, an id is missing, or the private
-    rows were given as the public pool; InvalidParameter if `public` is no pool, or `classes` no list of classes.
+    """Check the tables against each other. `labels_only`: features are public, so that the private rows may be the
+    pool. `words_as_written`: categories are told apart however an entry is written, as in runs begun before.
     """
     public, declared = check_pool(public), check_classes(classes)
     rows = check_features(texts_like(X, public.rows()), "X", allow_missing=True)
@@ -150,10 +141,8 @@ def labels_and_keys(
 @dataclass(frozen=True, slots=True)
 class View:
     """How one model sees rows: as they are, or through what was fitted on the public pool, encoder and directions.
-
-    Private rows, and all that teachers see, come in fixed column types first: a type read off all private rows would
-    tie every teacher to every row. What the rows at hand do not show of their types is that of the pool, in `marks`
-    (:func:`~quorate.data.fixed_types.absent_marks`), so that a row looks the same whatever rows it comes with.
+    Private rows, and all that teachers see, come in fixed column types: one read off all private rows would tie every
+    teacher to every row. What rows do not show of their types is that of the pool, in `marks`.
     """
 
     encoder: Any | None
@@ -195,9 +184,7 @@ class View:
         return published if self.encoder is None and self.directions is None else published.steps[-1][1]
 
     def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
-        """Refuse rows, which messages call `name`, of which a number is infinite, would become so, or is larger than
-        that.
-        """
+        """Refuse rows, called `name`, of which a number is infinite, would become so, or is larger than that."""
         if self.encoder is not None:
             refuse_unscalable(self.encoder, rows, name, largest=largest)
         elif is_frame(rows) and not self.reads_frames:
@@ -206,9 +193,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The teachers' view, the student's, and the pool as numbers; one encoder serves all. `width`: of the pool as
-    numbers, whatever directions stand in for them. `prior`: of a student that sees coordinates of length one.
-    """
+    """The teachers' view, the student's, and the pool as numbers, of so many columns; one encoder serves all."""
 
     teacher: View
     student: View
@@ -218,9 +203,7 @@ class Views:
 
 
 def directions_of_images(public: Any, *, patches: SharedPatches | None = None) -> PoolDirections | None:
-    """Return how default models see images: directions of patches, shared with others that ask for them. None where the
-    pool is none of square grey images, or its images are too small, too few, or show too little.
-    """
+    """Return how default models see images: directions of patches; None of a pool that has no square grey ones."""
     shape = public.image_shape if isinstance(public, PublicPool) else None
     if shape is None or not has_patches(shape) or public.n_rows <= OF_IMAGES:
         return None
@@ -324,9 +307,7 @@ def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, dra
 
 
 def _units_of(pool: Rows) -> Any | None:
-    """Return what puts number columns into units of the pool, cut off at four standard deviations; None of sparse rows,
-    of columns of one scale, and of numbers without a finite spread.
-    """
+    """Return what puts number columns into units of the pool; None of sparse rows and of columns of one scale."""
     if kind(pool) == "sparse" or missing_columns(pool).any():
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -342,9 +323,7 @@ def _without_times(frame: Rows) -> Rows:
 
 
 def _takes_missing(model: Any) -> bool:
-    """Tell whether a model says by scikit-learn's tags that it takes missing values. A Pipeline, which has none of its
-    own, does where its steps do, down to the last one or to one that imputes.
-    """
+    """Tell whether a model says that it takes missing values, as a Pipeline of steps that do, or that imputes."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags
 

@@ -35,9 +35,7 @@ ROUNDS = 4  # of calls side by side before progress is told: the last ones wait 
 
 
 class KeptVotes:
-    """The votes of each teacher on the run's own queries, as far as they are kept; the task's inputs are in the key of
-    each.
-    """
+    """The votes of each teacher on the run's own queries, as far as they are kept, keyed by the task's inputs."""
 
     def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
         self._task, self._stages, self._kind = task, stages, kind
@@ -58,9 +56,7 @@ class KeptVotes:
 
 
 class CountedChunks:
-    """Summed votes of chunks of teachers that no file can hold, on the run's own queries; `count`: from voters to their
-    votes.
-    """
+    """Summed votes of chunks of teachers that no file can hold; `count`: from voters to their votes."""
 
     def __init__(
         self, task: Task, stages: StageStore, count: Callable[[Secret[tuple[Voter, ...]]], Secret[IntArray]]
@@ -114,10 +110,8 @@ def votes_by_call(
     stages: StageStore,
     progress: Callable[[int, int], None] | None = None,
 ) -> Secret[IntArray]:
-    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
-
-    Privacy: what is kept is as secret as what is counted. Progress is told for some teachers together, in their order:
-    a call that failed is made once more after its fellows', and nobody is to see which of them that was.
+    """Count votes, and keep those of each teacher, as secret as what is counted, on the way. Progress is told for some
+    teachers together, in their order: nobody is to see which call failed and was made once more.
     """
     voters, kept = ensemble.voters.reveal(), KeptVotes(task, stages, CALLED)
     n_queries = n_rows(asked)
@@ -148,9 +142,8 @@ _CELLS = 2**24  # of linear teachers that one process solves in about three seco
 def trained(
     task: Task, shards: Secret[IntArray], wanted: list[range], *, seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    """Yield the teachers of each range, in one part or in several; each range begins where a stage of
-    :data:`~quorate.run.stage_store.CHUNK` does. The parts of one range come in their order, and ranges in the order in
-    which they are done. `seeds`: by shard number. `see`: told no private number.
+    """Yield the teachers of each range, in one part or in several, in order; ranges as they are done. `seeds`: by shard
+    number. `see`: told no private number.
     """
     if not wanted:
         return iter(())
@@ -182,9 +175,7 @@ def _here(
 
 
 def _processes(task: Task, n_rows: int) -> int:
-    """Return how many processes are worth their start: a matter of speed, which no teacher can tell. One that solves
-    linear teachers takes longer to load scikit-learn than to solve hundreds of small ones.
-    """
+    """Return how many processes are worth their start: a matter of speed, which no teacher can tell."""
     return min(task.n_jobs, 1 + n_rows * task.views.width // _CELLS) if task.solves else task.n_jobs
 
 
@@ -249,9 +240,7 @@ def votes_by_prompt(
     stages: StageStore | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Secret[IntArray]:
-    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the run's own
-    queries. Raises TeachersSilent if a public row without private ones beside it gets no reply. Nothing was drawn.
-    """
+    """Count and keep votes on the run's own queries; raises TeachersSilent where a public row gets no reply."""
     kept, voters = KeptVotes(task, stages or NoStages(), PROMPTED), ensemble.voters.reveal()
     n_queries = n_rows(asked)
     counts = np.zeros((n_queries, task.n_classes), dtype=np.int64)

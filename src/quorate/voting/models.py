@@ -129,9 +129,7 @@ def _how_to_install(library: str) -> str:
 
 
 def model_of(name: str, role: Role, *, folder: Path) -> Any:
-    """Return the classifier that a name in ``quorate.toml`` stands for. One with a colon is imported, beside that file
-    too: ``"package.module:factory"``, called without arguments.
-    """
+    """Return the classifier that a name in ``quorate.toml`` stands for; with a colon, of a factory that is imported."""
     if ":" not in name:
         return built_in(name, role)
     module_name, _, factory_name = name.partition(":")
@@ -148,9 +146,8 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
 
 
 def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
-    """Return the teacher that ``[teachers]`` stands for; None where that is left open. `name`: of a model, or of the
-    one at the endpoint where teachers are prompts. `given`: what these, or a command, are made with beside; files of a
-    command lie on the private side of the run's folder.
+    """Return the teacher that ``[teachers]`` stands for; None where that is left open. `given`: what prompts or a
+    command are made with beside; files of a command lie on the private side of the run's folder.
     """
     if not given:
         return None if name == DEFAULT_TEACHER else model_of(name, "teacher", folder=folder)
@@ -209,9 +206,7 @@ def nothing_from(folder: Path) -> Iterator[None]:
 
 
 def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
-    """Return the mechanism that a name stands for: one of quorate's, or "auto", as its name; a user's own, imported by
-    ``"package.module:Class"``, as its class. Raises InvalidParameter if that fails, or is no mechanism for a run.
-    """
+    """Return the mechanism that a name stands for: quorate's as its name, a user's own, imported, as its class."""
     from quorate.mechanisms import check_declared, is_own
 
     if ":" not in name:

@@ -43,10 +43,7 @@ CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates,
 
 @dataclass(frozen=True, kw_only=True)
 class NumberResult:
-    """What came of the votes; all of it may be published. `answered`: noisy means that were stored. `part`: of the
-    declared range, where predictions were cut off. `limit`: of intervals, where units were held out and it was not
-    lost.
-    """
+    """What came of the votes, all public; `part`: of the range, where predictions end; `limit`: of intervals."""
 
     task: NumberTask
     model: Any
@@ -59,9 +56,7 @@ class NumberResult:
 
 @one_thread()
 def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> NumberResult:
-    """Go the whole way, or on from where a killed process stopped. Raises LedgerMismatch if the ledger belongs to other
-    data; BudgetExhausted if the answers do not fit what is left; nothing is fitted or charged then.
-    """
+    """Go the whole way, or on from where a killed process stopped; refusals come before any fit or charge."""
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)
@@ -99,9 +94,9 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
 
 
 def held_out_places(task: NumberTask, weights: FloatArray, part: tuple[int, int]) -> Secret[IntArray]:
-    """Count how far off the published model is on the units that are held out: ``(n_places,)`` units by their place. A
-    unit's place follows, bit for bit, from its row and public facts: coordinates are integers, and the sum of their
-    products with the weights is rounded once. The model takes features that are not on a grid; see `_OFF_GRID`.
+    """Count how far off the published model is on the units held out: ``(n_places,)`` units by their place. A place
+    follows, bit for bit, from the unit's row and public facts: products of integer coordinates are summed and rounded
+    once.
     """
     assert task.held is not None  # noqa: S101 - the caller's condition
     plan, codes, (low, high) = task.held.plan, task.held.codes.reveal(), part
@@ -143,8 +138,8 @@ def shards_of(task: NumberTask) -> Secret[IntArray]:
 
 
 def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
-    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets. A count that was
-    stored is read; one that was drawn and not stored narrows nothing, and is never drawn again.
+    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets. One that was
+    drawn and not stored narrows nothing, and is never drawn again.
     """
     low, high, counts = 0, STEPS, task.counts
     if counts is None:
@@ -168,18 +163,15 @@ def _noisy_counts(task: NumberTask, low: int, high: int, drawn: DrawnBlock) -> l
 
 
 def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
-    """Count units by the cell of their target in a part of the range, ``(n_cells,)``. Of each unit the row counts that
-    its identity and the key choose: where it has no number, the unit counts nowhere.
-    """
+    """Count units by the cell of their target, ``(n_cells,)``, by the row that a unit's identity and the key choose."""
     assert task.counts is not None  # noqa: S101 - the caller's condition
     targets = task.private.reveal().codes[one_row_of_each(task.slots.reveal(), task.key)]
     return Secret(task.counts.counts_of(targets, low, high))
 
 
 def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], see: Watch) -> Secret[IntArray]:
-    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``, cut off
-    at the ends of a part of the range. Tiny teachers learn targets that are cut off there, since what they learn starts
-    from its middle; others learn all targets as they are.
+    """Train the teachers, each on its own shard, and sum what they predict, ``(n_queries, 1)``, cut off at the ends of
+    a part of the range. Tiny teachers learn targets that are cut off there, others learn them as they are.
     """
     private, teacher = task.private.reveal(), task.teacher
 
@@ -226,11 +218,9 @@ def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], s
 def noisy_means(
     task: NumberTask, sums: Secret[IntArray] | None, reservation: Reservation, see: Watch
 ) -> tuple[FloatArray, Any]:
-    """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored.
-
-    Block by block: marked as drawn → durable → its noise → stored. What was drawn and not stored is never drawn again.
-    Where a teacher's numbers are one vector, all of them are one block: a teacher that is trained anew after a kill may
-    predict other numbers, and two halves of two short vectors can be a longer one.
+    """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored. Block
+    by block: marked as drawn → durable → its noise → stored; never drawn again. A vector of a teacher's numbers is one
+    block: two halves of vectors of teachers trained anew can be a longer one.
     """
     mechanism, n_queries = task.mechanism, task.n_queries
     done = sum(block.count for block in reservation.blocks(LABEL))

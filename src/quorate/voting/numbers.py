@@ -74,9 +74,7 @@ class NumberRelease:
 
     @classmethod
     def calibrated(cls, budget: Schedule, n_units: int, *, at_once: bool = True) -> NumberRelease:
-        """Return it with the least noise that fits the budget; counts get their share of μ². `at_once`: whether all of
-        a teacher's numbers are one vector of bounded length, as in every new fit.
-        """
+        """Return it with the least noise that fits; `at_once`: all of a teacher's numbers are one bounded vector."""
         kind: type[NoisyMean] = NoisyMeans if at_once else NoisyMean
         values: dict[str, Any] = {"queries": budget.answers, "length": LENGTH} if at_once else {}
         mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
@@ -140,12 +138,9 @@ class NumberConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberTask(CellTask):
-    """Everything that the votes are made from: public facts, and rows that are kept secret.
-
-    `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
-    rows of a teacher, as the recipe counts them. `n_units`: that learn, public. `slots`: whose row each private row is.
-    `order`: a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of
-    the range, before teachers predict; None where noise would hide them.
+    """Everything that the votes are made from. `coordinates`: as tiny teachers see rows; the student is linear in the
+    ones behind them. `slots`: whose row each is. `order`: a keyed hash of the order of rows that have no ids. `counts`:
+    of targets, None where noise would hide them.
     """
 
     answers: ClassVar[str] = LABEL
@@ -274,9 +269,8 @@ def prepare_numbers(
     key: Secret[bytes] | None = None,
     terms: LedgerTerms | None = None,
 ) -> NumberTask:
-    """Check all that may be refused, and fix everything before a private row is used. `fingerprint_key`: binds data to
-    the ledger, and is the run's key where no other is given. Raises InvalidParameter, DataRefused if an argument, the
-    pool or the columns are wrong. No cell of a private row decides on it.
+    """Check all that may be refused, and fix everything before a private row is used, of which no cell decides on it.
+    `fingerprint_key`: binds data to the ledger, and is the run's key where no other is given.
     """
     if public is None:
         raise InvalidParameter(

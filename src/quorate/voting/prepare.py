@@ -83,9 +83,8 @@ def prepare(
     terms: LedgerTerms | None = None,
     watch: Watch | None = None,
 ) -> Task:
-    """Check everything that can be wrong before any private row is used, and fill in what was left open. `terms`: of
-    the ledger to charge, where a pool is drawn; by default of a new one. Raises InvalidParameter if an argument is
-    wrong, or a model of the user's own fails on public rows; DataRefused if a table is wrong as a whole.
+    """Check everything that can be wrong before any private row is used, and fill in what was left open; `terms`: of
+    the ledger to charge, where a pool is drawn.
     """
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
@@ -138,9 +137,7 @@ def prepare(
 def _on_pool(
     config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
 ) -> tuple[Views, Any, Recipe]:
-    """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so. Nothing is refused
-    by then: rows that have no coordinates, as those that are all equal, are seen as they are.
-    """
+    """Return how models see rows of a pool that was drawn, who votes, and the recipe; nothing is refused by then."""
     views = _views(config, args, inputs, None)
     pool = _pool_for_votes(config, args, inputs, views, facts)
     if pool is None:
@@ -150,9 +147,7 @@ def _on_pool(
 
 
 def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
-    """Yield the task as earlier versions prepared it, in which a fit may have been begun; some read words in another
-    way.
-    """
+    """Yield the task as earlier versions prepared it, in which a fit may have been begun."""
     before = replace(config, try_models=False)  # its models were tried when it was begun
     for words in (False, True) if respells else (False,):
         for defaults in ({}, {"most_tiny": FEW_ROWS}, {"earlier_defaults": True}):
@@ -163,9 +158,7 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
 def _pool_for_votes(
     config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
 ) -> PoolForVotes | None:
-    """Return what coordinates of the pool follow from: for a student that is left open, queries that are fixed
-    beforehand and a known number of rows; None where models see rows in another way.
-    """
+    """Return what coordinates of the pool follow from; None where models see rows in another way."""
     open_ = config.student is None or args.student == AutoStudent()
     if config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
         return None
@@ -282,9 +275,7 @@ def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDire
 
 
 def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> Views:
-    """Try what is the user's own on public rows; the models of quorate need no trial. Where teachers are fitted in
-    children of this process, it must be one that may have any.
-    """
+    """Try what is the user's own on public rows; teachers are fitted by a process that may have children."""
     if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()
     if config.try_models and config.teacher is not None and not config.built_in:

@@ -77,9 +77,8 @@ MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """What a run does: K teachers, ℓ public points to label, answers kept back at the same noise and inside the same
-    cap, what crosses the boundary, and a sentence for each choice that the recipe made. `considered`: what was looked
-    for before the budget is spent. `pool`: the noisy counts from which a pool is drawn, in the same charge.
+    """What a run does: K teachers, ℓ public points to label, answers kept back, what crosses the boundary, and why.
+    `considered`: what was looked for. `pool`: noisy counts from which a pool is drawn, in the same charge.
     """
 
     n_teachers: int
@@ -110,9 +109,7 @@ class Recipe:
         return self.mechanism.schedule(self.n_queries + self.online_answers)
 
     def event_for(self, neighbours: Relation) -> Event:
-        """Return the whole schedule for a change of one unit; votes have one price for all. Noisy counts come before
-        answers.
-        """
+        """Return the schedule for a change of one unit: noisy counts before answers, which have one price for all."""
         return self.answers if self.pool is None else Composed((self.pool.event_for(neighbours), self.answers))
 
 
@@ -126,13 +123,9 @@ def recipe(
     declared: Schema | None = None,
     share: float | None = None,
 ) -> Recipe:
-    """Fill in whatever the user left open.
-
-    `mechanism`: one; or the class of one, or its name, whose noise is then filled in. `declared`: what columns hold
-    where there are no public rows: ``facts.n_public`` different ones are to be drawn from noisy counts, which get
-    `share` of μ². Raises InvalidParameter if more teachers are asked for than there are private units, or more queries
-    than public points; if neither number of units nor of teachers is known; or a field of the mechanism is wrong.
-    Privacy: independent of the private data, given `facts`.
+    """Fill in whatever the user left open, independent of private data, given `facts`. `mechanism`: one; or its class
+    or name, whose noise is filled in. `declared`: what columns hold where rows are drawn from noisy counts, which get
+    `share` of μ².
     """
     why = []
     if mechanism is None:
@@ -249,9 +242,7 @@ def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
 
 
 def rows_per_teacher(facts: PublicFacts) -> float:
-    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four. Ten classes take smaller shards
-    than two: more teachers, so that noise is small against shares that are small.
-    """
+    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four."""
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
     return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)

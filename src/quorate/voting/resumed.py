@@ -51,10 +51,7 @@ def nonces_of(ledger: Ledger) -> list[str]:
 
 
 def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task, Charge] | None:
-    """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
-    `of`: from a number that names a fit to the task with that fit's key, as this version makes it, and as earlier ones
-    did.
-    """
+    """Return the newest fit that a ledger was charged for, of the task that `of` makes of its number, if any."""
     for nonce in nonces_of(ledger):
         for named in of(nonce):
             for classes_by_shard in (
@@ -69,9 +66,7 @@ def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task,
 
 
 def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = None) -> RunResult:
-    """Go on with a fit of :func:`find_fit`, whether or not its labels are all released; nothing is charged. Raises
-    PreconditionFailed if the ledger does not hold the charge.
-    """
+    """Go on with a fit of :func:`find_fit`, whether or not its labels are all released; nothing is charged."""
     if charge.find(ledger) is None:
         raise PreconditionFailed("the ledger holds no charge of this fit; give the ledger it was fitted with")
     try:

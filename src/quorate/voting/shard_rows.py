@@ -116,9 +116,7 @@ def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]
 
 
 def rows_of_student(task: Task, rows: IntArray) -> Any:
-    """Return some private rows, by their places, as the student sees rows. Columns have fixed types first, as for
-    teachers: what a row is does not hang on other rows.
-    """
+    """Return some private rows, by their places, as the student sees them, in fixed types as for teachers."""
     student = task.views.student
     view = replace(student, fixed=True, marks=absent_marks(student.kinds(task.inputs.public)))
     [rows_seen] = _each_group(task.inputs.private.reveal().X, task, [rows], view)
@@ -172,9 +170,7 @@ def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
 
 
 def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> tuple[PublicFacts, SetsPlan | None]:
-    """Return the facts of the units that learn, and what is held out; None where nothing is. Raises InvalidParameter as
-    :func:`~quorate.run.held_out.plan_sets`; or if a pool is drawn, or the student has no probabilities.
-    """
+    """Return the facts of the units that learn, and what is held out, or refuse that; None where nothing is."""
     plan = plan_sets(
         config.calibration_share,
         config.coverage,

@@ -30,11 +30,7 @@ VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change lit
 def declared_inputs(
     config: RunConfig, X: Any, y: Any, *, teacher: Any, public: Any, groups: Any | None, watch: Watch | None = None
 ) -> Inputs:
-    """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly. Raises
-    InvalidParameter if there are public rows too, or the teacher shows rows as text; DataRefused if columns or lengths
-    differ, a label lies outside the classes, or an id is missing. A cell that is none of what its column holds is
-    missing.
-    """
+    """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly."""
     if public is not None:
         refuse_both()
     if isinstance(teacher, ChatTeacher):
@@ -60,9 +56,7 @@ def declared_inputs(
 
 
 def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows:
-    """Return rows that come later as private ones are read; raises DataRefused if their columns are not the declared
-    ones.
-    """
+    """Return rows that come later as private ones are read; raises DataRefused if columns are not the declared ones."""
     assert inputs.declared is not None  # noqa: S101 - the caller's condition
     schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
     X = without_columns(X, (*inputs.declared.dropped, *left_out))
@@ -70,9 +64,7 @@ def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows
 
 
 def read_declared(table: PrivateTable, declared: DeclaredSchema) -> Rows:
-    """Return private rows as their schema reads them, in one frame. A cell that is none of what its column holds is
-    missing; a number without bounds is cut off where leaves end.
-    """
+    """Return private rows in one frame, as their schema reads them; unbounded numbers end where leaves end."""
     import polars as pl
 
     free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]

@@ -34,9 +34,7 @@ _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """Accuracy of one teacher by the rows it learns from. `m`, `tau`: how easy points are, and what few rows add.
-    `off`: what each point is off by. `uncertain`: how far the accuracies that were told may be off.
-    """
+    """Accuracy of one teacher by its rows. `m`, `tau`: how easy points are, what few rows add. `off`: of each point."""
 
     points: tuple[tuple[float, float], ...]
     m: float
@@ -127,10 +125,7 @@ MOST_SYNTHETIC = 4_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """How labels are drawn. `agreement`: how often two scores have one sign with and without noise; in (1/2, 1].
-    `clusters`: of the pool, or along directions. `commonest`: share of the commonest class; None where the scores
-    decide it.
-    """
+    """How labels are drawn. `agreement`: of the signs of two scores, with and without noise; `clusters`: not lines."""
 
     agreement: float
     clusters: bool = False
@@ -151,9 +146,7 @@ def rule_of(number: int) -> Rule:
 def ruled_labels(
     points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int, *, one_unit: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``. `one_unit`: whether
-    columns of `points` have one common unit.
-    """
+    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``."""
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
     at = np.concatenate([rng.permutation(len(u)) for _ in range(-(-n_rows // len(u)))])[:n_rows]

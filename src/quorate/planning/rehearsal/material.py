@@ -25,15 +25,10 @@ FEWEST = 40  # labelled public rows below which nothing is rehearsed
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Material:
-    """Public rows and labels.
-
-    `pool`, `points`: the unlabelled public rows, which are asked, as teachers and students see them, and as numbers.
-    `rows`: with labels, `codes`, to play the private ones or be scored on; the direct method finds those of the pool by
-    `in_pool`, and then has none here. `groups`: whose row each is; None where every row counts as somebody's own.
-    `schema`, `direct`: of the direct method, where it is compared. `coordinates`: which all students here share.
-    `plain`: the rows as models see them where classes are released, and not values, if that is different. `shares`: of
-    the classes, as declared; by default those of `codes`. `others`: the rows as teachers of another model see them,
-    with these, by its name.
+    """Public rows and labels: `pool` and `points`, unlabelled, which are asked; `rows`, labelled with `codes`, to play
+    the private ones or be scored on, which the direct method finds by `in_pool`. `groups`: whose row each is; `plain`:
+    rows where classes are released; `shares`: of classes, as declared; `others`: for teachers of another model, by its
+    name.
     """
 
     pool: tuple[Any, Any] = field(repr=False)

@@ -89,10 +89,7 @@ Length: TypeAlias = Literal["first look", "another budget", "at length"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
-    """How much is played; a function of sizes alone, so that a plan is the same wherever it is made: divisions, of
-    which one part is scored on, draws of the noise for each, teachers for one size of a shard, rows of the pool; and
-    whether all mechanisms are played briefly, or noisy counts alone.
-    """
+    """How much is played, by sizes alone: divisions, draws of noise, teachers for a shard's size, rows of the pool."""
 
     folds: int
     repeats: int
@@ -249,9 +246,7 @@ class Rehearsal:
         return self._votes[key]
 
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
-        """Return how often one teacher is right on rows that it has not seen; None where a shard is larger than all. It
-        is one of `n_teachers`, as they are sampled for votes; or where that is None of `n_rows` rows, or all there are.
-        """
+        """Return how often one teacher, of `n_teachers` or `n_rows`, is right on rows that it has not seen, if any."""
         plain = self.material.plain or self.material
         if n_teachers is not None:
             sampled = self._sampled(n_teachers, 0, plain)
@@ -364,8 +359,7 @@ def round_logits(
     seed: int,
 ) -> FloatArray:
     """Go all rounds on rows that play the private ones; return logits ``(n_held, n_outputs)`` of the held-out rows.
-    `z`: integer coordinates of all labelled rows. `rows_each`: of a unit, on average. `share`: how much of the rows
-    that play the private ones these are: a half plays half as many units of several rows.
+    `rows_each`: of a unit, on average. `share`: of the rows that play, half of which are half as many units.
     """
     rng = np.random.default_rng(seed)
     starts, n_units, rows = None, len(trained_on), trained_on

@@ -32,9 +32,8 @@ ALONE = 8  # teachers of many rows, which differ less than those of few
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledVotes:
-    """Votes of sampled teachers on the pool: shares of each half's teachers for each class, how many `independent`
-    teachers they are worth, how often one is right on rows that none was trained on, and whether each always says one
-    class.
+    """Votes of sampled teachers on the pool: each half's shares, how many `independent` ones they are worth, how often
+    one is right on rows that none was trained on.
     """
 
     shares: FloatArray
@@ -50,9 +49,7 @@ class SampledVotes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shards:
-    """What a partition makes of the units: `voters`, shards that hold a unit, on average, and units and rows of one.
-    `units_each`: None where each unit is a shard by itself.
-    """
+    """What a partition makes of the units: `voters`, shards that hold any, and units and rows of one, on average."""
 
     voters: int
     units_each: float | None
@@ -100,9 +97,7 @@ def _poisson(share: float, mean: float) -> int:
 def sample_votes(
     material: Material, trained_on: IntArray, held: IntArray, *, shards: Shards, n_teachers: int, seed: int
 ) -> SampledVotes | None:
-    """Train an even number of teachers on shards of the true sizes, and count their votes on the pool; None where half
-    of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
-    """
+    """Train teachers on shards of the true sizes, and count their votes on the pool; None of shards too large."""
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
     if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
         return None
@@ -182,9 +177,7 @@ def released_data(
     voters: int,
     seed: int,
 ) -> StudentData:
-    """Release votes on `asked` rows with the mechanism's own noise, and return what a student sees of it; one seed
-    draws one noise. `voters`: how many of the teachers have rows, and vote.
-    """
+    """Release votes on `asked` rows with the mechanism's own noise, and return what a student sees of it."""
     noise, _ = noise_and_key(seed)
     counts = whole_votes(shares[asked], voters)
     if isinstance(mechanism, StreamMechanism):
