@@ -128,7 +128,8 @@ def sparse_vector_from(
     try:
         sparse = mechanism_for(StableSparseVector, {"cutoff": cutoff}, answers=cutoff, **budget)
         assert isinstance(sparse, StableSparseVector)  # noqa: S101 - it is what was asked for
-        declined = _log_declined(sparse, n_teachers, n_classes, margin)
+        counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+        declined = sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
     except InvalidParameter:  # the budget leaves no room for so many stages
         declined = 0.0
 
@@ -154,12 +155,6 @@ def sparse_vector_from(
         middle = min(max(middle, low + 1), high - 1)
         low, high = (low, middle) if better(middle) else (middle, high)
     return Crossing(n_queries=high, difference="matters", **facts)
-
-
-def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, margin: float) -> float:
-    """Return the logarithm of the probability that a query of this margin is declined."""
-    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
-    return sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
 
 
 def _log_wrong(gaussian: NoisyCounts, n_teachers: int, n_classes: int, margin: float) -> float:

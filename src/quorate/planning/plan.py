@@ -64,7 +64,8 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
             ways.append((epsilon, first))
             continue
         row = _at(facts, epsilon, first, expect)
-        ways.append((epsilon, _moved(row, luck, scored_luck)))
+        moved = row.expected and row.expected.moved(luck, scored_by=scored_luck)
+        ways.append((epsilon, replace(row, expected=moved)))
     return rising(
         [
             AtEpsilon(
@@ -78,10 +79,6 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
         facts.epsilon,
         first.expected,
     )
-
-
-def _moved(row: PlanRow, luck: float, scored_luck: float) -> PlanRow:
-    return row if row.expected is None else replace(row, expected=row.expected.moved(luck, scored_by=scored_luck))
 
 
 def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> PlanRow:
@@ -242,7 +239,7 @@ def plan_votes(
     """Compare what a budget can buy; `direct`: its row, where public rows tell its coordinates. `expectation`: a
     rehearsal. `n_labelled`: private rows, by default all. `notes`: what figures rest on.
     """
-    expect = expectation or _nothing
+    expect = expectation or (lambda _, rows: rows)  # no accuracy of any row
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
     expected = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
@@ -256,12 +253,6 @@ def plan_votes(
         by_epsilon=at_each_epsilon(facts, ordered[0], expect),
         notes=tuple(notes),
     )
-
-
-def _nothing(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-    """Expect no accuracy of any row."""
-    del facts
-    return list(rows)
 
 
 def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:

@@ -298,9 +298,7 @@ def _compared(rehearsals: Sequence[Rehearsal], models: Sequence[str] | None) -> 
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
-    if len(rehearsals) < 2:
-        return rehearsals[0] if rehearsals else None
-    return MeanOf(rehearsals)
+    return MeanOf(rehearsals) if len(rehearsals) > 1 else next(iter(rehearsals), None)
 
 
 def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:

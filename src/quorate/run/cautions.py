@@ -120,15 +120,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
 
 
 def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Finding:
-    """Say that teachers of so few rows are constants, where that was looked for (else None) and is so.
-
-    Examples
-    --------
-    >>> constant_teachers_caution(True, n_rows_each=18).words.split(":")[0]
-    'on 18 rows, as many as a teacher gets, this model says one class whatever it is asked, or fails'
-    >>> constant_teachers_caution(None, n_rows_each=None).outcome
-    <Outcome.NOT_RUN: 'not run'>
-    """
+    """Say that teachers of so few rows are constants, where that was looked for (else None) and is so."""
     if constant is None:
         return Finding(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
@@ -143,18 +135,7 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
 
 
 def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Finding:
-    """Say that prompts `shown` a small part of their shards, so that more teachers would know as much each; None where
-    teachers learn from all rows. `answers`: rows that each of them is asked about.
-
-    Examples
-    --------
-    >>> shown_rows_caution(2, n_rows_each=30, n_teachers=30, answers=250).words.split(":")[0]
-    'each prompt shows 2 of the about 30 rows of its shard, and nothing is learned from the others'
-    >>> shown_rows_caution(8, n_rows_each=10, n_teachers=90, answers=250).applies
-    False
-    >>> shown_rows_caution(None, n_rows_each=30, n_teachers=30, answers=250).applies
-    False
-    """
+    """Say that prompts `shown` a small part of their shards; None where teachers learn from all rows."""
     most = 0 if shown is None or n_rows_each is None else n_teachers * n_rows_each // shown
     return caution(
         PROMPTS_SHOW_FEW_ROWS,
@@ -213,14 +194,7 @@ def _beside(expected: Expected, commonest: float) -> str:
 
 
 def rows_caution(facts: PublicFacts) -> Finding:
-    """Look whether nobody says how many rows units with ids have, so that each has a teacher.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=539, n_public=500, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
-    >>> rows_caution(facts).code, rows_caution(facts).applies
-    ('rows-per-unit-unknown', True)
-    """
+    """Look whether nobody says how many rows units with ids have, so that each has a teacher."""
     return caution(
         ROWS_ARE_UNKNOWN,
         Severity.NOTE,

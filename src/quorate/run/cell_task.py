@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 
 
 def left_out(name: str, made_of_it: str = "score") -> str:
-    """Say, on the owner's terminal alone, why what is published has no score, or is not calibrated.
-
-    Examples
-    --------
-    >>> left_out("evaluation").split(":")[0]
-    'the score was left out'
-    """
+    """Say, on the owner's terminal alone, why what is published has no score, or is not calibrated."""
     return (
         f"the {made_of_it} was left out: {name} holds private rows, and a {made_of_it} on them would be published "
         "without a charge. What is published has the form of a run without such rows, and gives no reason. Give "

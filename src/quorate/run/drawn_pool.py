@@ -176,7 +176,7 @@ def release_marginals(
         def compute(drawn: DrawnBlock, level: MarginalLevel = level, exact: Sequence[IntArray] = exact) -> Any:
             return marginals.release_level(level, exact, drawn.noise(noise))
 
-        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda answer: [_written(answer)])
+        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda of: [[each.tolist() for each in of]])
         levels.append((level, noisy))
         level = marginals.after(level, noisy)
     if progress:
@@ -192,10 +192,6 @@ def _exact(
         count.within(*partition.cells_of(nodes, level.number))
         for partition, nodes, count in zip(marginals.partitions, level.nodes, counts.reveal(), strict=True)
     )
-
-
-def _written(noisy: Sequence[IntArray]) -> list[list[int]]:
-    return [column.tolist() for column in noisy]
 
 
 def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArray, ...]:

@@ -139,15 +139,7 @@ def hopeless(
     mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, noise_left: float | None
 ) -> Finding:
     """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
-    `noise_left`: of the mean of all answers, in vote shares; None where answers have to pass a test first.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import ConfidentNoisyMax
-    >>> strict = ConfidentNoisyMax(threshold=300.0, sigma_threshold=20.0, sigma_answer=10.0)
-    >>> found = hopeless(strict, n_teachers=250, n_classes=2, n_queries=1_000, noise_left=None)
-    >>> found.code, found.applies
-    ('nothing-can-be-answered', True)
+    `noise_left`: of the mean of all answers; None where answers have to pass a test first.
     """
     words = _out_of_reach(mechanism, n_teachers, n_classes)
     if words is None and noise_left is not None and noise_left >= LONGEST_LEAD:

@@ -104,15 +104,13 @@ def name_of(model: Any) -> str:
         return taught if isinstance(model, AutoStudent) else f"{taught} ({type(model).__name__})"
     steps = getattr(model, "steps", None)
     return (
-        " → ".join(type(getattr(step, "estimator", step) if _is_frozen(step) else step).__name__ for _, step in steps)
+        " → ".join(
+            type(getattr(step, "estimator", step) if type(step).__name__ == "FrozenEstimator" else step).__name__
+            for _, step in steps
+        )
         if steps
         else getattr(type(model), "called_in_prose", type(model).__name__)
     )
-
-
-def _is_frozen(step: Any) -> bool:
-    """Whether a step only keeps another one from being fitted again."""
-    return type(step).__name__ == "FrozenEstimator"
 
 
 #: ε at which the price is asked for its curve, in parts of the ε of the run.

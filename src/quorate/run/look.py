@@ -289,7 +289,7 @@ def look_by_cells(
         Look(
             names=names,
             n=len(labels),
-            labels=_of_labels(labels),
+            labels=(int((labels >= 0).sum()), int((labels == -2).sum())),
             ids=None if slots is None else sum(map(bool, slots)),
             rows=counted.whole,
             cells=tuple(counted.cells),
@@ -304,7 +304,3 @@ def _codes(labels: list[Any], task: CellTask) -> NDArray[np.int64]:
     held = task.target_range
     codes = codes_of(labels, task.classes) if held is None else held.steps_of(labels)
     return np.where([is_missing(label) for label in labels], -2, codes) if len(codes) else codes
-
-
-def _of_labels(codes: NDArray[np.int64]) -> tuple[int, int]:
-    return int((codes >= 0).sum()), int((codes == -2).sum())

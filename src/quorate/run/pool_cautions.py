@@ -105,16 +105,7 @@ def tell_rows_apart(pool: Rows, names: Iterable[str]) -> dict[str, bool]:
 
 
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
-    """Look whether there are too few different public rows for what `learns` from them: a clause. `n_classes`: 0 of a
-    number.
-
-    Examples
-    --------
-    >>> few_rows_caution(12, 2, learns="the student learns from their noisy answers alone").words.split(":")[0]
-    'there are 12 different public rows, and the student learns from their noisy answers alone'
-    >>> few_rows_caution(25, 2, learns="").applies, few_rows_caution(25, 10, learns="").applies
-    (False, True)
-    """
+    """Look whether there are too few different public rows for what `learns` from them; `n_classes`: 0 of a number."""
     needed = max(FEWEST_ANSWERS, FEWEST_OF_A_CLASS * n_classes)
     rows = f"are {n_public:,} different public rows" if n_public > 1 else "is one public row"
     learns = learns if n_public > 1 else learns.replace(" their ", " its ")
@@ -146,17 +137,7 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
 def calibrates_twice_caution(
     rows: Rows, others: Mapping[str, Rows | None], name: str, *, kinds: ColumnKinds | None = None
 ) -> Finding:
-    """Look whether public rows that calibrate a model are used for something else, too; `others`: by name, as `rows`.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> pool = numpy.random.default_rng(0).normal(size=(60, 2))
-    >>> calibrates_twice_caution(pool[20:] + 1, {"the pool": pool}, "calibration").applies
-    False
-    >>> calibrates_twice_caution(pool[20:], {"the pool": pool}, "calibration").words[:45]
-    'some rows of calibration are also in the pool'
-    """
+    """Look whether public rows that calibrate a model are used for something else, too, as one of the `others`."""
     twice = [of for of, held in others.items() if held is not None and PrivateRecords(held, kinds).are_in(rows)]
     words = (
         f"some rows of {name} are also in {' and '.join(twice)}. A model does better on rows that it was fitted to, so "

@@ -135,9 +135,10 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
         yield caution(
             "private-columns-were-scaled",
             Severity.SERIOUS,
-            f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
-            f"{in_words(list(scales.fitted))}. Such a step carries every row into every shard, and the guarantee does "
-            "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
+            f"{private} looks scaled by what was fitted on all of its rows, and {public} "
+            f"{'do' if public.endswith('rows') else 'does'} not: {in_words(list(scales.fitted))}. Such a step carries "
+            "every row into every shard, and the guarantee does not cover it. Give the columns as they were, and put "
+            "the step into the teacher (a Pipeline)",
         )
     other = [name for name in scales.differing if name not in scales.fitted]
     if other:
@@ -148,11 +149,6 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
             "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "
             "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
         )
-
-
-def _verb(name: str) -> str:
-    """The verb of a table: of a file, or of rows."""
-    return "do" if name.endswith("rows") else "does"
 
 
 def idle_columns(public: Rows) -> tuple[list[str], list[str]]:

@@ -42,13 +42,7 @@ def pool_stage(key: str) -> str:
 
 
 def votes_stage(kind: str, number: int) -> str:
-    """Name the stage that holds the votes of one teacher, or of a chunk, by the number of its first one.
-
-    Examples
-    --------
-    >>> votes_stage(CALLED, 7)
-    'called-00007'
-    """
+    """Name the stage that holds the votes of one teacher, or of a chunk, by the number of its first one."""
     return f"{kind}-{number:05d}"
 
 

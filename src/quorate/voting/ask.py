@@ -130,13 +130,10 @@ def reader_of(inputs: Inputs, *views: View, left_out: tuple[str, ...] = ()) -> T
     """Return what reads a table for models with these views of it. A model that takes the table as it is, such as a
     Pipeline, says nothing of what a column's cells have to be.
     """
-    kinds = next((view.kinds for view in views if view.kinds.kinds), _as_it_is(inputs.kinds))
+    as_it_is = ColumnKinds(commas=inputs.kinds.commas, dialect=inputs.kinds.dialect)
+    kinds = next((view.kinds for view in views if view.kinds.kinds), as_it_is)
     as_frame = any(view.reads_frames for view in views)
     return TableReader.of(inputs.public, kinds, left_out=left_out, as_frame=as_frame)
-
-
-def _as_it_is(kinds: ColumnKinds) -> ColumnKinds:
-    return ColumnKinds(commas=kinds.commas, dialect=kinds.dialect)
 
 
 def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] = ()) -> tuple[Rows, Rows]:

@@ -162,18 +162,7 @@ def refuse_too_many_teachers(n_teachers: int, inputs: Inputs, declared: Any, uni
 
 
 def refuse_plain_student(student: Any) -> None:
-    """Refuse a student of which a part is a plain class, which scikit-learn cannot copy, nor anybody open later. A
-    teacher may be one: it is used up in the fit. The student is published, for people who have scikit-learn alone.
-
-    Examples
-    --------
-    >>> class Nearest:
-    ...     def fit(self, X, y): ...
-    ...     def predict(self, X): ...
-    >>> refuse_plain_student(Nearest())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: the student Nearest is a plain class, ... class Nearest(ClassifierMixin, ...
-    """
+    """Refuse a student of which a part is a plain class: it is published, for people who have scikit-learn alone."""
     for part in parts(student):
         if is_plain(part) and not hasattr(part, "get_params"):
             name, base = type(part).__name__, "ClassifierMixin, " if hasattr(part, "predict") else "TransformerMixin, "

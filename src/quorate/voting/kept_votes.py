@@ -153,7 +153,9 @@ def trained(
 def _here(
     task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    n_teachers, n_jobs = task.recipe.n_teachers, _processes(task, len(shards.reveal()))
+    n_teachers, n_jobs = task.recipe.n_teachers, task.n_jobs
+    if task.solves:  # how many processes are worth their start: a matter of speed, which no teacher can tell
+        n_jobs = min(n_jobs, 1 + len(shards.reveal()) * task.views.width // _CELLS)
     for part in rows_by_teacher(task, shards, wanted):
         start = part.numbers.start // CHUNK * CHUNK
         # Where else a chunk is cut hangs on private shard sizes, and that there are more shards on the number of units.
@@ -172,11 +174,6 @@ def _here(
             n_jobs=n_jobs,
         )
         yield part.numbers, voters
-
-
-def _processes(task: Task, n_rows: int) -> int:
-    """Return how many processes are worth their start: a matter of speed, which no teacher can tell."""
-    return min(task.n_jobs, 1 + n_rows * task.views.width // _CELLS) if task.solves else task.n_jobs
 
 
 def _elsewhere(
@@ -213,13 +210,7 @@ PROMPTED_AT_ONCE = 64  # public rows of one teacher: what a killed run asks agai
 
 
 def requests(teacher: ChatTeacher, n_teachers: int, answers: int) -> str:
-    """Say how often an endpoint is asked, in words for whoever pays for it.
-
-    Examples
-    --------
-    >>> requests(ChatTeacher("http://127.0.0.1:8000/v1", "some-model"), 50, 300)
-    '15,000 requests to http://127.0.0.1:8000/v1: each of 50 teachers is asked about each of 300 rows, 4 at a time'
-    """
+    """Say how often an endpoint is asked, in words for whoever pays for it."""
     endpoint = teacher.endpoint
     return (
         f"{n_teachers * answers:,} requests to {endpoint.url}: each of {n_teachers:,} teachers is asked about each of "

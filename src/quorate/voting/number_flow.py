@@ -69,7 +69,8 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
     with nullcontext() if task.scheduler is None or not owed else task.scheduler.connected():  # refused early, too
         shards = shards_of(task) if owed else None
         reservation = charge.reserve(ledger)
-        check_paid(task, reservation)
+        if reservation.event != task.event:
+            raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
         with unwarned():  # as an error, a warning would end what is charged by now
             part = located(task, reservation)
             sums = None if shards is None else sums_of(task, shards, part, see)
@@ -117,12 +118,6 @@ def _sum_of(numbers: list[float]) -> float:
         return fsum(numbers)
     except (OverflowError, ValueError):
         return nan
-
-
-def check_paid(task: NumberTask, reservation: Reservation) -> None:
-    """Refuse to draw from a reservation that is not what the task asks for."""
-    if reservation.event != task.event:
-        raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
 
 
 def shards_of(task: NumberTask) -> Secret[IntArray]:

@@ -338,7 +338,8 @@ def _planned(
         unit=unit,
     )
     n_queries = queries_asked_for(config.queries, facts.n_public, strategies=False) or min(facts.n_public, QUERY_CAP)
-    coordinates = _coordinates(pool, mu_of_gaussian(config.epsilon, config.delta) * n_units)
+    mu_n = mu_of_gaussian(config.epsilon, config.delta) * n_units
+    coordinates = pool.coordinates(n_classes=2, mu_n=((SHARE * mu_n) ** (2 / 3) / 0.75) ** 2)  # fewer than for classes
     dimension = float(coordinates.effects.sum())
     n_teachers, size = _teachers(config, facts, dimension, grouped=grouped)
     rows_each = n_units / n_teachers
@@ -359,11 +360,6 @@ def _planned(
             f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
         ),
     }
-
-
-def _coordinates(pool: PoolForVotes, mu_n: float) -> UnitCoordinates:
-    """Return the coordinates of a task, with fewer dimensions than for classes; `mu_n`: μ times the private rows."""
-    return pool.coordinates(n_classes=2, mu_n=((SHARE * mu_n) ** (2 / 3) / 0.75) ** 2)
 
 
 def _teacher(config: NumberConfig, *, penalty: float) -> TinyRegressor | RegressorTeacher:

@@ -313,8 +313,13 @@ def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inp
 
 def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
+    n_records = config.n_records
+    if n_records is not None:
+        n_records = count("n_records", n_records, at_least=1)
+    elif _reads_units(config, args):
+        n_records = count_units(inputs.private.reveal().unit_keys)
     return PublicFacts(
-        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, args)),
+        n_records=n_records,
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
@@ -396,12 +401,6 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     if views.teacher.encoder is None and views.student.encoder is None:
         return recipe
     return recipe.saying(considered=pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
-
-
-def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
-    if declared is not None:
-        return count("n_records", declared, at_least=1)
-    return count_units(inputs.private.reveal().unit_keys) if needed else None
 
 
 def _reads_rows(config: RunConfig, args: _Arguments, *, grouped: bool) -> bool:

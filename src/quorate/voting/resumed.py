@@ -27,15 +27,7 @@ _FIT = "fit"
 
 
 def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
-    """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit,
-    drawn at random; the ledger holds it, and it tells nothing without the key.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> fit_key(key, "2a").reveal() == fit_key(key, "2a").reveal() != fit_key(key, "2b").reveal()
-    True
-    """
+    """Return the key of one fit, 32 bytes: of the key beside its ledger, and a random number that the ledger holds."""
     return Secret(derive(beside_ledger, f"fit {nonce}"))
 
 

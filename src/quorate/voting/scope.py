@@ -76,13 +76,7 @@ def _of_teacher(task: Task) -> tuple[str, ...]:
 
 
 def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
-    """What follows where rows of one `unit` go to one teacher, by a `partition`.
-
-    Examples
-    --------
-    >>> scope_of_rows("person", "balanced")
-    GuaranteeScope(unit='person', neighbours='replace one person', caveats=())
-    """
+    """What follows where rows of one `unit` go to one teacher, by a `partition`."""
     shared_shards(partition)
     return scope_about(Neighbouring.of(change_of_one_teacher(partition), unit))
 
@@ -94,14 +88,7 @@ def scope_about(neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) ->
 
 
 def scope_of_votes(unit: str, mechanism: Mechanism) -> GuaranteeScope:
-    """What follows for votes made elsewhere that `mechanism` answers, if what their owner states is true.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> scope_of_votes("patient", NoisyCounts(sigma=5.0)).neighbours
-    'add, remove or replace one patient, as the owner states'
-    """
+    """What follows for votes made elsewhere that `mechanism` answers, if what their owner states is true."""
     relation = Neighbouring.of("add-remove-replace", unit, owner_states=True)
     return GuaranteeScope.about(relation, caveats=(PARTITION_IS_STATED, *_of_own(mechanism)))
 

@@ -71,7 +71,8 @@ class LearningCurve:
                 got=points,
             )
         rows = np.log([pair[0] for pair in pairs])
-        scores = special.ndtri([min(max(_of_two(pair[1], n_classes), 0.01), 0.999) for pair in pairs])
+        of_two = [(1 + (pair[1] - 1 / n_classes) / (1 - 1 / n_classes)) / 2 for pair in pairs]  # classes, of this skill
+        scores = special.ndtri(np.clip(of_two, 0.01, 0.999))
 
         def fitted(theta: np.ndarray) -> np.ndarray:
             return np.asarray(theta[0] / np.sqrt(1 + np.exp(theta[1] - rows)))
@@ -93,12 +94,6 @@ class LearningCurve:
         """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of."""
         known = [point[0] for point in self.points]
         return self.uncertain + _BEYOND * math.log2(max(rows / max(known), min(known) / rows, 1.0))
-
-
-def _of_two(accuracy: float, n_classes: int) -> float:
-    """Return the accuracy between two classes of the same skill."""
-    guess = 1 / n_classes
-    return (1 + (accuracy - guess) / (1 - guess)) / 2
 
 
 def _said(points: object) -> str:
@@ -154,7 +149,8 @@ def ruled_labels(
     if rule.clusters:
         scores = _nearness(u, n_classes, rng)
     else:
-        scores = _in_units((u * variances**0.5) @ rng.normal(size=(u.shape[1], n_classes)))
+        raw = (u * variances**0.5) @ rng.normal(size=(u.shape[1], n_classes))
+        scores = np.asarray((raw - raw.mean(axis=0)) / np.maximum(raw.std(axis=0), 1e-12))
         scores += UNEVEN * math.hypot(1.0, rule.noise) * rng.normal(size=n_classes)
     noisy = scores[at] + rule.noise * rng.normal(size=(n_rows, n_classes))
     if rule.commonest is not None:
@@ -185,10 +181,6 @@ def _principal(points: Any, *, one_unit: bool) -> tuple[FloatArray, FloatArray]:
     if not kept.any():  # a pool without variance: nothing tells its rows apart
         return np.zeros((len(z), 1)), np.ones(1)
     return z @ directions[:, kept], variances[kept]
-
-
-def _in_units(scores: FloatArray) -> FloatArray:
-    return np.asarray((scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12))
 
 
 def synthetic_rows(n: int, width: int, seed: int) -> FloatArray:

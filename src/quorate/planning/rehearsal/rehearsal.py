@@ -134,7 +134,7 @@ class Rehearsal:
         briefly = {
             row.key: self._with_expectation(row, self._played(facts, row, "first look"))
             for row in rows
-            if self._worth(row)
+            if self.effort.every_row or row.way == "direct" or isinstance(row.mechanism, NoisyCounts)
         }
         known = {key: row.expected.merit for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
@@ -146,10 +146,6 @@ class Rehearsal:
         return without_luck(
             refined, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays}
         )
-
-    def _worth(self, row: PlanRow) -> bool:
-        """Whether a row is played at all; where time is short, of the mechanisms noisy counts alone."""
-        return self.effort.every_row or row.way == "direct" or isinstance(row.mechanism, NoisyCounts)
 
     def _kept(self, key: str) -> bool:
         """Whether a row is played at length however it did: the direct method, and the recipe's own."""

@@ -99,7 +99,8 @@ def sample_votes(
 ) -> SampledVotes | None:
     """Train teachers on shards of the true sizes, and count their votes on the pool; None of shards too large."""
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
-    if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
+    in_pool = 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** shards.rows  # of one shard
+    if min(map(len, halves)) < shards.rows or in_pool > MOST_SEEN:  # on these a teacher has no vote
         return None
     rng = np.random.default_rng([seed, 1])
     shares, right, one_class = [], [], True
@@ -119,11 +120,6 @@ def sample_votes(
         right=float(np.mean(right)),
         one_class=one_class,
     )
-
-
-def _share_in_pool(material: Material, n_rows: int) -> float:
-    """Return which share of the pool a shard of so many of its rows holds, on which a teacher then has no vote."""
-    return 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** n_rows
 
 
 def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows: int, *, seed: int) -> float:
