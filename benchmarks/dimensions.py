@@ -34,7 +34,7 @@ from quorate.direct import defaults
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
+from quorate.planning.rehearsal.rehearsal import codes_of_logits, round_logits
 
 EPSILONS, DELTA = (2.0, 4.0, 8.0), 1e-5
 SPLITS, TEST, MOST_PRIVATE = 2, 4_000, 15_000

@@ -32,8 +32,7 @@ from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
 from quorate.planning.rehearsal.estimate import growth
-from quorate.planning.rehearsal.rehearsal import FOLDS
-from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
+from quorate.planning.rehearsal.rehearsal import FOLDS, codes_of_logits, round_logits
 
 EPSILONS, DELTA = (0.5, 2.0), 1e-5
 SEEDS, TEST = 2, 5_000

@@ -28,7 +28,7 @@ from benchmarks.teacher_models import adult
 from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.rounds import codes_of_logits, round_logits
+from quorate.planning.rehearsal.rehearsal import codes_of_logits, round_logits
 from quorate.run.cautions import LEAST_SHARE
 
 EPSILONS, DELTA, MOST_ROWS = (0.5, 1.0, 3.0), 1e-5, 8_000

@@ -43,13 +43,11 @@ from quorate.experiments.sources import a9a, file_of, folder_of_files, imdb, mni
 from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
 from quorate.noise import SeededNoise
-from quorate.planning.by_epsilon import Expectation
-from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan import in_order
+from quorate.planning.plan import Expectation, in_order
 from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.planned import row_of_direct
 from quorate.planning.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
-from quorate.planning.rehearsal.made_up import AsHard, MeanOf
+from quorate.planning.rehearsal.made_up import AsHard, LearningCurve, MeanOf
 from quorate.run.public_facts import PublicFacts
 from quorate.students import StudentData, as_student
 from quorate.types import Secret

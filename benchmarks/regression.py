@@ -40,9 +40,9 @@ from benchmarks.peer_tables import bounds
 from benchmarks.peers import DELTA, Contestant, in_its_environment
 from quorate import PrivateRegressor, PublicPool
 from quorate.data.encoding import public_encoder
-from quorate.direct.located import RULE
+from quorate.direct.defaults import RULE
 from quorate.errors import QuorateWarning
-from quorate.voting import number_release
+from quorate.voting import numbers
 
 EPSILONS = (0.5, 1.0, 3.0)
 PEERS = (
@@ -109,7 +109,7 @@ FRESH = {
 
 
 class ByRule(PrivateRegressor):
-    """With rounds that count targets by a rule, :data:`quorate.direct.located.RULE` by default."""
+    """With rounds that count targets by a rule, :data:`quorate.direct.defaults.RULE` by default."""
 
     rule = RULE
 
@@ -247,14 +247,14 @@ def main() -> None:
     parser.add_argument("--tuned", action="store_true")
     parser.add_argument("--peers", action="store_true", help="other libraries, in place of other settings")
     parser.add_argument("--votes", action="store_true", help="votes of teachers beside the direct method")
-    parser.add_argument("--length", type=float, default=number_release.LENGTH, help="of a teacher's numbers, in (0, 1]")
+    parser.add_argument("--length", type=float, default=numbers.LENGTH, help="of a teacher's numbers, in (0, 1]")
     parser.add_argument("--rule", type=int, choices=(0, 1, 2), default=RULE)
     parser.add_argument("--wide", type=float, default=1.0)
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--rows", type=int, default=20_000)
     given = parser.parse_args()
     warnings.simplefilter("ignore", QuorateWarning)
-    number_release.LENGTH = given.length  # type: ignore[attr-defined,misc]
+    numbers.LENGTH = given.length  # type: ignore[attr-defined,misc]
     others = SETTINGS if given.tuned else {}
     heads = (*(("error, votes", "R², votes") if given.votes else ()), *others)
     tables = {name: {**FRESH, **TUNED}[name] for name in given.tables or (TUNED if given.tuned else FRESH)}

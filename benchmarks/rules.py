@@ -38,11 +38,10 @@ from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import file_of, folder_of_files, weighed_words
 from quorate.mechanisms import NoisyCounts
-from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.planning.planned import row_of_direct
 from quorate.planning.public_side import Models, public_side, rehearsals_as_hard, rehearsals_of, ruled_material
-from quorate.planning.rehearsal.made_up import AsHard, MeanOf, Rule
+from quorate.planning.rehearsal.made_up import AsHard, LearningCurve, MeanOf, Rule
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.votes import right_alone
 from quorate.run.public_facts import PublicFacts

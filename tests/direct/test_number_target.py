@@ -29,9 +29,8 @@ from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct import contributions, descend
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
-from quorate.direct.located import narrowed
 from quorate.direct.plan import DirectPlan, plan_direct
-from quorate.direct.rounds import Descent
+from quorate.direct.rounds import Descent, narrowed
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import NoiseSource
 from quorate.run.cells import lists_of

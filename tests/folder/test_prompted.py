@@ -28,7 +28,7 @@ from quorate.service.problems import Problem
 from quorate.service.settings import ServiceSettings
 from quorate.service.turns import Answered, LabelRequest
 from quorate.students import PromptStudent
-from quorate.voting import prompted
+from quorate.voting import kept_votes
 
 
 def quorate(arguments: list[str]) -> int:
@@ -246,7 +246,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
 def test_a_killed_run_goes_on_without_asking_again(
     there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(prompted, "BLOCK", 10)
+    monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
     def killed(stage: str, done: int, total: int) -> None:
@@ -269,7 +269,7 @@ def test_a_killed_run_goes_on_without_asking_again(
 def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
     there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
-    monkeypatch.setattr(prompted, "BLOCK", 10)
+    monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
     def dies(handler: Any, said: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import InvalidParameter
-from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.rehearsal.made_up import LearningCurve
 
 
 def accuracy(m: float, tau: float, rows: float, n_classes: int = 2) -> float:

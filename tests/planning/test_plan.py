@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,9 @@ from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
-from quorate.planning.by_epsilon import AtEpsilon, rising
 from quorate.planning.margins import MATTERS, answer_probabilities, sparse_vector_from
 from quorate.planning.page import plan_page
-from quorate.planning.plan import Plan, in_order, plan_votes
+from quorate.planning.plan import AtEpsilon, Plan, in_order, plan_votes, rising
 from quorate.planning.plan_row import Grid, PlanRow, noise_in_words, numbers_of_teachers, share_noise, vote_rows
 from quorate.planning.text import name_of, render_plan
 from quorate.run.expected import Basis, Expected
@@ -24,6 +23,22 @@ from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe
 
 FACTS = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+COUNTS = Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000])
+
+
+def likely(accuracy: float, half: float = 0.01, *, times: int = 1, basis: Basis = "labelled public rows") -> Expected:
+    low, high = accuracy - half, accuracy + half
+    return Expected(accuracy=accuracy, low=low, high=high, basis=basis, rehearsals=times)
+
+
+def expecting(told: Callable[[PublicFacts, PlanRow, int], Expected]) -> Any:
+    """What expects of a row, of so many that are asked about at once."""
+    return lambda facts, rows: [replace(row, expected=told(facts, row, len(rows))) for row in rows]
+
+
+def both(facts: PublicFacts, votes: Expected, direct: Expected) -> list[PlanRow]:
+    (row,) = vote_rows(facts, COUNTS)
+    return [replace(row, expected=votes), PlanRow(way="direct", name="gradient rounds", expected=direct)]
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +79,19 @@ def test_with_enough_teachers_it_can_answer() -> None:
 
 @pytest.mark.heavy
 def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() -> None:
-    def expected(row: PlanRow) -> Expected:
-        value = {"NoisyCounts": 0.7, "LaplaceNoisyMax": 0.9}.get(row.name, 0.5) - (row.n_teachers or 0) / 1e5
-        return Expected(accuracy=value, low=value - 0.01, high=value + 0.01, basis="labelled public rows")
-
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        return [replace(row, expected=expected(row)) for row in rows]
-
+    value = {"NoisyCounts": 0.7, "LaplaceNoisyMax": 0.9}
+    expect = expecting(lambda _, row, _n: likely(value.get(row.name, 0.5) - (row.n_teachers or 0) / 1e5))
     kinds = [NoisyCounts, LaplaceNoisyMax, GaussianNoisyMax]
     found = plan_votes(FACTS, grid=Grid(mechanisms=kinds, n_teachers=[100]), expectation=expect, commonest=0.75)
     assert [row.name for row in found.rows if row.way == "votes"][:2] == ["LaplaceNoisyMax", "NoisyCounts"]
     assert found.first.why == "its expected accuracy is the highest, 20.0 points above the next row's"
 
 
-def rehearsed(accuracy: float, times: int) -> Expected:
-    return Expected(
-        accuracy=accuracy, low=accuracy - 0.01, high=accuracy + 0.01, basis="labelled public rows", rehearsals=times
-    )
-
-
 @pytest.mark.heavy
 def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() -> None:
-    played = {"NoisyCounts": (0.8, 6), "LaplaceNoisyMax": (0.75, 6), "GaussianNoisyMax": (0.9, 1)}
-
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        return [replace(row, expected=rehearsed(*played[row.name])) for row in rows]
-
+    in_full = likely(0.75, times=6)
+    played = {"NoisyCounts": likely(0.8, times=6), "LaplaceNoisyMax": in_full, "GaussianNoisyMax": likely(0.9)}
+    expect = expecting(lambda _, row, _n: played[row.name])
     grid = Grid(mechanisms=[NoisyCounts, LaplaceNoisyMax, GaussianNoisyMax], n_teachers=[100], queries=[1_000])
     found = plan_votes(FACTS, grid=grid, expectation=expect)
     assert found.first.why == (
@@ -99,14 +101,12 @@ def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() ->
     assert [line.split()[0] for line in told if " ~0." in line] == ["GaussianNoisyMax"]
     assert any(line.startswith("  ~         rehearsed once") for line in told)
     assert max(map(len, told)) <= 80
-    played["LaplaceNoisyMax"] = (0.75, 1)
+    played["LaplaceNoisyMax"] = likely(0.75)
     assert plan_votes(FACTS, grid=grid, expectation=expect).first.why == "no other row was rehearsed in full"
 
 
 def test_a_method_that_is_rehearsed_in_more_divisions_is_not_put_first_for_that() -> None:
-    (votes,) = vote_rows(FACTS, Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000]))
-    direct = PlanRow(way="direct", name="gradient rounds")
-    rows = [replace(direct, expected=rehearsed(0.5, 8)), replace(votes, expected=rehearsed(0.9, 2))]
+    rows = both(FACTS, votes=likely(0.9, times=2), direct=likely(0.5, times=8))[::-1]
     assert [row.way for row in in_order(FACTS, rows)] == ["votes", "direct"]
 
 
@@ -128,12 +128,7 @@ def test_labels_that_are_not_the_true_ones_do_not_decide_between_methods_by_a_li
 ) -> None:
     """On diamonds a learning curve expected votes .02 ahead of the direct method, which was .13 ahead."""
     facts = replace(FACTS, n_rows=FACTS.n_records and FACTS.n_records * rows_each)
-    (votes,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000]))
-    votes = replace(votes, expected=replace(rehearsed(0.8, 1), basis=basis))
-    direct = PlanRow(
-        way="direct", name="gradient rounds", expected=replace(rehearsed(0.8 - direct_behind, 1), basis=basis)
-    )
-    ordered = in_order(facts, [votes, direct])
+    ordered = in_order(facts, both(facts, likely(0.8, basis=basis), likely(0.8 - direct_behind, basis=basis)))
     assert ordered[0].way == first
     behind = ordered[0].expected is not None and ordered[0].expected.accuracy < max(0.8, 0.8 - direct_behind)
     assert ("another is expected 3.0 points above it" in ordered[0].why) == behind
@@ -141,17 +136,13 @@ def test_labels_that_are_not_the_true_ones_do_not_decide_between_methods_by_a_li
 
 def test_of_persons_whose_rows_are_not_counted_the_rule_says_which_is_put_first() -> None:
     facts = replace(FACTS, unit="person", n_rows=None)
-    (votes,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000]))
-    votes = replace(votes, expected=replace(rehearsed(0.81, 1), basis="learning curve"))
-    direct = PlanRow(way="direct", name="gradient rounds", expected=replace(rehearsed(0.8, 1), basis="learning curve"))
-    assert in_order(facts, [direct, votes])[0].way == "direct"
-    assert in_order(replace(facts, n_records=1_999), [direct, votes])[0].way == "votes"
+    rows = both(facts, likely(0.81, basis="learning curve"), likely(0.8, basis="learning curve"))[::-1]
+    assert in_order(facts, rows)[0].way == "direct"
+    assert in_order(replace(facts, n_records=1_999), rows)[0].way == "votes"
 
 
 def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        return [replace(row, expected=rehearsed(0.7 if len(rows) == 1 else 0.8, 6)) for row in rows]
-
+    expect = expecting(lambda _, _row, n: likely(0.7 if n == 1 else 0.8, times=6))
     found = plan_votes(FACTS, grid=Grid(mechanisms=[NoisyCounts], n_teachers=[77, 78]), expectation=expect)
     (own,) = [each for each in found.by_epsilon if each.epsilon == FACTS.epsilon]
     assert (own.n_teachers, own.expected) == (found.first.n_teachers, found.first.expected)
@@ -167,11 +158,8 @@ def test_the_reason_speaks_of_vote_counts_only_where_they_are_released(made: Pla
 
 
 def test_a_row_that_learns_nothing_and_one_epsilon_that_changes_nothing_are_told() -> None:
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        value = {0.25: 0.5, 0.5: 0.76, 1.0: 0.9, 2.0: 0.95, 4.0: 0.955, 8.0: 0.957}[facts.epsilon]
-        told = Expected(accuracy=value, low=value, high=value, basis="labelled public rows")
-        return [replace(row, expected=told) for row in rows]
-
+    value = {0.25: 0.5, 0.5: 0.76, 1.0: 0.9, 2.0: 0.95, 4.0: 0.955, 8.0: 0.957}
+    expect = expecting(lambda facts, _row, _n: likely(value[facts.epsilon], 0.0))
     grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
     found = plan_votes(FACTS, grid=grid, expectation=expect, commonest=0.755)
     assert (found.nothing_is_learned_below, found.nothing_changes_above) == (1.0, 2.0)
@@ -190,11 +178,9 @@ def test_persons_with_many_rows_get_no_more_teachers_than_there_are_persons() ->
 def test_online_answers_are_paid_out_of_the_same_budget() -> None:
     grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
     (alone,), (kept,) = vote_rows(FACTS, grid), vote_rows(replace(FACTS, online_answers=1_000), grid)
-    assert alone.mechanism is not None
-    assert kept.mechanism is not None
-    assert kept.mechanism.answer_noise is not None
-    assert alone.mechanism.answer_noise is not None
-    assert kept.mechanism.answer_noise.scale == pytest.approx(2**0.5 * alone.mechanism.answer_noise.scale, rel=1e-4)
+    before, after = (row.mechanism and row.mechanism.answer_noise for row in (alone, kept))
+    assert before is not None is not after
+    assert after.scale == pytest.approx(2**0.5 * before.scale, rel=1e-4)
 
 
 def test_private_learners_say_how_many_rows_they_ask_for_and_are_for_records_of_two_classes() -> None:
@@ -215,8 +201,7 @@ def test_a_sparse_vector_wins_from_where_gaussian_noise_has_grown_past_it() -> N
     ]
     facts = replace(FACTS, n_records=60_000, n_public=10**6)
     before, after = (vote_rows(facts, each)[0].probabilities for each in grid)
-    assert before is not None
-    assert after is not None
+    assert before is not None is not after
     assert before.plurality[-1] > found.answered > after.plurality[-1]
 
 
@@ -234,11 +219,7 @@ def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon()
     """Played less, every figure is off by the same luck, which the plan's own ε shows; and noise may turn the order."""
     luck, by_noise = -0.05, {0.25: 0.70, 0.5: 0.78, 1.0: 0.77, 2.0: 0.80, 4.0: 0.79, 8.0: 0.81}
 
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        value = by_noise[facts.epsilon] + (luck if len(rows) == 1 else 0.0)
-        expected = Expected(accuracy=value, low=value - 0.02, high=value + 0.02, basis="labelled public rows")
-        return [replace(row, expected=expected) for row in rows]
-
+    expect = expecting(lambda facts, _row, n: likely(by_noise[facts.epsilon] + (luck if n == 1 else 0.0), 0.02))
     found = plan_votes(FACTS, expectation=expect)
     told = [each.expected for each in found.by_epsilon if each.expected is not None]
     assert [each.accuracy for each in told] == pytest.approx([0.70, 0.77, 0.77, 0.80, 0.80, 0.81])
@@ -315,12 +296,10 @@ def test_a_row_is_called_by_what_releases_and_by_its_sizes() -> None:
 
 
 def test_what_is_told_of_other_budgets_does_not_fall_as_epsilon_rises() -> None:
+    by_epsilon = {0.25: 0.72, 0.5: 0.74, 1.0: 0.73, 2.0: 0.76, 4.0: 0.75}
     ways = [
-        AtEpsilon(
-            epsilon=epsilon, worlds=500, n_teachers=None,
-            expected=Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="labelled public rows"),
-        )
-        for epsilon, a in ((0.25, 0.72), (0.5, 0.74), (1.0, 0.73), (2.0, 0.76), (4.0, 0.75))
-    ]  # fmt: skip
+        AtEpsilon(epsilon=each, worlds=500, n_teachers=None, expected=likely(accuracy, 0.02))
+        for each, accuracy in by_epsilon.items()
+    ]
     told = [at.expected.accuracy for at in rising(ways, 1.0, ways[2].expected) if at.expected is not None]
     assert told == pytest.approx([0.72, 0.73, 0.73, 0.76, 0.76])

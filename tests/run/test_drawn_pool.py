@@ -21,17 +21,8 @@ from quorate.mechanisms import marginals as mechanism_module
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.release.charge import MARGINAL_LEVEL
 from quorate.run import drawn_pool
-from quorate.run.drawn_pool import (
-    RULES,
-    CellCounts,
-    ReleasedMarginals,
-    count_cells,
-    partitions_of,
-    release_marginals,
-)
-from quorate.run.drawn_rows import (
-    draw_rows,
-)
+from quorate.run.drawn_pool import RULES, CellCounts, ReleasedMarginals, count_cells, partitions_of, release_marginals
+from quorate.run.drawn_rows import draw_rows
 from quorate.types import IntArray, Secret
 
 KEY = Secret(bytes(range(32)))
@@ -45,10 +36,8 @@ def table(n: int = 400, seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame({"income": np.exp(rng.normal(5, 3, n)), "sex": sex, "note": ["-"] * n, "age": ages})
 
 
-def counted(n: int, rows: IntArray) -> Any:
-    chosen = np.zeros(n, dtype=bool)
-    chosen[rows] = True
-    return chosen
+def everybody(schema: Schema, frame: pl.DataFrame) -> Secret[tuple[CellCounts, ...]]:
+    return count_cells(schema, [frame], np.ones(len(frame), dtype=bool))
 
 
 def marginals_of(schema: Schema, mu: float = 3.0) -> NoisyMarginals:
@@ -88,7 +77,7 @@ def test_one_row_of_a_unit_counts_whatever_stands_around_it() -> None:
 
 
 def test_counts_are_those_of_the_chosen_rows_and_no_block_matters() -> None:
-    frame, chosen = table(), counted(400, np.arange(0, 400, 3))
+    frame, chosen = table(), np.arange(400) % 3 == 0
     whole = count_cells(SCHEMA, [frame], chosen).reveal()
     parted = count_cells(SCHEMA, [frame[:7], frame[7:201], frame[201:201], frame[201:]], chosen).reveal()
     codes = {name: held.codes(frame[name]) for name, held in SCHEMA.columns.items()}
@@ -109,9 +98,8 @@ def test_cells_that_are_joined_on_the_way_are_the_same(monkeypatch: pytest.Monke
 
 
 def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent: None) -> None:
-    frame, chosen = table(3_000), counted(3_000, np.arange(3_000))
-    marginals = marginals_of(SCHEMA)
-    released = release_marginals(marginals, count_cells(SCHEMA, [frame], chosen), reserved(marginals), SeededNoise(0))
+    frame, marginals = table(3_000), marginals_of(SCHEMA)
+    released = whole(marginals, reserved(marginals), SeededNoise(0))
     assert len(released.levels) > 5
     assert released.lost is None
     codes = [held.codes(frame[name]) for name, held in SCHEMA.columns.items()]
@@ -135,10 +123,7 @@ class Killed(BaseException):
 
 
 def whole(marginals: NoisyMarginals, reservation: Reservation, noise: NoiseSource) -> ReleasedMarginals:
-    frame = table(3_000)
-    return release_marginals(
-        marginals, count_cells(SCHEMA, [frame], counted(3_000, np.arange(3_000))), reservation, noise
-    )
+    return release_marginals(marginals, everybody(SCHEMA, table(3_000)), reservation, noise)
 
 
 @pytest.mark.default_cases(1)
@@ -174,8 +159,7 @@ def test_stored_levels_are_read_and_not_drawn_again() -> None:
     again = whole(marginals, reservation, SeededNoise(1))  # other noise, of which nothing is asked
     flat = [[column.tolist() for column in noisy] for _, noisy in first.levels]
     assert flat == [[column.tolist() for column in noisy] for _, noisy in again.levels]
-    drawn = [block.answers[0] for block in reservation.blocks(MARGINAL_LEVEL)]
-    assert drawn == flat
+    assert flat == [block.answers[0] for block in reservation.blocks(MARGINAL_LEVEL)]
 
 
 def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,19 +217,20 @@ ONE: Unit = ((0, 0),)
 OTHER: Unit = ((7, 2),)
 
 
+def unpaid(marginals: NoisyMarginals, counts: Secret[tuple[CellCounts, ...]], noise: Any) -> ReleasedMarginals:
+    noise = SeededNoise(noise) if isinstance(noise, int) else noise
+    return release_marginals(marginals, counts, Unpaid(), noise)  # type: ignore[arg-type]
+
+
 def numbers_of(marginals: NoisyMarginals, unit: Unit, noise: NoiseSource) -> IntArray:
     """Everything that one whole release publishes of the nodes that a unit or its replacement can be in."""
-    released = release_marginals(marginals, columns_with(unit), Unpaid(), noise)  # type: ignore[arg-type]
+    released = unpaid(marginals, columns_with(unit), noise)
     return np.concatenate([column for _, noisy in released.levels for column in noisy])
 
 
 def moved(marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> float:
     """μ of the whole release on two neighbours, without noise: the length of what moves, in priced σ."""
-    lengths = 0.0
-    runs = [
-        release_marginals(marginals, columns_with(unit), Unpaid(), SeededNoise(0)).levels  # type: ignore[arg-type]
-        for unit in pair
-    ]
+    lengths, runs = 0.0, [unpaid(marginals, columns_with(unit), 0).levels for unit in pair]
     for (_, one), (_, other) in zip(*runs, strict=True):
         for partition, a, b in zip(marginals.partitions, one, other, strict=True):
             assert a.shape == b.shape
@@ -302,14 +287,14 @@ def test_a_release_of_more_than_is_paid_for_is_caught(
     assert moved(marginals, PAIRS["add-or-remove"]) > 1.05 * marginals.mu
 
 
-def test_all_rows_of_a_unit_are_caught(silent: None) -> None:
+@pytest.mark.parametrize(
+    ("pair", "least"),
+    [((NOBODY, (*ONE, *ONE)), 1.9), (PAIRS["replace"], 1.1)],
+    ids=["all rows of a unit", "noise for adding where a unit is replaced"],
+)
+def test_a_unit_that_moves_more_than_is_paid_for_is_caught(pair: Any, least: float, silent: None) -> None:
     marginals = audited("add-or-remove")
-    assert moved(marginals, (NOBODY, (*ONE, *ONE))) > 1.9 * marginals.mu
-
-
-def test_noise_for_adding_is_caught_where_a_unit_is_replaced(silent: None) -> None:
-    marginals = audited("add-or-remove")
-    assert moved(marginals, PAIRS["replace"]) > 1.1 * marginals.mu
+    assert moved(marginals, pair) > least * marginals.mu
 
 
 class ManyReleases:
@@ -384,9 +369,8 @@ def people(n: int = 20_000) -> pl.DataFrame:
 
 
 def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
-    marginals = NoisyMarginals(partitions_of(KINDS), mu=mu, neighbours="add-or-remove")
-    counts = count_cells(KINDS, [frame], counted(len(frame), np.arange(len(frame))))
-    return release_marginals(marginals, counts, reserved(marginals), SeededNoise(5))
+    marginals = marginals_of(KINDS, mu)
+    return release_marginals(marginals, everybody(KINDS, frame), reserved(marginals), SeededNoise(5))
 
 
 @pytest.mark.heavy
@@ -397,10 +381,8 @@ def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int)
     rows = rng.normal(size=(n, columns))
     low, high = -5.0 * wide, 4.0 * wide
     schema = Schema({str(place): (low, high) for place in range(columns)})
-    marginals = NoisyMarginals(partitions_of(schema), mu=0.0475 * np.sqrt(columns / 20), neighbours="add-or-remove")
     frame = pl.DataFrame({str(place): rows[:, place] for place in range(columns)})
-    counts = count_cells(schema, [frame], counted(n, np.arange(n)))
-    released = release_marginals(marginals, counts, Unpaid(), SeededNoise(2))  # type: ignore[arg-type]
+    released = unpaid(marginals_of(schema, 0.0475 * np.sqrt(columns / 20)), everybody(schema, frame), 2)
     spread = [draw_rows(schema, replace(released, rule=rule), 2_000, KEY).to_numpy().std(axis=0) for rule in RULES[1:]]
     off = [float(np.sqrt((np.log(column) ** 2).mean())) for column in spread]
     assert off[0] < 0.8 * off[1]
@@ -412,28 +394,16 @@ def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_nois
     n, codes = 10_000, [f"c{code}" for code in range(200)]
     schema = Schema({"code": codes})
     rng = np.random.default_rng(3)
-    frame = pl.DataFrame(
-        {"code": [codes[0] if rng.random() < 1 / 3 else codes[rng.integers(1, 200)] for _ in range(n)]}
-    )
-    marginals = NoisyMarginals(partitions_of(schema), mu=0.05, neighbours="add-or-remove")
-    released = release_marginals(
-        marginals,
-        count_cells(schema, [frame], counted(n, np.arange(n))),
-        Unpaid(),
-        SeededNoise(2),  # type: ignore[arg-type]
-    )
+    drawn = [codes[0] if rng.random() < 1 / 3 else codes[rng.integers(1, 200)] for _ in range(n)]
+    marginals = marginals_of(schema, 0.05)
+    released = unpaid(marginals, everybody(schema, pl.DataFrame({"code": drawn})), 2)
     now, before = (draw_rows(schema, replace(released, rule=rule), 2_000, KEY)["code"] for rule in (3, 2))
     assert now.n_unique() > 195
     assert abs((now == codes[0]).mean() - 1 / 3) < 0.05
     assert before.n_unique() < 30
 
     none = pl.DataFrame({"code": [codes[0]] * n})  # noise alone is not believed, of however many values
-    released = release_marginals(
-        marginals,
-        count_cells(schema, [none], counted(n, np.arange(n))),
-        Unpaid(),
-        SeededNoise(2),  # type: ignore[arg-type]
-    )
+    released = unpaid(marginals, everybody(schema, none), 2)
     assert draw_rows(schema, released, 2_000, KEY)["code"].n_unique() < 10
 
 
@@ -464,10 +434,7 @@ def test_each_listed_value_that_no_row_has_gets_a_row() -> None:
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"code": rng.choice(["3", "4"], 5_000), "long": rng.choice(["v1", "v2"], 5_000)})
     marginals = NoisyMarginals(partitions_of(schema), mu=3.0, neighbours="replace")
-    released = release_marginals(
-        marginals, count_cells(schema, [frame], counted(5_000, np.arange(5_000))), reserved(marginals), SeededNoise(1)
-    )
-    pool = draw_rows(schema, released, 100, KEY)
+    pool = draw_rows(schema, unpaid(marginals, everybody(schema, frame), 1), 100, KEY)
     assert pool["code"].n_unique() == 40
     assert pool["long"].n_unique() < 60
     assert set(pool["code"][:100]).isdisjoint(pool["code"][100:])

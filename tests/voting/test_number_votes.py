@@ -28,7 +28,7 @@ from quorate.noise import SeededNoise
 from quorate.release.charge import TARGET_COUNT
 from quorate.report import render_html, render_text
 from quorate.types import Secret
-from quorate.voting import number_flow, number_release
+from quorate.voting import number_flow, numbers
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
 
 N, POOL = 600, 120
@@ -219,7 +219,7 @@ class TestWhereTargetsLie:
         assert part.high < 1_000
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.4
         assert f"cut off at {part.low:,.6g} and {part.high:,.6g}" in " ".join(model.facts().setup.recipe)
-        monkeypatch.setattr(number_release, "cells_for", lambda *_: 0)
+        monkeypatch.setattr(numbers, "cells_for", lambda *_: 0)
         assert fitted(**wide).score(ROWS[HELD], TARGETS[HELD]) < 0.2
 
     def test_a_teacher_learns_whole_targets_and_predicts_within_the_part(self) -> None:
@@ -265,15 +265,15 @@ class TestWhereTargetsLie:
     def test_a_fit_that_was_begun_with_a_sum_for_each_query_or_without_counts_goes_on_so(
         self, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        calibrated = number_release.NumberRelease.calibrated
+        calibrated = numbers.NumberRelease.calibrated
 
         def as_before(budget: Any, n_units: int, *, at_once: bool = False) -> Any:
             return calibrated(budget, n_units, at_once=False)
 
         with monkeypatch.context() as before:
-            before.setattr(number_release.NumberRelease, "calibrated", as_before)
+            before.setattr(numbers.NumberRelease, "calibrated", as_before)
             if not counted:
-                before.setattr(number_release, "cells_for", lambda *_: 0)
+                before.setattr(numbers, "cells_for", lambda *_: 0)
             first = fitted(ledger=tmp_path / "ledger.db")
         again = fitted(ledger=tmp_path / "ledger.db")
         assert type(again.mechanism_) is NoisyMean

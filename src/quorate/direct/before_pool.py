@@ -24,8 +24,7 @@ from quorate.data.feature_maps.nystroem import LANDMARKS, MOST_VALUES, columns_o
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.data.schema_encoder import encoded_width
-from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
-from quorate.direct.located import RULE
+from quorate.direct.defaults import RULE, dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals

@@ -21,6 +21,7 @@ from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, outputs_of, settings_for
 from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round, second_largest
 from quorate.direct.rounds import RoundNoise, shrunk
+from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 
 
@@ -137,6 +138,17 @@ class PlannedBudgets:
         longest = longest_features(self.feature_map) / float(moments.lengths_of_units(settings)[kept].min())
         grid = Grid(min(LENGTH_BITS - 1 - ceil(log2(longest)), FINEST), settings.clip, k)
         return Outline(settings, grid, sigma, n_units, n_outputs, moments, neighbours)
+
+    def outline_of(self, facts: PublicFacts) -> Outline:
+        """Return the same of a task with these facts."""
+        return self.outline(
+            n_classes=facts.n_classes,
+            n_units=facts.n_records or 1,
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+            neighbours=facts.relation,
+            rare=facts.rare,
+        )
 
     def along(self, rows: Any) -> FloatArray:
         """Return features of public rows ``(n, n_columns)`` times the pool's directions, ``(n, n_kept)``."""

@@ -17,7 +17,7 @@ from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
 from quorate.data.labels import Label
 from quorate.data.target_range import TargetRange
-from quorate.direct.located import RULE
+from quorate.direct.defaults import RULE
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import (
@@ -41,7 +41,7 @@ class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
     `target_range`: in place of `classes`, where a number is predicted. `located`: how its first rounds count targets
-    (:data:`.located.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
+    (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
     taken as they are, without a pool.
     """

@@ -26,11 +26,11 @@ is whitened by itself, and d below is the sum of both effective dimensions:
 | rounds that are averaged, the last | 1/2 | 3/10 |
 | weights shrunk afterwards (:func:`.rounds.shrunk`) | yes | no |
 
-Where a number is predicted the settings are those of two classes at half of μ, with a fifth of the clip, 40 rounds
-and no shrinkage: residuals are a small part of the range of most targets, so that a tight clip costs little signal and
+Where a number is predicted the settings are those of two classes at half of μ, with a fifth of the clip, 40 rounds and
+no shrinkage: residuals are a small part of the range of most targets, so that a tight clip costs little signal and
 saves noise, and more rounds make up for the shorter steps. Two rounds more come first, which count targets
-(:mod:`.located`). Where noise hides the counts, or there are few rounds, no round counts, and the clip is a tenth, in
-widths of the whole range.
+(:mod:`quorate.run.located`). Where noise hides the counts, or there are few rounds, no round counts, and the clip is a
+tenth, in widths of the whole range.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ from typing import Any
 import numpy as np
 
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
-from quorate.direct.located import FEWEST_ROUNDS, RULE
 from quorate.run.located import COUNTING, cells_for
 
+FEWEST_ROUNDS = 16  # of a number, of which some count targets
+#: How first rounds count in a new fit: by the nearest shares; 1: by noisy shares as they are; 0: they do not.
+RULE = 2
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500
 RATE = 4.0
@@ -136,7 +138,7 @@ def for_number(
     """Return the settings of a number, from those of two classes.
 
     `n_numbers`: that a round releases. `mu`: for replacing one unit. `rounds`: in place of the default. `locate`:
-    how the first rounds count targets (:data:`.located.RULE`), where there are enough, and noise leaves cells to see.
+    how the first rounds count targets (:data:`RULE`), where there are enough, and noise leaves cells to see.
     """
     n_rounds = rounds or ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
     cells = cells_for(n_numbers, n_units, 2 * sqrt(n_rounds) / mu) if locate and n_rounds >= FEWEST_ROUNDS else 0

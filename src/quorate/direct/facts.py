@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from contextvars import copy_context
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-from quorate.direct.checks import direct_checks
+from quorate.data.feature_maps import FittedTransformer
+from quorate.direct.before_pool import DrawnPool
 from quorate.direct.config import rho_of
+from quorate.direct.contribution_check import check_contributions
 from quorate.direct.defaults import HALF
 from quorate.direct.flow import DirectResult, direct_guarantee, model_of
 from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
+from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
 from quorate.report import (
@@ -27,7 +29,17 @@ from quorate.report import (
     Setup,
     Spending,
 )
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
+from quorate.report.facts import name_of as function_name
+from quorate.run.checks import checks_of_cells
+from quorate.run.facts import (
+    SHOWN_EPSILONS,
+    RunMetadata,
+    attack_curve,
+    before_charge,
+    name_of,
+    provenance_of,
+    spending_of,
+)
 
 MECHANISM = "noisy gradient rounds"
 
@@ -66,7 +78,14 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         utility=metadata.utility,
         choices=_choices(task),
         attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
-        checks=direct_checks(task, ledger, evaluated=metadata.utility.is_scored, readers=metadata.readers),
+        checks=checks_of_cells(
+            task,
+            ledger,
+            metadata,
+            learning=_contributions(task),
+            preprocessing=_preprocessing(task),
+            drawn=() if task.drawn is None else (_drawn_pool(task.drawn),),
+        ),
         provenance=provenance_of(
             ledger,
             metadata,
@@ -79,19 +98,14 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
 
 
 def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
-    """Gather all that is known of a report before the charge, as :func:`~quorate.voting.facts.draft` does.
+    """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
 
-    Returns: from a ledger in memory. `model`: the published model with weights of 0.
-    """
+    def gathered(ledger: Ledger) -> tuple[Facts, Any]:
+        charge, model = task.charge_on(ledger), model_of(task, np.zeros(task.plan.start.shape))
+        result = DirectResult(task=task, model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
+        return direct_facts(task, result, ledger, metadata), model
 
-    def drafted() -> tuple[Facts, Any]:
-        with Ledger(budget=budget) as ledger:
-            charge = task.charge_on(ledger)
-            model = model_of(task, np.zeros(task.plan.start.shape))
-            result = DirectResult(task=task, model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
-            return direct_facts(task, result, ledger, metadata), model
-
-    return copy_context().run(drafted)
+    return before_charge(budget, gathered)
 
 
 def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
@@ -160,3 +174,51 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
         return inf
     beside = 1.0 if task.drawn is None else sqrt(1 - task.drawn.before.share)  # of μ, which marginals leave
     return sigma * plan.grid.clip * 2.0**-k / beside
+
+
+def _contributions(task: DirectTask) -> Finding:
+    looked = "Public" if task.has_public_pool else "Drawn" if task.has_pool else "Made-up"
+    return Finding(
+        code="contributions",
+        words=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
+        outcome=Outcome.PASSED,
+        evidence=f"{looked} rows with made-up labels were added alone and together before the first round: the "
+        "same integers, none longer than the clip. So adding or removing one moves a sum by at most the clip, and "
+        "replacing one by at most twice that.",
+        ran=function_name(check_contributions),
+    )
+
+
+def _drawn_pool(drawn: DrawnPool) -> Finding:
+    released = drawn.released
+    lost = released is not None and released.lost is not None
+    return Finding(
+        code="drawn pool",
+        words="Were the rows that stand for public ones made from released counts alone?",
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="One row of each unit was counted, in the cells of a schema that its owner declared; the counts got "
+        "noise, were charged with the rounds, and each level was stored before it opened the next. Rows were drawn "
+        "from stored counts, each column by itself. They are not people, and were not compared with the private ones: "
+        "rows of few categories agree by chance, and the answer would tell of private rows."
+        + (" One level was lost when a process ended; it counts as zeros, and was not drawn again." if lost else ""),
+    )
+
+
+def _preprocessing(task: DirectTask) -> Finding:
+    question = "Did quorate fit nothing on the pooled private rows?"
+    if isinstance(task.schema.encoder, FittedTransformer):
+        return Finding(
+            code="preprocessing",
+            words=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence=f"{task.schema.encoder.name} came fitted. That it was fitted on public rows is the owner's "
+            "statement; it is published with the model. Quorate itself fitted nothing on private rows.",
+            remedy="Fit it on the public pool.",
+        )
+    return Finding(
+        code="preprocessing",
+        words=question,
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
+        + ("." if task.drawn is None else ", and of noisy counts that were charged."),
+    )

@@ -25,6 +25,7 @@ from quorate.labelling import PrivateLimit
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
+from quorate.run.cell_task import behind_features, number_model
 from quorate.run.drawn_pool import (
     N_ROWS,
     RULES,
@@ -37,7 +38,6 @@ from quorate.run.drawn_rows import (
     parquet_of,
 )
 from quorate.run.progress import PARTS, in_parts
-from quorate.run.published_model import behind_features, number_model
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.run.usable_rows import UsableRows

@@ -26,8 +26,7 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.data.target_range import STEPS
 from quorate.direct.contributions import Grid, Link, logits_of
-from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
-from quorate.direct.located import RULE
+from quorate.direct.defaults import RULE, WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.direct.temperature import bins_for, temperature_of
 from quorate.errors import InvalidParameter, named
@@ -280,7 +279,7 @@ def plan_direct(
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
     pool was there. `locate`: by which rule the first rounds of a number find out where targets lie
-    (:data:`.located.RULE`). `rare`: the declared share of the rarer of two classes. `judge`: whether one more round
+    (:data:`.defaults.RULE`). `rare`: the declared share of the rarer of two classes. `judge`: whether one more round
     counts how often the model is right.
 
     Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
-from quorate.data import PrivateRecords, check_classes
+from quorate.data import check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps.composed import default_map_before, feature_map_for
-from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
-from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import (
     DirectConfig,
@@ -34,13 +30,12 @@ from quorate.errors import InvalidParameter, named
 from quorate.noise import NoiseSource
 from quorate.release.charge import client_of, floor_budget
 from quorate.release.session import LedgerTerms
+from quorate.run.cell_task import CellRows
 from quorate.run.drawn_pool import counted_rows
-from quorate.run.held_out import HeldOut, plan_sets
-from quorate.run.progress import in_parts
 from quorate.run.public_facts import unit_of
 from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
-from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.run.usable_rows import PrivateTable
 from quorate.students.scores import share_of_rarer
 from quorate.types import BoolArray, Secret, Watch
 
@@ -82,26 +77,26 @@ def prepare_direct(
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
     place = _place(config, stages := stages or NoStages())
-    digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch, place)
-    private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     run_key = fingerprint_key if key is None else key
-    held = _held_out(config, private, slots, None if groups is not None else digests, run_key, declared, budget, unit)
-    n_units = declared or max(private.n_slots, 1) if held is None else held.plan.n_learning
-    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
-    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
-    data = table.fingerprint(digests, labels, slots, fingerprint_key)
+    how: dict[str, Any] = {"asked": config, "classes": classes, "budget": tuple(budget.values()), "unit": unit}
+    how |= {"n_records": declared, "key": run_key, "watch": watch, "place": place}
+    rows = CellRows.read(table, y, groups, **how)
+    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": rows.n_units, **budget}
+    named = dict[str, Any](unit=unit, classes=classes, grouped=groups is not None, n_was_read=declared is None)
+    data = rows.fingerprint(fingerprint_key)
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    begins = partial(charge_beginning, fingerprint=data, unit=unit, order=held.order if held else "", **named)
+    order = rows.held.order if rows.held else ""
+    begins = partial(charge_beginning, fingerprint=data, order=order, **named)
     plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
-        table, records, data = _as_kept(table, schema, labels, slots, fingerprint_key, watch, place)
+        rows = rows.read_again(schema, watch, place)
+        data = rows.fingerprint(fingerprint_key)
     task = DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(_learning(replace(private, table=replace(table, schema=schema)), held)),
-        unit=unit,
+        private=Secret(replace(rows.private, table=replace(rows.table, schema=schema))),
         **named,
         relation=relation,
         **budget,
@@ -109,10 +104,10 @@ def prepare_direct(
         noise=noise,
         stored=kept is not None,
         plan_key=plan_key,
-        records=records,
+        records=rows.records,
         **_of_config(config),
-        drawn=None if before is None else DrawnPool(before, _counted(slots, run_key, held), run_key),
-        held=held,
+        drawn=None if before is None else DrawnPool(before, _counted(rows, run_key), run_key),
+        held=rows.held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
 
@@ -129,54 +124,10 @@ def _place(config: DirectConfig, stages: StageStore) -> dict[str, Any]:
     return {"folder": stages.private, "most": most_held(config.memory) // 16}
 
 
-def _held_out(
-    config: DirectConfig,
-    private: UsableRows,
-    slots: Sequence[bytes],
-    digests: Any | None,
-    key: Secret[bytes],
-    declared: int | None,
-    budget: Mapping[str, float],
-    unit: str,
-) -> HeldOut | None:
-    """Return what is held out for prediction sets; None where nothing is. `digests`: where rows are units."""
-    plan = plan_sets(
-        config.calibration_share,
-        config.coverage,
-        n_records=declared,
-        budget=(budget["epsilon"], budget["delta"]),
-        composition=config.composition,
-        unit=unit,
-        target_range=config.target_range,
-    )
-    return None if plan is None else HeldOut.of(plan, slots, private.codes, key, digests=digests)
-
-
-def _learning(private: UsableRows, held: HeldOut | None) -> UsableRows:
-    """Return the rows without those of units that are held out: these have no class there."""
-    return private if held is None else replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
-
-
-def _counted(slots: Sequence[bytes], key: Secret[bytes], held: HeldOut | None) -> Secret[BoolArray]:
+def _counted(rows: CellRows, key: Secret[bytes]) -> Secret[BoolArray]:
     """Return which rows count in marginals: one of each unit that learns."""
-    counted = counted_rows(slots, key)
-    return Secret(counted if held is None else counted & ~held.held.reveal())
-
-
-def _read(
-    table: PrivateTable,
-    y: Any,
-    groups: Any | None,
-    classes: Sequence[Any],
-    target_range: TargetRange | None,
-    watch: Watch | None,
-    place: Mapping[str, Any],
-) -> tuple[Any, PrivateRecords, Any, Any]:
-    """Return each row's digest, record, code of its label (or step in the range of numbers) and slot of its unit."""
-    digests, records = table.known(in_parts(watch, "private rows"), **place)
-    last = len(classes) - 1 if target_range is None else STEPS
-    codes: Any = partial(codes_of, classes=classes) if target_range is None else target_range.steps_of
-    return digests, records, *labels_and_slots(y, groups, len(digests), codes=codes, last=last)
+    counted = counted_rows(rows.slots, key)
+    return Secret(counted if rows.held is None else counted & ~rows.held.held.reveal())
 
 
 def _stored_plan(
@@ -203,21 +154,6 @@ def _stored_plan(
         named=named,
     )
     return begun.found(n_was_read=config.n_records is None, unit=unit)
-
-
-def _as_kept(
-    table: PrivateTable,
-    schema: Schema,
-    labels: Any,
-    slots: Any,
-    fingerprint_key: Secret[bytes],
-    watch: Watch | None,
-    place: Mapping[str, Any],
-) -> tuple[PrivateTable, PrivateRecords, str]:
-    """Return the table, its records and its fingerprint again: what can be scaled follows from the encoder kept."""
-    table = PrivateTable(schema, table.X)
-    digests, records = table.known(in_parts(watch, "private rows again"), **place)
-    return table, records, table.fingerprint(digests, labels, slots, fingerprint_key)
 
 
 def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, stages: StageStore) -> DirectTask:

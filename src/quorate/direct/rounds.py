@@ -34,7 +34,7 @@ import numpy as np
 
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.defaults import DirectSettings
-from quorate.direct.located import narrowed
+from quorate.run.located import narrowed_part
 from quorate.types import FloatArray, IntArray
 
 
@@ -136,6 +136,17 @@ class Descent:
             return self.weights
         mean = np.asarray(np.mean(self._path[-averaged_rounds(self.settings, self.n_rounds) :], axis=0))
         return mean if self.finish is None else self.finish(mean, self.n_rounds)
+
+
+def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool, nearest: bool) -> Grid:
+    """Return the grid of the part that noisy counts of targets point to.
+
+    `grid`: of the round that counted. `noisy`: its sum, in steps. `last`: whether the next round adds up gradients.
+    `nearest`: whether the nearest shares stand in the place of noisy ones.
+    """
+    shares = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
+    low, high = narrowed_part(grid.low, grid.high, shares, last=last, nearest=nearest)
+    return replace(grid, low=low, high=high)
 
 
 def averaged_rounds(settings: DirectSettings, n_rounds: int) -> int:

@@ -6,51 +6,36 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count as numbers
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from quorate.accounting import Event
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring, Relation
-from quorate.data import PrivateRecords, kind, public_digest, take
+from quorate.data import kind
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.labels import Label
 from quorate.data.rows import Rows
-from quorate.data.target_range import TargetRange
 from quorate.deferred import sparse
 from quorate.direct.before_pool import DrawnPool, plan_on
-from quorate.direct.config import (
-    charge_beginning,
-)
+from quorate.direct.config import charge_beginning
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
-from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
+from quorate.run.cell_task import CellTask
 from quorate.run.chosen_method import ChosenRelation
-from quorate.run.drawn_pool import (
-    STATEMENTS,
-    state_coordinates,
-    stated_coordinates,
-)
-from quorate.run.drawn_rows import (
-    pool_from,
-)
-from quorate.run.held_out import HeldOut
+from quorate.run.drawn_pool import STATEMENTS, state_coordinates, stated_coordinates
+from quorate.run.drawn_rows import pool_from
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watching
-
-if TYPE_CHECKING:
-    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 
 REMEDY = (
     "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
@@ -60,22 +45,6 @@ FITTED_IS_STATED = (
     "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
     "public rows is the owner's statement"
 )
-
-
-def left_out(name: str, made_of_it: str = "score") -> str:
-    """Say, on the owner's terminal alone, why what is published has no score, or is not calibrated.
-
-    Examples
-    --------
-    >>> left_out("evaluation").split(":")[0]
-    'the score was left out'
-    """
-    return (
-        f"the {made_of_it} was left out: {name} holds private rows, and a {made_of_it} on them would be published "
-        "without a charge. What is published has the form of a run without such rows, and gives no reason. Give "
-        "public rows with labels, about nobody in the private table. This line is for you alone, and is outside the "
-        "guarantee"
-    )
 
 
 _MADE_UP = 48  # rows
@@ -88,41 +57,25 @@ _RECOMPUTED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectTask:
+class DirectTask(CellTask):
     """Everything that rounds are made from: public facts of a run, and its usable rows.
 
-    `classes`: none where a number is predicted, in `target_range`. `n_was_read`: whether the number of units was read
-    off the data, and is therefore treated as public. `records`: by which usable private rows are known again, whatever
-    their labels are. `drawn`: what a pool rests on that is drawn from marginals; before that, schema and plan are those
-    of rows that are drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun,
-    where nothing was said of them.
-    `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same. `rare`: the declared
-    share of the rarer of two classes, with which the run began. `held`: units that are held out for prediction sets,
-    whose rows have no class in `private`. `most`: bytes of coordinates that memory holds.
+    `drawn`: what a pool rests on that is drawn from marginals; before that, schema and plan are those of rows that are
+    drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was
+    said of them. `rare`: the declared share of the rarer of two classes, with which the run began. `most`: bytes of
+    coordinates that memory holds.
     """
 
-    schema: Schema = field(repr=False)
+    answers: ClassVar[str] = GRADIENT_ROUND
+
     plan: DirectPlan
-    private: Secret[UsableRows] = field(repr=False)
-    classes: tuple[Label, ...]
-    unit: str
-    grouped: bool
-    n_was_read: bool
     relation: ChosenRelation
-    epsilon: float
-    delta: float
-    fingerprint: str = field(repr=False)
-    noise: NoiseSource
     stored: bool
     plan_key: str
-    records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
     drawn: DrawnPool | None = field(default=None, repr=False)
     left_marginals_open: bool = False
-    target_range: TargetRange | None = None
-    scheduler: DaskScheduler | None = field(default=None, repr=False)
     rare: float | None = field(default=None, repr=False)
-    held: HeldOut | None = field(default=None, repr=False)
     most: int | None = field(default=None, repr=False)
 
     @property
@@ -196,8 +149,7 @@ class DirectTask:
         return charged if alone or charged != self.event else self.plan.event_for(self.relation.charged)
 
     def _event_for(self, neighbours: Relation | None) -> Event:
-        learning = (self.plan if self.drawn is None else self.drawn.before).event_for(neighbours)
-        return learning if self.held is None else self.held.plan.event_with(learning)
+        return self.released((self.plan if self.drawn is None else self.drawn.before).event_for(neighbours))
 
     @property
     def scope(self) -> GuaranteeScope:
@@ -225,37 +177,18 @@ class DirectTask:
         where: dict[str, Any] = {"folder": folder, "most": self.most}
         return Secret(units_of(self.plan.coordinates, self.private.reveal(), **where, watch=watch))
 
-    @cached_property
-    def public_digest(self) -> str:
-        """Content hash of the pool."""
-        return public_digest(self.schema.pool)
-
     def kept_plan(self) -> bytes:
         """The plan as bytes, to be kept with the rounds that rest on it."""
         return dump_plan(self.plan, self.schema.encoder)
 
     def charges(self) -> Iterator[Charge]:
         """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
-        key = f"{self.charge_begins} {DRAWN if self.drawn else self._plan_digest}"
         purposes = {GRADIENT_ROUND: self.plan.settings.rounds}
         if self.drawn is not None:
             levels = self.drawn.before.marginals.n_levels
             purposes = {MARGINAL_LEVEL: levels, COORDINATES: STATEMENTS, **purposes}
-        charged_to = None
-        if self.held is not None:
-            purposes, charged_to = self.held.plan.charged(purposes)
-        for attempt in numbers():
-            yield Charge(
-                event=self.event,
-                also=self.also,
-                delta=self.delta,
-                purposes=purposes,
-                charged_to=charged_to,
-                key=f"{key} {attempt}",
-                scope=self.scope,
-                seeded=self.noise.seeded,
-                remedy=REMEDY,
-            )
+        key = f"{self.charge_begins} {DRAWN if self.drawn else self._plan_digest}"
+        return self.attempts(key, purposes, remedy=REMEDY)
 
     @cached_property
     def _plan_digest(self) -> str:
@@ -278,30 +211,17 @@ class DirectTask:
             known = json.loads(stages.load(shares_stage(key), key) or b"[]")
             stages.save(shares_stage(key), key, json.dumps(sorted({*known, self.rare})).encode())
 
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return the charge that is to be made on a ledger, or that was made and goes on.
+    def refuse_recomputed(self, ledger: Ledger) -> None:
+        """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits.
 
-        Raises PreconditionFailed if the ledger holds the same rounds in coordinates of other bits: they were computed
-        elsewhere, or with another number of threads, and stored rounds mean nothing in these. Where every round of an
-        attempt was drawn and none was stored there is no model, and nothing may be drawn again: the next attempt is a
-        charge of its own.
+        They were computed elsewhere, or with another number of threads, and stored rounds mean nothing in these.
         """
-        for charge in self.charges():
-            reservation = charge.find(ledger)
-            if reservation is None:
-                if self.drawn is None:  # other coordinates are stated behind the charge
-                    self._refuse_recomputed(ledger)
-                return charge
-            if _goes_on(reservation):
-                return charge
-        raise AssertionError("the attempts have no end")  # pragma: no cover
-
-    def _refuse_recomputed(self, ledger: Ledger) -> None:
-        """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits."""
+        if self.drawn is not None:  # other coordinates are stated behind the charge
+            return
         for reservation in ledger.reservations():
             asked_for_these = reservation.key.startswith(f"{self.charge_begins} ")
             same = reservation.key.startswith(f"{self.charge_begins} {self._plan_digest} ")
-            if asked_for_these and not same and _goes_on(reservation):
+            if asked_for_these and not same and self.goes_on(reservation):
                 raise PreconditionFailed(_RECOMPUTED)
 
     def on(self, pool: Rows) -> DirectTask:
@@ -333,25 +253,7 @@ class DirectTask:
         """Tell whether the coordinates are those that were written down for the rounds of a reservation."""
         return self._plan_digest in stated_coordinates(reservation)
 
-    def may_score(self, rows: Any) -> bool:
-        """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
-
-        Privacy: one of the three things that private cells decide in the direct method, asked once the rounds are over.
-        Where the answer is no the score is left out; the owner alone is told why.
-        """
-        parsed, usable = self.schema.parsed(rows, "evaluation")
-        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
-
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
-        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
         drawn = None if self.drawn is None else replace(self.drawn, counted=Secret(np.empty(0, dtype=bool)))
-        private = Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0))
-        return replace(self, private=private, drawn=drawn, held=self.held and self.held.without_rows())
-
-
-def _goes_on(reservation: Reservation) -> bool:
-    """Whether a charge has rounds left to draw, or some that were stored."""
-    if reservation.remaining(GRADIENT_ROUND):
-        return True
-    return any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND))
+        return replace(super().without_private_rows(), drawn=drawn)

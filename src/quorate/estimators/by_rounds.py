@@ -23,7 +23,7 @@ from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.task import DirectTask, left_out
+from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
 from quorate.errors import PreconditionFailed
 from quorate.estimators.known_arguments import note_columns, refuse_one_row, tables_by_name
@@ -36,6 +36,7 @@ from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.report import Facts, Utility
+from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as

@@ -25,8 +25,7 @@ from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
-from quorate.voting.claims import note_on_mechanism, private_notes
-from quorate.voting.look import look_at_votes
+from quorate.voting.claims import look_at_votes, note_on_mechanism, private_notes
 from quorate.voting.method import VOTES
 from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.number_method import cautions_of as cautions_of_votes

@@ -19,7 +19,6 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.formats import Table
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
-from quorate.direct.task import left_out
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
@@ -36,6 +35,7 @@ from quorate.folder.tables import (
 )
 from quorate.report import Score
 from quorate.report.utility import NumberScore
+from quorate.run.cell_task import left_out
 from quorate.run.look import Look, Names, look_by_cells
 from quorate.run.progress import PARTS
 from quorate.run.remarks import remarks

@@ -24,7 +24,7 @@ from quorate.report import AgreementFacts, InternalFacts, QualityFacts, Stabilit
 from quorate.run.stage_store import FolderStages
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.flow import shards_of, votes
-from quorate.voting.sets import learning
+from quorate.voting.shard_rows import learning
 from quorate.voting.task import Task
 
 EXCHANGES = 10  # pairs of teachers trained to estimate stability

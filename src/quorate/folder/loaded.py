@@ -30,9 +30,9 @@ from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, FolderStages, stage_key
 from quorate.students import PromptStudent
 from quorate.types import Secret
+from quorate.voting.claims import look_at_votes
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, schedule
-from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS

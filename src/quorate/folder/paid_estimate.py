@@ -22,11 +22,11 @@ from quorate.folder.loaded import LoadedRun
 from quorate.folder.settings import Settings, keys_of, read_settings, settings_of
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
-from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.rehearsal.made_up import LearningCurve
 from quorate.release import Charge
 from quorate.release.charge import TUNING
 from quorate.run.stage_store import stage_key
-from quorate.voting.prompted import see_that_it_answers
+from quorate.voting.kept_votes import see_that_it_answers
 from quorate.voting.scope import scope_of
 
 if TYPE_CHECKING:

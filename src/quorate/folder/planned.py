@@ -31,9 +31,9 @@ from quorate.folder.settings import (
 from quorate.folder.table_source import is_there
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
 from quorate.mechanisms.schedule import open_fields
-from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
+from quorate.planning.rehearsal.made_up import LearningCurve
 from quorate.run.chosen_method import ChosenMethod, ChosenRelation, choose_relation
 from quorate.run.expected import Expected
 from quorate.run.held_out import SetsPlan, plan_sets

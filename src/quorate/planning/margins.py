@@ -29,11 +29,7 @@ _NODES = 41  # numbers of votes at which the binomial law is summed, where K is 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerProbabilities:
-    """What becomes of a query, by its margin, a lead in units of K in [0, 1].
-
-    `answered`, `plurality`: an answer, and that it is the class with most votes, at a margin of votes. `truth`: at a
-    margin of the probabilities of a teacher's votes.
-    """
+    """What becomes of a query, by its margin in units of K: of votes for the plurality, of a teacher's for truth."""
 
     margins: tuple[float, ...]
     answered: tuple[float, ...]
@@ -104,11 +100,9 @@ AGREEMENTS = (1.0, 0.9, 0.7)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crossing:
-    """Where a sparse vector is the better one.
-
-    `n_queries`: the least m from which on it is, by a difference that matters; None where there is none. `answered`:
-    how often it answers such a query. `difference`: "does not matter" where even :data:`MOST_QUERIES` queries of
-    Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
+    """Where a sparse vector is the better one: the least m from which on it is, by a difference that matters; None
+    where there is none. `difference`: "does not matter" where even :data:`MOST_QUERIES` queries of Gaussian noise fail
+    less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
     """
 
     margin: float
@@ -134,7 +128,8 @@ def sparse_vector_from(
     try:
         sparse = mechanism_for(StableSparseVector, {"cutoff": cutoff}, answers=cutoff, **budget)
         assert isinstance(sparse, StableSparseVector)  # noqa: S101 - it is what was asked for
-        declined = _log_declined(sparse, n_teachers, n_classes, margin)
+        counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+        declined = sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
     except InvalidParameter:  # the budget leaves no room for so many stages
         declined = 0.0
 
@@ -160,12 +155,6 @@ def sparse_vector_from(
         middle = min(max(middle, low + 1), high - 1)
         low, high = (low, middle) if better(middle) else (middle, high)
     return Crossing(n_queries=high, difference="matters", **facts)
-
-
-def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, margin: float) -> float:
-    """Return the logarithm of the probability that a query of this margin is declined."""
-    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
-    return sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
 
 
 def _log_wrong(gaussian: NoisyCounts, n_teachers: int, n_classes: int, margin: float) -> float:

@@ -120,12 +120,8 @@ def _expected(expected: Expected, mark: str) -> Markup:
     if (scored := expected.scored) is not None:
         ends = f"{scored.low:.3f} to {scored.high:.3f}"
         return join(f"{mark}{scored.value:.3f}", element("small", ends), html.bar(scored.value))
-    figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
-    return join(figure, range_, html.bar(expected.accuracy))
-
-
-def _range(expected: Expected) -> str:
-    return f"{100 * expected.low:.1f} to {100 * expected.high:.1f} %".replace(" ", "\N{NO-BREAK SPACE}")
+    range_ = f"{100 * expected.low:.1f} to {100 * expected.high:.1f} %".replace(" ", "\N{NO-BREAK SPACE}")
+    return join(f"{mark}{percent(expected.accuracy)}", element("small", range_), html.bar(expected.accuracy))
 
 
 # --- the pictures ----------------------------------------------------------------------------------------------------
@@ -164,12 +160,9 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
     )
     for style, row in enumerate(_ways(plan)):
         if row.probabilities is not None:
-            chart.line(row.probabilities.margins, row.probabilities.truth, _short(row), style, marks=None)
+            name = method_of(row) if row.n_teachers is None else f"{row.name}, {row.n_teachers:,} teachers"
+            chart.line(row.probabilities.margins, row.probabilities.truth, name, style, marks=None)
     return (html.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
-
-
-def _short(row: PlanRow) -> str:
-    return method_of(row) if row.n_teachers is None else f"{row.name}, {row.n_teachers:,} teachers"
 
 
 def _epsilon(plan: Plan) -> tuple[Child, ...]:

@@ -1,9 +1,12 @@
-"""A plan: what a budget can buy, row by row, best first; made of public facts, before anything is spent."""
+"""A plan: what a budget can buy, row by row, best first; made of public facts, before anything is spent.
+
+The way of the first row is told at other ε, too: what a smaller or larger budget would buy.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +14,112 @@ from quorate.accounting import delta, worlds_told_apart
 from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.accounting.figures import several
 from quorate.ambient import own_switches
-from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.margins import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
 from quorate.run.chosen_method import ChosenMethod, choose_method
+from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import SCORE_WORDS
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+#: From rows, and the facts that they are for (of another ε than the plan's, perhaps), to rows with what is expected.
+Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AtEpsilon:
+    """What one ε would buy. `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin
+    is in 500.
+    """
+
+    epsilon: float
+    worlds: int
+    n_teachers: int | None
+    expected: Expected | None
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        expected = None if self.expected is None else self.expected.tree()
+        return {
+            "epsilon": self.epsilon, "worlds_told_apart_of_1000": self.worlds, "n_teachers": self.n_teachers,
+            "expected": expected,
+        }  # fmt: skip
+
+
+def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> tuple[AtEpsilon, ...]:
+    """Return what the first row's way would have at each of :data:`EPSILONS`; played less, told is the difference."""
+    played_less = None
+    if first.expected is not None:
+        played_less = expect(facts, [replace(first, expected=None)])[0].expected
+    luck, scored_luck = 0.0, 0.0
+    if first.expected is not None and played_less is not None:
+        luck = first.expected.accuracy - played_less.accuracy
+        if first.expected.scored is not None and played_less.scored is not None:
+            scored_luck = first.expected.scored.value - played_less.scored.value
+    ways = []
+    for epsilon in EPSILONS:
+        if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
+            ways.append((epsilon, first))
+            continue
+        row = _at(facts, epsilon, first, expect)
+        moved = row.expected and row.expected.moved(luck, scored_by=scored_luck)
+        ways.append((epsilon, replace(row, expected=moved)))
+    return rising(
+        [
+            AtEpsilon(
+                epsilon=epsilon,
+                worlds=worlds_told_apart(epsilon, facts.delta),
+                n_teachers=row.n_teachers,
+                expected=row.expected,
+            )
+            for epsilon, row in ways
+        ],
+        facts.epsilon,
+        first.expected,
+    )
+
+
+def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> PlanRow:
+    """The way of the first row at another ε, with the teachers of the grid nearest the recipe's."""
+    other, row = replace(facts, epsilon=epsilon), first
+    if first.way == "votes" and first.mechanism is not None and not first.cannot:
+        other, kind = replace(other, tiny=other.tiny and not first.model), first.mechanism
+        middle = numbers_of_teachers(other, kind)
+        wanted = middle[len(middle) // 2]
+        n_teachers = min(
+            numbers_of_teachers(replace(facts, tiny=other.tiny), kind), key=lambda n: abs(math.log(n / wanted))
+        )
+        queries = [first.n_queries or 1]
+        (row,) = vote_rows(other, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
+        row = replace(row, model=first.model)
+    (row,) = expect(other, [replace(row, expected=None)])
+    return row
+
+
+def rising(ways: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
+    """Return what is told with accuracies that do not fall as ε rises; what is expected at the plan's own ε stands."""
+    if expected is None:
+        return tuple(ways)
+    above, below = list(ways), list(ways)
+    best, worst = expected, expected
+    for number, at in enumerate(above):
+        if at.epsilon > own and at.expected is not None:
+            above[number] = replace(at, expected=(best := _no_worse(at.expected, best, better=max)))
+    for number, at in reversed(list(enumerate(below))):
+        if at.epsilon < own and at.expected is not None:
+            below[number] = replace(at, expected=(worst := _no_worse(at.expected, worst, better=min)))
+    return tuple(high if high.epsilon > own else low for low, high in zip(below, above, strict=True))
+
+
+def _no_worse(one: Expected, other: Expected, *, better: Callable[[float, float], float]) -> Expected:
+    """Return what is expected at one ε, moved where another one's figure is `better`."""
+    scored_by = 0.0
+    if one.scored is not None and other.scored is not None and better(one.merit, other.merit) != one.merit:
+        scored_by = other.scored.value - one.scored.value
+    return one.moved(better(one.accuracy, other.accuracy) - one.accuracy, scored_by=scored_by)
+
 
 CLOSE = 0.01  # accuracies that differ by less are told as the same
 #: By which labels that are not the true ones are wrong about votes and the direct method: the root mean square on the
@@ -134,13 +236,10 @@ def plan_votes(
     n_labelled: int | None = None,
     notes: Sequence[str] = (),
 ) -> Plan:
-    """Compare what a budget can buy.
-
-    `direct`: the row of the direct method, where public rows tell its coordinates. `expectation`: what is expected of
-    the rows' students: a rehearsal. `n_labelled`: how many private rows are labelled; by default all. `notes`: what the
-    figures rest on. Raises InvalidParameter if a number is out of range, or the number of units is not known.
+    """Compare what a budget can buy; `direct`: its row, where public rows tell its coordinates. `expectation`: a
+    rehearsal. `n_labelled`: private rows, by default all. `notes`: what figures rest on.
     """
-    expect = expectation or _nothing
+    expect = expectation or (lambda _, rows: rows)  # no accuracy of any row
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
     expected = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
@@ -156,12 +255,6 @@ def plan_votes(
     )
 
 
-def _nothing(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-    """Expect no accuracy of any row."""
-    del facts
-    return list(rows)
-
-
 def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
     task: dict[str, Any] = {"n_classes": facts.n_classes, "epsilon": facts.epsilon, "delta": facts.delta}
     return tuple(
@@ -175,10 +268,8 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 
 
 def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
-    """Return rows best first: by what is expected of the student, else by noise and bias, as the recipe weighs them.
-
-    Expected on other labels than the true ones, the method that mostly is ahead is the first unless the other is by
-    more than :data:`BETWEEN_METHODS`.
+    """Return rows best first: by what is expected of the student, else by noise and bias. On other labels than the true
+    ones, the method that mostly is ahead is first unless the other is by more than :data:`BETWEEN_METHODS`.
     """
     able = [row for row in rows if not row.cannot and row.way != "few labels"]
     named = [row for row in rows if not row.cannot and row.way == "few labels"]
@@ -230,11 +321,7 @@ def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
 
 
 def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:
-    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows, likewise.
-
-    Where answers are tested no such figure is known: those rows come last. The direct method comes first where a unit
-    is one row, else last.
-    """
+    """Noise in a vote share against the recipe's, plus the bias of so few rows; tested answers come last."""
     if row.way == "direct":
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0
     if row.share_noise is None or row.n_teachers is None or getattr(row.mechanism, "may_decline", False):

@@ -122,12 +122,7 @@ KINDS: Mapping[type[Mechanism], Callable[[int, int], dict[str, Any]]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grid:
-    """What is compared where teachers vote; None leaves a choice to the defaults.
-
-    `mechanisms`: :data:`KINDS`. `n_teachers`: the recipe's, half and twice as many. `queries`: the recipe's, and all
-    points where classes are released. `models`: compared with the one that was given, by noisy votes alone where those
-    are there.
-    """
+    """What is compared where teachers vote; None leaves a choice to the defaults. `models`: by noisy votes alone."""
 
     mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
     n_teachers: Sequence[int] | None = None
@@ -136,10 +131,7 @@ class Grid:
 
 
 def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ...]:
-    """Return a row for each mechanism, number of teachers and number of queries.
-
-    Raises InvalidParameter if a number is out of range, or the number of units is needed and not known.
-    """
+    """Return a row for each mechanism, number of teachers and number of queries, or refuse one out of range."""
     grid, calibrated = grid or Grid(), _Calibrated(facts)
 
     def rows_of(facts: PublicFacts) -> tuple[PlanRow, ...]:

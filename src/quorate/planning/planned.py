@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal
 
 from quorate.ambient import one_thread, own_switches
-from quorate.arguments import count, real
+from quorate.arguments import count, nearest, real
 from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
-from quorate.planning.by_epsilon import Expectation
-from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan import Plan, plan_votes
-from quorate.planning.plan_arguments import grid_of, models_of, needed, number_of_classes, number_of_rows, word_for_unit
-from quorate.planning.plan_row import PlanRow, direct_row, direct_row_unknown
+from quorate.mechanisms import Mechanism
+from quorate.planning.plan import Expectation, Plan, plan_votes
+from quorate.planning.plan_row import KINDS, Grid, PlanRow, direct_row, direct_row_unknown
 from quorate.planning.public_side import (
     Models,
     PublicSide,
@@ -25,16 +23,16 @@ from quorate.planning.public_side import (
     rehearsals_as_hard,
     rehearsals_of,
 )
-from quorate.planning.rehearsal.made_up import MANY, AsHard, MeanOf
+from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
-from quorate.planning.text import render_plan
+from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
 from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring, share_of_rarer
-from quorate.voting.models import DEFAULT_TEACHER, teacher_named
+from quorate.voting.models import DEFAULT_TEACHER, TEACHER_MODELS, teacher_named
 
 NOTHING_BY_RULES = (
     "no accuracy is expected: rules on so few public rows would be asked and scored on the same rows, and say nothing "
@@ -186,6 +184,12 @@ def plan(
     return _printed(plan_, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
 
 
+def _printed(plan_: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
+    minded = [f"{row.name}: {row.mind}" for row in plan_.rows if row.mind]
+    notes = (*plan_.notes, *basis, *minded, *_no_gain(plan_), *few_rows, *_note_on_teachers(teacher))
+    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": notes})
+
+
 def _classes_and_score(given: Any, class_shares: Any, scoring: Any) -> tuple[Sequence[Any] | None, Judged]:
     """Check the classes, if they are known, and what rows are judged by."""
     classes = None if given is None else check_classes(given)
@@ -222,23 +226,6 @@ def _no_gain(plan_: Plan) -> tuple[str, ...]:
         return ()
     score = SCORE_WORDS[plan_.scoring]
     return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)
-
-
-class PrintedPlan(Plan):
-    """A plan that prints as ``quorate plan`` prints it."""
-
-    __slots__ = ()
-
-    @own_switches()
-    def __str__(self) -> str:
-        return render_plan(self)
-
-
-def _printed(plan_: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
-    values: dict[str, Any] = {field.name: getattr(plan_, field.name) for field in fields(plan_)}
-    minded = [f"{row.name}: {row.mind}" for row in plan_.rows if row.mind]
-    notes = (*plan_.notes, *basis, *minded, *_no_gain(plan_), *few_rows, *_note_on_teachers(teacher))
-    return PrintedPlan(**{**values, "notes": notes})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
@@ -311,9 +298,7 @@ def _compared(rehearsals: Sequence[Rehearsal], models: Sequence[str] | None) -> 
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
-    if len(rehearsals) < 2:
-        return rehearsals[0] if rehearsals else None
-    return MeanOf(rehearsals)
+    return MeanOf(rehearsals) if len(rehearsals) > 1 else next(iter(rehearsals), None)
 
 
 def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:
@@ -329,10 +314,7 @@ def expected_of_rounds(
     judged: Judged | None = None,
     feature_map: FeatureMapName = "auto",
 ) -> tuple[Expected | None, float]:
-    """Return what is to be expected of a direct run, rehearsed on labelled public rows, and of the commonest class.
-
-    `evaluation`: *public* rows and labels, at least 40; and whose rows they are, where a person may have several.
-    """
+    """Return what to expect of a direct run, rehearsed on labelled public rows, and of the commonest class."""
     side = public_side(public, classes)
     judged = judged or Judged()
     known: dict[str, Any] = {"n_public": side.n_distinct, "width": side.views.width}
@@ -351,14 +333,115 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
     if facts.online_answers:
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
-        outline = side.direct(feature_map).outline(
-            n_classes=facts.n_classes,
-            n_units=facts.n_records or 1,
-            epsilon=facts.epsilon,
-            delta=facts.delta,
-            neighbours=facts.relation,
-            rare=facts.rare,
-        )
+        outline = side.direct(feature_map).outline_of(facts)
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))
     return direct_row(facts, outline)
+
+
+_NAMED = {kind.__name__: kind for kind in KINDS}
+
+
+def needed(name: str, value: int | None) -> int:
+    """Return a size that public rows would have told, or refuse that it was not given."""
+    if value is None:
+        raise InvalidParameter(
+            f"{name} is needed where there are no public rows to tell it; give {name}=", parameter=name
+        )
+    return count(name, value, at_least=1)
+
+
+def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> int:
+    """Return how many classes there are, by their list or by their number; one is needed, and both must agree."""
+    if classes is None:
+        return needed("n_classes", n_classes)
+    if n_classes is not None and n_classes != len(classes):
+        raise InvalidParameter(f"n_classes={n_classes!r}, and classes has {len(classes)}; leave out n_classes")
+    return len(classes)
+
+
+def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
+    """Return the number of private rows: no fewer than there are units."""
+    if n_rows is None or count("n_rows", n_rows, at_least=1) >= n_records:
+        return n_rows
+    raise InvalidParameter(
+        f"{named('n_rows')} must be at least {named('n_records')}, since each {unit} has a row, got {n_rows:,} for "
+        f"{named('n_records', n_records)}",
+        parameter="n_rows",
+        got=n_rows,
+    )
+
+
+def word_for_unit(unit: object) -> str:
+    """Return the word for one unit: one line of text."""
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+        raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person"')
+    return unit
+
+
+def grid_of(
+    facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object, models: Iterable[str] = ()
+) -> Grid:
+    """Return what is to be compared, or refuse what is no list of what it should be, or above what there is."""
+    return Grid(
+        mechanisms=_mechanisms(mechanisms),
+        n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
+        queries=_numbers("queries", queries, most=facts.n_public),
+        models=tuple(models),
+    )
+
+
+def models_of(given: object) -> tuple[str, ...] | None:
+    """Return the names of teachers' models to compare with the one that was given; None for the default."""
+    if given is None:
+        return None
+    listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+    names = [name for name in TEACHER_MODELS if name != DEFAULT_TEACHER]
+    for name in (given,) if listed is None else listed:
+        if listed is None or name not in names:
+            hint = nearest(name, names) if isinstance(name, str) else ""
+            raise InvalidParameter(
+                parameter="models",
+                got=name,
+                expected=f"names of {', '.join(names)}",
+                advice=hint.removeprefix("; "),
+            )
+    return listed
+
+
+def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    listed = _listed(name, given, "[100, 200]")
+    numbers = tuple(count(name, number, at_least=1) for number in listed)
+    if most is not None and max(numbers) > most:
+        raise InvalidParameter(parameter=name, got=max(numbers), expected=f"at most {most:,} here")
+    return numbers
+
+
+def _mechanisms(given: object) -> tuple[type[Mechanism] | Mechanism, ...] | None:
+    if given is None:
+        return None
+    return tuple(
+        _mechanism(mechanism) for mechanism in _listed("mechanisms", given, '["NoisyCounts", "GaussianNoisyMax"]')
+    )
+
+
+def _mechanism(given: Any) -> type[Mechanism] | Mechanism:
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    if isinstance(given, Mechanism) or (isinstance(given, type) and issubclass(given, Mechanism)):
+        return given
+    raise InvalidParameter(
+        f"mechanisms must be mechanisms, their classes, or names of {', '.join(_NAMED)}, got {given!r}"
+        f"{nearest(given, _NAMED) if isinstance(given, str) else ''}"
+    )
+
+
+def _listed(name: str, given: object, example: str) -> tuple[Any, ...]:
+    listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else ()
+    if not listed:
+        raise InvalidParameter(
+            parameter=name, got=given, expected="a list of at least one", advice=f"Example: {example}"
+        )
+    return listed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,10 +71,8 @@ class PlannedRun:
 def rehearsed(
     task: Task, row: PlanRow, rows: Any, codes: IntArray, judged: Judged | None = None
 ) -> tuple[Expected | None, float]:
-    """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
-
-    `rows`, `codes`: with the pool's columns in its order. `judged`: by default accuracy. None is expected where the
-    rows are too few for the shards, or nothing tells how many rows a teacher has.
+    """Rehearse a plan's row on labelled public rows: what to expect of the student, and of the commonest class; None
+    where rows are too few for the shards, or nothing tells how many rows a teacher has.
     """
     see = task.views
     material = Material(
@@ -103,10 +101,7 @@ def rehearsed(
 
 
 def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:
-    """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
-
-    `X`, `y`: at least 40, not private, and fit for the pool. `judged`: by default by what suits how rare classes are.
-    """
+    """Return what to expect of a task's student, rehearsed on labelled public rows, and of the commonest class."""
     if task.facts.rows is None:
         raise InvalidParameter(f"rehearsing needs the number of records; declare {keyword('n_records')}")
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
@@ -118,18 +113,9 @@ def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tup
 
 def expected_score(expected: Expected) -> ExpectedScore:
     """Return what was expected as a report has it."""
-    scored, chosen = expected.scored, None
-    if scored is not None:
-        chosen = ChosenScore(
-            scoring=scored.scoring, value=scored.value, low=scored.low, high=scored.high, baseline=scored.baseline
-        )
-    return ExpectedScore(
-        accuracy=expected.accuracy,
-        low=expected.low,
-        high=expected.high,
-        basis=BASES[expected.basis],
-        chosen=chosen,
-    )
+    chosen = None if expected.scored is None else ChosenScore(**asdict(expected.scored))
+    ends = {"accuracy": expected.accuracy, "low": expected.low, "high": expected.high}
+    return ExpectedScore(**ends, basis=BASES[expected.basis], chosen=chosen)
 
 
 def row_of(task: Task) -> PlanRow:

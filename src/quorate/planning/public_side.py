@@ -65,11 +65,8 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicSide:
-    """The public rows of a plan, as models see them.
-
-    `views`: how teachers and student see rows; `schema`: how the direct method does; `plain`: how models see them where
-    classes are released, if that is otherwise. `n_distinct`: points that can be asked. `default_teacher`, `own_map`:
-    where nothing is said. `patches`: of public images, by which rows are told.
+    """The public rows of a plan, as models see them: by `views`, by `schema` in the direct method, and by `plain` where
+    classes are released. `n_distinct`: points that can be asked.
     """
 
     pool: Rows
@@ -172,10 +169,7 @@ def rehearsals_of(
     y_public: Any,
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
-    """Return what plays the plan's rows: one rehearsal on true labels, or one a rule; no rules on too few public rows.
-
-    Raises InvalidParameter, DataRefused if the rows to play with are missing, too few, or do not fit the pool.
-    """
+    """Return what plays the plan's rows: one rehearsal on true labels, or one a rule; none on too few public rows."""
     one_of("rehearse", how, REHEARSE)
     labelled = y_public is not None or evaluation is not None
     if how == "no" or (how == "auto" and not labelled):
@@ -206,10 +200,7 @@ def rehearsals_as_hard(
     commonest: float | None,
     basis: Basis,
 ) -> tuple[Rehearsal, ...]:
-    """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
-
-    None on too few public rows. Raises InvalidParameter if there is nothing to play with, or labels tell more.
-    """
+    """Return what plays the plan's rows where a learning curve tells how hard labels are: a rehearsal a rule."""
     one_of("rehearse", how, REHEARSE)
     if how in ("labels", "no"):
         raise InvalidParameter(

@@ -80,11 +80,7 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
 
 
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
-    """Look for everything that may be wrong with a set-up.
-
-    `facts`: public facts of the task. `mechanism`: what answers. `n_teachers`, `n_queries`: K and ℓ. Returns: those
-    that apply and those that do not, in a fixed order.
-    """
+    """Return everything that may be wrong with a set-up, what applies and what does not, in a fixed order."""
     promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
     out_of_reach = reach(mechanism, **task)
@@ -124,17 +120,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
 
 
 def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Finding:
-    """Say that teachers of so few rows are constants, where that was looked for and is so.
-
-    `constant`: whether it is so; None where it was not looked for. `n_rows_each`: rows of a shard, on average.
-
-    Examples
-    --------
-    >>> constant_teachers_caution(True, n_rows_each=18).words.split(":")[0]
-    'on 18 rows, as many as a teacher gets, this model says one class whatever it is asked, or fails'
-    >>> constant_teachers_caution(None, n_rows_each=None).outcome
-    <Outcome.NOT_RUN: 'not run'>
-    """
+    """Say that teachers of so few rows are constants, where that was looked for (else None) and is so."""
     if constant is None:
         return Finding(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
@@ -149,20 +135,7 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
 
 
 def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Finding:
-    """Say that prompts show a small part of their shards, so that more teachers would know as much each.
-
-    `shown`: rows of its shard that each prompt shows; None where teachers learn from all of them. `n_rows_each`: rows
-    of a shard, on average. `n_teachers`, `answers`: K, and how many rows each of them is asked about.
-
-    Examples
-    --------
-    >>> shown_rows_caution(2, n_rows_each=30, n_teachers=30, answers=250).words.split(":")[0]
-    'each prompt shows 2 of the about 30 rows of its shard, and nothing is learned from the others'
-    >>> shown_rows_caution(8, n_rows_each=10, n_teachers=90, answers=250).applies
-    False
-    >>> shown_rows_caution(None, n_rows_each=30, n_teachers=30, answers=250).applies
-    False
-    """
+    """Say that prompts `shown` a small part of their shards; None where teachers learn from all rows."""
     most = 0 if shown is None or n_rows_each is None else n_teachers * n_rows_each // shown
     return caution(
         PROMPTS_SHOW_FEW_ROWS,
@@ -176,11 +149,7 @@ def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers
 
 
 def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
-    """Say that a rehearsal on public rows did no better than always saying their commonest class.
-
-    `expected`: what a rehearsal says; None where none could be played. `commonest`: share of the commonest class among
-    the public rows.
-    """
+    """Say that a rehearsal did no better than always saying the commonest class; None where none was played."""
     if expected is None:
         return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
@@ -194,10 +163,8 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
 
 
 def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
-    """Say that noise leaves next to nothing of the rows for the rounds of the direct method to learn from.
-
-    `share`: what is left of the direction in which public rows differ most, λ/(λ + κ); None where no pool tells
-    directions. `n_units`: n₀. `unit`: the word for one of them.
+    """Say that noise leaves next to nothing of the direction in which public rows differ most, λ/(λ + κ), for rounds to
+    learn from; None where no pool tells directions. `n_units`: n₀.
 
     Examples
     --------
@@ -227,14 +194,7 @@ def _beside(expected: Expected, commonest: float) -> str:
 
 
 def rows_caution(facts: PublicFacts) -> Finding:
-    """Look whether nobody says how many rows units with ids have, so that each has a teacher.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=539, n_public=500, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
-    >>> rows_caution(facts).code, rows_caution(facts).applies
-    ('rows-per-unit-unknown', True)
-    """
+    """Look whether nobody says how many rows units with ids have, so that each has a teacher."""
     return caution(
         ROWS_ARE_UNKNOWN,
         Severity.NOTE,

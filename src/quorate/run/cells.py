@@ -44,10 +44,8 @@ def without_unit(values: Any) -> Any:
 
 
 def real(X: Any, name: str) -> Any:
-    """Return an array or sparse matrix as one of real numbers; what it holds does not decide whether it is refused.
-
-    One complex number makes all entries of an array complex: one that has an imaginary part is infinite, and the others
-    stay what they were.
+    """Return an array or sparse matrix as real numbers; no entry decides whether it is refused. Of complex entries one
+    with an imaginary part is infinite.
     """
     if isinstance(X, np.ma.MaskedArray):
         raise DataRefused(f"{name}: a masked array hides what is under its mask; fill it with NaN first")
@@ -62,10 +60,7 @@ def real(X: Any, name: str) -> Any:
 
 
 def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
-    """Return a table of anything as floats; an entry that is no number, and a list of another length, is infinite.
-
-    What is infinite is left out, and what is missing (NaN) may be filled in.
-    """
+    """Return a table of anything as floats; what is no number, or of another length, is infinite, and so left out."""
     X = flat_images(X)
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
         X = X.to_numpy()
@@ -95,10 +90,7 @@ def _cell(cell: Any) -> float:
 
 
 def as_the_column(X: Any, pool: Rows) -> Any:
-    """Return cells that come without a frame as the pool's one column; what a cell holds does not decide that.
-
-    Where the column is of texts, what is no text is missing.
-    """
+    """Return cells that come without a frame as the pool's one column; no cell decides that."""
     sequence = isinstance(X, (list, tuple)) or (getattr(X, "ndim", 1) == 1 and hasattr(X, "__array__"))
     if hasattr(X, "columns") or not sequence or width(pool) != 1:  # a frame of polars has no ndim
         return X

@@ -22,11 +22,7 @@ SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a check names things: those of an estimator's arguments by default.
-
-    `act`: what would do it: "A fit", "A run". `private`: the private table. `n_records`, `n_rows`: what declares the
-    number of units, and of rows.
-    """
+    """How a check names what would act, the private table, and what declares the number of units and of rows."""
 
     act: str = "A fit"
     private: str = "X"

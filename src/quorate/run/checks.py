@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
 from quorate.noise import NoiseSource
 from quorate.report.facts import name_of
+from quorate.run.cell_task import CellTask
+from quorate.run.facts import RunMetadata
 from quorate.stored_names import stored_as
 
 AUDIT = "audit"
@@ -166,4 +170,30 @@ def fitted_before() -> Finding:
         evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
         "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
         remedy="Fit such steps on public rows.",
+    )
+
+
+def checks_of_cells(
+    task: CellTask,
+    ledger: Ledger,
+    metadata: RunMetadata,
+    *,
+    learning: Finding,
+    preprocessing: Finding,
+    drawn: Sequence[Finding] = (),
+) -> tuple[Finding, ...]:
+    """Answer every question about a run that reads private rows cell by cell; `learning`: what a unit can change."""
+    return (
+        learning,
+        unusable_rows(metadata.readers),
+        classes(were_read=False, others_are_left_out=True) if task.classes else target_range(),
+        *((public_pool(),) if task.has_public_pool else ()),
+        *drawn,
+        *((evaluation_rows(),) if metadata.utility.is_scored else ()),
+        preprocessing,
+        fitted_before(),
+        exact_noise(),
+        seed(task.noise),
+        chain(ledger),
+        audit_not_run(),
     )

@@ -21,17 +21,7 @@ WAYS = ("auto", "votes", "direct")
 
 @dataclass(frozen=True, slots=True)
 class ChosenMethod:
-    """What learns from the private rows, and why; it equals its name.
-
-    `by`: "votes" of teachers, or "direct", noisy gradient rounds. `why`: the reason, as a part of a sentence.
-
-    Examples
-    --------
-    >>> ChosenMethod("direct", "it was asked for")
-    direct: it was asked for
-    >>> ChosenMethod("direct", "it was asked for") == "direct"
-    True
-    """
+    """What learns from the private rows, and `why`, as a part of a sentence; it equals its name."""
 
     by: Literal["votes", "direct"]
     why: str
@@ -66,22 +56,8 @@ def choose_method(
     n_rows: int | None = None,
     unit: str = "record",
 ) -> ChosenMethod | None:
-    """Choose by the first rule that applies.
-
-    `of_votes`, `of_direct`: what was given that one method alone has, by its names. `n_labelled`: labelled public rows
-    beside a real pool, on which the planner can rehearse both methods; None where they were not counted yet.
-    `grouped`: whether units have ids, so that one may have several rows. `n_records`, `n_rows`: declared numbers of
-    units and rows; numbers that are read off private rows are never given. `unit`: the word for one unit. Returns: None
-    where such a rehearsal decides.
-
-    Examples
-    --------
-    >>> choose_method(of_votes=["online_answers"], grouped=True)
-    votes: online_answers is for votes of teachers
-    >>> choose_method()
-    direct: where a record is one row it was ahead of votes on most tables measured
-    >>> choose_method(grouped=True, unit="person", n_records=700, n_rows=42_000)
-    votes: a person has 60 rows on average, and above 40 votes were ahead where it was measured
+    """Choose by the first rule that applies; None where a rehearsal on labelled public rows beside a real pool decides.
+    `of_votes`, `of_direct`: what was given that one method alone has. `n_records`, `n_rows`: declared ones alone.
     """
     if of_votes:
         return ChosenMethod("votes", f"{_listed(of_votes)} for votes of teachers")
@@ -113,12 +89,8 @@ NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChosenRelation:
-    """Which of the two relations a run has.
-
-    `noise`: the change of one unit for which the noise is the least that ε and δ allow. None where the run was begun
-    before one could be chosen: its noise is that for replacing a unit. `charged`: the change that its ledger is charged
-    for; None as above. `both`: whether the price is known for both: nothing that chose the noise was read off the data.
-    `why`: the reason, as part of a sentence.
+    """Which of the two relations a run has: for which its `noise` is least, and for which its ledger is `charged`; both
+    None where it was begun before one could be chosen. `both`: whether the price is known for both.
     """
 
     noise: Relation | None
@@ -146,20 +118,7 @@ BEGUN_BEFORE = ChosenRelation(
 
 
 def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit: str) -> ChosenRelation:
-    """Return the relation of a run that begins.
-
-    `wish`: what was asked for. `n_was_read`: whether the number of units was read off the data. `held`: the change that
-    everything on the ledger is guaranteed for; None where each would do. `unit`: the word for whose data it is. Raises
-    InvalidParameter, PreconditionFailed if it cannot be had; nothing was drawn or charged.
-
-    Examples
-    --------
-    >>> chosen = choose_relation("auto", n_was_read=False, held=None, unit="person")
-    >>> chosen.noise, chosen.charged, chosen.why
-    ('add-or-remove', 'add-or-remove', 'the number of persons is declared')
-    >>> choose_relation("auto", n_was_read=False, held="replace", unit="person").why
-    "the ledger's earlier charges hold for replacing one person by another"
-    """
+    """Return the relation of a run that begins, or refuse it; `held`: that all on the ledger is guaranteed for."""
     chosen = one_of("neighbours", wish, NEIGHBOURS)
     held_words = "" if held is None or held == "stated" else Neighbouring.of(held, unit).changing
     if n_was_read:

@@ -115,11 +115,7 @@ def counted_rows(unit_keys: Sequence[bytes], key: Secret[bytes]) -> BoolArray:
 def count_cells(
     schema: Schema, parts: Iterable[Rows], counted: BoolArray, dialect: Dialect = PLAIN
 ) -> Secret[tuple[CellCounts, ...]]:
-    """Count the cells of every column in one pass.
-
-    `schema`: of the columns. `parts`: the private rows, some at once and in order; frames that have all columns that
-    are read. `counted`: which rows count, one of each unit. `dialect`: how numbers and dates are written in them.
-    """
+    """Count the cells of every column in one pass over `parts`; `counted`: which rows count, one of each unit."""
     counts = tuple(CellCounts() for _ in schema.columns)
     start = 0
     for part in parts:
@@ -140,11 +136,8 @@ RULES: Final[tuple[DrawingRule, ...]] = (3, 2, 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedMarginals:
-    """Noisy counts as they were stored: public.
-
-    `marginals`: what released them. `levels`: the nodes of each level with their noisy counts, column by column.
-    `lost`: the level that was drawn and not stored, which counts as zeros and ended the trees; None where none was.
-    `rule`: how rows are drawn from them, one of :data:`RULES`.
+    """Noisy counts as they were stored, public. `lost`: the level that was drawn and not stored; it counts as zeros and
+    ended the trees. `rule`: how rows are drawn.
     """
 
     marginals: NoisyMarginals
@@ -163,10 +156,9 @@ def release_marginals(
 ) -> ReleasedMarginals:
     """Release every level that is left, each one as a block: drawn, durable, noise, stored, and only then used.
 
-    `marginals`: what the reservation was made for, with ``marginals.n_levels`` levels. `counts`: of the private side.
-    `noise`: addressed by purpose and level. `progress`: ``progress(done, total)``. Privacy: a level that an earlier
-    process stored is read from the ledger, and one that it drew and did not store is taken as zeros and never drawn
-    again. Exact counts are worked out for the nodes of a level alone, once the level before is stored.
+    Privacy: a level that an earlier process stored is read from the ledger, and one that it drew and did not store is
+    taken as zeros and never drawn again. Exact counts are worked out for the nodes of a level alone, once the level
+    before is stored.
     """
     level, levels, lost = marginals.first, [], None
     for block in reservation.blocks(MARGINAL_LEVEL):
@@ -184,7 +176,7 @@ def release_marginals(
         def compute(drawn: DrawnBlock, level: MarginalLevel = level, exact: Sequence[IntArray] = exact) -> Any:
             return marginals.release_level(level, exact, drawn.noise(noise))
 
-        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda answer: [_written(answer)])
+        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda of: [[each.tolist() for each in of]])
         levels.append((level, noisy))
         level = marginals.after(level, noisy)
     if progress:
@@ -202,10 +194,6 @@ def _exact(
     )
 
 
-def _written(noisy: Sequence[IntArray]) -> list[list[int]]:
-    return [column.tolist() for column in noisy]
-
-
 def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArray, ...]:
     return tuple(
         np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in zip(stored, level.nodes, strict=True)
@@ -214,11 +202,7 @@ def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArr
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolPlan:
-    """What is paid for noisy counts, from which a pool will be drawn: fixed by public facts alone.
-
-    `declared`: the schema. `share`: s, of μ² for marginals. `marginals`: at their noise. `n_units`: n₀. `n_rows`: rows
-    that are drawn, at least.
-    """
+    """What is paid for noisy counts, by public facts alone, for a pool of `n_rows` at least; `share`: of μ²."""
 
     declared: Schema = field(repr=False)
     share: float
@@ -304,11 +288,7 @@ def plan_pool(
     share: float | None = None,
     n_rows: int = N_ROWS,
 ) -> PoolPlan:
-    """Fix the share of μ² that marginals get, and their noise.
-
-    `mu`: μ of the whole budget. `share`: s in (0, 1); by default the least within [.1, .3] whose marginals tell six
-    parts of a range apart, else .3; a multiple of .01. `n_rows`: rows to be drawn, at least.
-    """
+    """Fix the noise of marginals, and their share of `mu`²: the least of .1 to .3 that tells six parts apart."""
     whole = NoisyMarginals(partitions_of(declared), mu, neighbours)
     if share is None:
         percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
@@ -333,11 +313,7 @@ def stated_coordinates(reservation: Reservation) -> set[str]:
 
 
 def state_coordinates(reservation: Reservation, digest: str, *, refusal: str) -> None:
-    """Write down what the answers or rounds of a reservation rest on, before the first; or refuse another.
-
-    A pool is drawn behind the charge, so that no key can name it. Raises PreconditionFailed, with `refusal`, if they
-    differ.
-    """
+    """Write down what the answers of a reservation rest on, before the first, or refuse another than was stated."""
     stated = stated_coordinates(reservation)
     if stated - {digest}:
         raise PreconditionFailed(refusal)

@@ -33,13 +33,9 @@ def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, k
 
     A count that noise explains is 0: below σ of a list of at most 50 values, below 3 σ elsewhere, and below 1.5 σ where
     a number's count is the tail of what is beside it. A list is drawn in proportion to its counts; a number by going
-    down its tree, and evenly within the last part that was looked into.
-    Where all counts are 0, every listed value, and every part of the grid, is as likely as another. For each value of a
-    list of at most 50 that no row has, one row with that value is added.
-
-    `schema`: of the columns, in whose order the frame is: numbers as floats, dates as dates, values as texts.
-    `released`: None draws every column evenly, as for a plan before anything was paid. `n_rows`: at least 1. `key`: of
-    the run; rows follow from it and the released counts, the same on every machine.
+    down its tree, and evenly within the last part that was looked into. Where all counts are 0, or nothing was released
+    yet, every listed value, and every part of the grid, is as likely as another. For each value of a list of at most 50
+    that no row has, one row is added. Rows follow from the key and the released counts, the same on every machine.
     """
     import polars as pl
 
@@ -108,10 +104,7 @@ def _column(
 
 
 def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray | FloatArray:
-    """Return how often each cell of a list is drawn, in proportion.
-
-    Values whose counts are lost in the noise are believed together or not at all, each as often as the others.
-    """
+    """Return how often each cell of a list is drawn; values lost in the noise are believed together or not at all."""
     even = np.append(np.ones(held.missing, dtype=np.int64), 0)
     if released is None:
         return even
@@ -152,11 +145,9 @@ def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -
 
 
 def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, FloatArray]]:
-    """Return the halves of each part that was looked into, level by level, and what is believed to be in each.
-
-    At level 1 what is missing stands behind the halves. A half is believed from three standard deviations of the noise,
-    and from half of that beside a sibling that is, and that is not narrowed down to one of its own halves: then a small
-    count is the tail of what is there, and not noise far away from it.
+    """Return the halves of each part that was looked into, level by level, and what is believed to be in each. A half
+    is believed from three standard deviations of the noise, and from half of that beside a sibling that is and that is
+    not narrowed down: then a small count is the tail of what is there.
     """
     sigma = released.marginals.sigma(released.marginals.partitions[place])
     families: list[tuple[IntArray, FloatArray]] = []

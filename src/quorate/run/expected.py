@@ -33,11 +33,7 @@ BASES: Final[dict[Basis, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExpectedValue:
-    """What is expected of the score that a run is judged by, where that is not accuracy.
-
-    `scoring`: scikit-learn's name of it. `value`: of one run, on rows like the private ones. `low`, `high`: a range for
-    nine runs in ten. `baseline`: of always saying the commonest class.
-    """
+    """What is expected of the score that a run is judged by, where that is not accuracy; a range for nine in ten."""
 
     scoring: str
     value: float
@@ -81,11 +77,9 @@ def _merit(scoring: str, value: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Expected:
-    """The accuracy of a student before it is made.
-
-    `accuracy`: of one run, on rows like the private ones; in [0, 1]. `low`, `high`: a range that is to hold the
-    accuracy of nine runs in ten. `basis`: one of :data:`BASES`. `rehearsals`: how many were played; 0 where none was.
-    `scored`: the same of the score that the run is judged by; None where that is accuracy, or nothing tells it.
+    """The accuracy of a student before it is made: of one run on rows like the private ones, and a range for nine runs
+    in ten. `rehearsals`: how many were played. `scored`: the same of the score that the run is judged by; None where
+    that is accuracy.
     """
 
     accuracy: float
@@ -145,17 +139,7 @@ def hopeless(
     mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, noise_left: float | None
 ) -> Finding:
     """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
-
-    `mechanism`: what answers. `n_teachers`, `n_classes`, `n_queries`: k, C and ℓ. `noise_left`: standard deviation of
-    the mean of all answers, in vote shares; None where answers have to pass a test first.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import ConfidentNoisyMax
-    >>> strict = ConfidentNoisyMax(threshold=300.0, sigma_threshold=20.0, sigma_answer=10.0)
-    >>> found = hopeless(strict, n_teachers=250, n_classes=2, n_queries=1_000, noise_left=None)
-    >>> found.code, found.applies
-    ('nothing-can-be-answered', True)
+    `noise_left`: of the mean of all answers; None where answers have to pass a test first.
     """
     words = _out_of_reach(mechanism, n_teachers, n_classes)
     if words is None and noise_left is not None and noise_left >= LONGEST_LEAD:
@@ -190,11 +174,7 @@ def is_hopeless(considered: Sequence[Finding]) -> bool:
 
 
 def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
-    """Refuse a set-up that can answer nothing.
-
-    `considered`: what was looked for. `unless`: how to say that it is to run all the same; by default what allows it.
-    Raises InvalidParameter with what is out of reach, and how to go on regardless.
-    """
+    """Refuse a set-up that can answer nothing, with what is out of reach; `unless`: how it is to run all the same."""
     for finding in considered:
         if finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies:
             raise InvalidParameter(

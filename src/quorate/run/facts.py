@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as delta_of
 from quorate.accounting import epsilon as epsilon_of
 from quorate.accounting.attacker import worlds_told_apart_by
-from quorate.ledger import Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
 from quorate.students import AutoStudent, Student
+
+T = TypeVar("T")
 
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
 
@@ -30,6 +34,16 @@ class RunMetadata:
     utility: Utility = field(default_factory=Utility)
     collection: str | None = None  # of the private rows, in the owner's words
     readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package; and their versions
+
+
+def before_charge(budget: Budget, gather: Callable[[Ledger], T]) -> T:
+    """Gather what is known of a report before the charge, on a ledger in memory: what cannot be said costs nothing."""
+
+    def gathered() -> T:
+        with Ledger(budget=budget) as ledger:
+            return gather(ledger)
+
+    return copy_context().run(gathered)  # the act of its caller has not charged anything
 
 
 def provenance_of(
@@ -90,15 +104,13 @@ def name_of(model: Any) -> str:
         return taught if isinstance(model, AutoStudent) else f"{taught} ({type(model).__name__})"
     steps = getattr(model, "steps", None)
     return (
-        " → ".join(type(getattr(step, "estimator", step) if _is_frozen(step) else step).__name__ for _, step in steps)
+        " → ".join(
+            type(getattr(step, "estimator", step) if type(step).__name__ == "FrozenEstimator" else step).__name__
+            for _, step in steps
+        )
         if steps
         else getattr(type(model), "called_in_prose", type(model).__name__)
     )
-
-
-def _is_frozen(step: Any) -> bool:
-    """Whether a step only keeps another one from being fitted again."""
-    return type(step).__name__ == "FrozenEstimator"
 
 
 #: ε at which the price is asked for its curve, in parts of the ε of the run.
@@ -106,12 +118,8 @@ PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 
 
 def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
-    """Return the trade-off curve of everything that an event releases.
-
-    `event`: what is charged. `epsilon`, `delta`: of the run; ε sets the points at which the price is asked. `beside`:
-    the guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
-    say, the pairs of worlds are not told: they would be taken for what all of it leaves. Privacy: a function of the
-    event, which is fixed before a private row is looked at.
+    """Return the trade-off curve of everything that an event releases. Beside a guarantee that covers other charges,
+    too, the pairs of worlds are not told: they would be taken for what all of it leaves.
     """
     trade_off = trade_off_of([(part * epsilon, delta_of(event, part * epsilon)) for part in PARTS])
     curve = AttackCurve(false_alarms=trade_off.false_alarms, misses=trade_off.misses)

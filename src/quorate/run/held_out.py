@@ -21,7 +21,7 @@ import numpy as np
 from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
-from quorate.data.digests import PackedDigests, order_of_rows
+from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
 from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble import held_out_rows
@@ -54,12 +54,8 @@ _NAMES: Final = {"sets": "prediction sets", "intervals": "intervals"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetsPlan:
-    """What is held out, and what its limit will promise: public facts alone.
-
-    `share`: of the units. `n_units`: their declared number, those that learn included. `mechanism`: chooses the limit;
-    its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it. `n_rows`: declared
-    number of rows, where a unit may have several. `width`: of the range of a number, whose intervals these are; None
-    for prediction sets.
+    """What is held out, by public facts alone. `n_units`: declared, those that learn included. `width`: of the range of
+    a number, whose intervals these are; None for prediction sets.
     """
 
     share: float
@@ -155,11 +151,7 @@ class SetsPlan:
         )
 
     def places_of_errors(self, errors: FloatArray, off: float) -> IntArray:
-        """Count units by the place of how far off their number is, ``(n_places,)``.
-
-        `errors`: in widths of the range, one a unit; one that is none counts as the whole range. `off`: by how much the
-        published model may be farther off, to which errors are raised.
-        """
+        """Count units by how far off their number is, in widths of the range, raised by `off`; none is all of it."""
         raised = np.nan_to_num(errors, nan=1.0, posinf=1.0) + off + _OF_TARGET
         places = np.minimum(np.searchsorted(ENDS, raised), len(ENDS) - 1)
         return np.bincount(places, minlength=len(ENDS)).astype(np.int64)
@@ -167,11 +159,7 @@ class SetsPlan:
     def limit_of(
         self, reservation: Reservation, noise: NoiseSource, counts: Callable[[], Secret[IntArray]]
     ) -> PrivateLimit | None:
-        """Return the limit that a reservation holds, or release it; None where it was drawn and lost.
-
-        `counts`: makes how many held-out units are at each place. Privacy: a limit that was stored is read and never
-        drawn again, nor is one whose process ended between its draw and its storage.
-        """
+        """Return the limit that a reservation holds, or release it; None where it was drawn and lost."""
         blocks = reservation.blocks(TUNING)
         if blocks and blocks[0].answers is None:
             return None
@@ -199,13 +187,7 @@ def plan_sets(
     unit: str,
     target_range: TargetRange | None = None,
 ) -> SetsPlan | None:
-    """Fix what is held out, or refuse it; None where nothing was asked for.
-
-    `share`: of the units, in (0, 1). `coverage`: of the sets. `n_records`: declared number of units. `budget`: ε and δ
-    of the run. `composition`: what its ledger adds up. `target_range`: of a number, where intervals are asked for.
-    Raises InvalidParameter if one is out of range, the number of
-    units is not declared, or they are too few for the sets to promise enough, with the number that would do.
-    """
+    """Fix what is held out, or refuse it with the number that would do; None where nothing was asked for."""
     coverage = real("coverage", coverage, above=0, below=1)
     if share is None:
         return None
@@ -257,11 +239,7 @@ def _too_few(plan: SetsPlan, slack: float | None, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """The rows of units that are held out.
-
-    `held`: which rows these are, ``(n_rows,)``. `codes`: the class of the one that counts of each; −1 for all others.
-    `order`: a hash of the order of all rows, for the key of a charge where units are known by their places.
-    """
+    """The rows of units that are held out: which, and the class of the one that counts of each, −1 for all others."""
 
     plan: SetsPlan
     held: Secret[BoolArray]
@@ -276,13 +254,9 @@ class HeldOut:
         codes: IntArray,
         key: Secret[bytes],
         *,
-        digests: PackedDigests | None = None,
+        digests: PackedDigests | SpooledDigests | None = None,
     ) -> HeldOut:
-        """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's. `digests`: for an order.
-
-        Of a unit's rows the one counts that its identity and the key choose, whatever it holds: where that has no class
-        or cannot be read, the unit counts as none.
-        """
+        """Hold units out; of a unit's rows the one counts that its identity and the key choose, whatever it holds."""
         held = held_out_rows(unit_keys, plan.share, key).reveal()
         counted = np.zeros(len(codes), dtype=bool)
         counted[one_row_of_each(unit_keys, key)] = True

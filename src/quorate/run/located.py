@@ -23,9 +23,8 @@ LEAST_WIDTH = 64  # steps of a part, as long as the range has more
 
 
 def cells_for(n_numbers: int, n_units: int, noise: float) -> int:
-    """Return into how many cells a range is cut, 0 where noise hides them.
-
-    `n_numbers`: that a count may release. `noise`: of each, in units.
+    """Return into how many cells a range is cut, 0 where noise, in units, hides them; `n_numbers`: that a count may
+    release.
 
     Examples
     --------
@@ -37,9 +36,8 @@ def cells_for(n_numbers: int, n_units: int, noise: float) -> int:
 
 
 def narrowed_part(low: int, high: int, shares: FloatArray, *, last: bool, nearest: bool = True) -> tuple[int, int]:
-    """Return the part of a range, in steps, that noisy shares ``(n_cells,)`` of the part from `low` to `high` point to.
-
-    `last`: whether nothing is counted after it. `nearest`: whether the nearest shares stand in the place of noisy ones.
+    """Return the part of a range, in steps, that noisy shares ``(n_cells,)`` of a part point to; `last`: whether
+    nothing is counted after it. `nearest`: whether the nearest shares stand in the place of noisy ones.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,14 @@ from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, in_words
 from quorate.data.digests import PackedDigests, pack, shared, tally
-from quorate.data.labels import Label, codes_of
+from quorate.data.labels import codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import usable_slots
 from quorate.findings import Finding, note
+from quorate.run.cell_task import CellTask
 from quorate.run.cells import lists_of
 from quorate.run.remarks import notes_on_tables, remarks
-from quorate.run.schema import Schema
-from quorate.run.usable_rows import PrivateTable, UsableRows, typed
+from quorate.run.usable_rows import PrivateTable, typed
 from quorate.types import Secret
 
 OUTSIDE = (
@@ -103,17 +102,7 @@ class ColumnCells:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Look:
-    """How much of a private table can be used, in counts.
-
-    `names`: what the tables are called.
-    `n`: rows.
-    `labels`: labels that are a declared class, or targets that are a number, and those that are missing.
-    `ids`: rows with an id; None where none are given.
-    `rows`: rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
-    `cells`: of each column; none of sparse rows.
-    `notes`: what a comparison with the public rows says.
-    `of_number`: whether a number is predicted.
-    """
+    """How much of a private table can be used, in counts; `rows`: as a whole, None where teachers vote."""
 
     names: Names
     n: int
@@ -175,10 +164,7 @@ class CountedCells:
 
     @classmethod
     def of(cls, table: PrivateTable, *, compared: bool, whole_rows: NDArray[np.bool_] | None = None) -> CountedCells:
-        """Count the cells of a table; its rows are held where they are `compared` with the public ones.
-
-        `whole_rows`: which rows could be used by their label and id; None where no row is left out.
-        """
+        """Count the cells of a table; rows are held where they are `compared`. `whole_rows`: by their label and id."""
         schema, pool = table.schema, table.schema.pool
         names = columns(pool) or tuple(str(place) for place in range(width(pool)))
         counted = cls([] if kind(pool) == "sparse" else [ColumnCells(name) for name in names])
@@ -274,50 +260,16 @@ def _unknown_categories(counted: CountedCells, names: Names) -> Iterator[Finding
         )
 
 
-class ReadByCells(Protocol):
-    """A task whose private rows are kept with what the public side says of their columns."""
-
-    @property
-    def schema(self) -> Schema:
-        """What columns hold."""
-
-    @property
-    def private(self) -> Secret[UsableRows]:
-        """The private rows."""
-
-    @property
-    def records(self) -> PrivateRecords:
-        """By what they are known again."""
-
-    @property
-    def grouped(self) -> bool:
-        """Whether units have ids."""
-
-    @property
-    def has_public_pool(self) -> bool:
-        """Whether rows were given that are public."""
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The declared classes; none where a number is predicted."""
-
-    @property
-    def target_range(self) -> TargetRange | None:
-        """Its range."""
-
-
 def look_by_cells(
-    task: ReadByCells,
+    task: CellTask,
     y: Any,
     groups: Any | None,
     *,
     names: Names | None = None,
     ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
-    """Look at the private rows of a task.
-
-    `ids`: makes what there is to say of ids that stand in public tables too. Privacy: outside the guarantee; for the
-    owner's terminal alone. A table that is read part by part is counted so, and compared by its first rows.
+    """Look at the private rows of a task, part by part; `ids`: makes what there is to say of shared ids. Privacy:
+    outside the guarantee, for the owner's terminal alone.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])
@@ -337,7 +289,7 @@ def look_by_cells(
         Look(
             names=names,
             n=len(labels),
-            labels=_of_labels(labels),
+            labels=(int((labels >= 0).sum()), int((labels == -2).sum())),
             ids=None if slots is None else sum(map(bool, slots)),
             rows=counted.whole,
             cells=tuple(counted.cells),
@@ -347,12 +299,8 @@ def look_by_cells(
     )
 
 
-def _codes(labels: list[Any], task: ReadByCells) -> NDArray[np.int64]:
+def _codes(labels: list[Any], task: CellTask) -> NDArray[np.int64]:
     """Return the class of each label, or its step in the range; −1 for what is none, −2 for a missing one."""
     held = task.target_range
     codes = codes_of(labels, task.classes) if held is None else held.steps_of(labels)
     return np.where([is_missing(label) for label in labels], -2, codes) if len(codes) else codes
-
-
-def _of_labels(codes: NDArray[np.int64]) -> tuple[int, int]:
-    return int((codes >= 0).sum()), int((codes == -2).sum())

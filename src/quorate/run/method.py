@@ -60,10 +60,7 @@ class Method(Protocol[TaskT]):
         key: str | None = None,
         watch: Watch | None = None,
     ) -> tuple[TaskT, Any]:
-        """Charge and go the whole way, or on from where a killed process stopped.
-
-        Returns the task, with what was drawn for it on the way, and a :class:`Result`.
-        """
+        """Charge and go the whole way, or on from where it was killed; the task has what was drawn for it."""
 
     def facts(self, task: TaskT, result: Any, ledger: Ledger, metadata: RunMetadata) -> Facts:
         """Gather everything that a report says."""
@@ -80,11 +77,7 @@ def check_of(
     look: Secret[Look | None] = NO_LOOK,
     words: Words | None = None,
 ) -> CheckResult:
-    """Put together what a check finds, of a fit and of a run.
-
-    `chosen`: which method it is, and why. `notes`, `cautions`: from public facts alone. `private_notes`, `look`: for
-    the owner of the rows alone. `words`: how things are named.
-    """
+    """Put together what a check finds; `private_notes`, `look`: for the owner of the rows alone."""
     facts, steps = method.check(task)
     if chosen is not None:
         facts, steps = {**facts, "why_method": chosen.why}, [("method", chosen.in_words), *steps]

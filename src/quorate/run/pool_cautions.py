@@ -45,11 +45,7 @@ OF_WRITING = (COLUMNS_OF_DATES, MARKS_IN_NUMBERS, MOSTLY_NUMBERS)  # of how publ
 
 
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
-    """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
-
-    `pool`: the public rows, which the public encoder turns into numbers. `name`: what they are called. `kinds`: what
-    each column is read as; None where each text column is one of categories.
-    """
+    """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows."""
     if not is_frame(pool):
         return tuple(f([], name) for f in (_dates, _distinct, _commas, _marks, _mostly, _unread))
     kinds = kinds or ColumnKinds()
@@ -81,10 +77,7 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
 
 
 def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Finding:
-    """Look for columns that may say whose row it is, where the guarantee is for one row.
-
-    `pool`: the public rows. `left_out`: columns that are no features, and that the public rows do not have.
-    """
+    """Look for columns that may say whose row it is, where the guarantee is for one row."""
     names = list(likely_units(pool, left_out))
     words = (
         f"is {in_words(names)} [data] unit (groups= in Python)? One person may have several rows, and the guarantee is "
@@ -112,18 +105,7 @@ def tell_rows_apart(pool: Rows, names: Iterable[str]) -> dict[str, bool]:
 
 
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
-    """Look whether there are too few different public rows for what learns from them.
-
-    `n_public`: different public rows. `n_classes`: 0 where a number is predicted. `learns`: what follows from them: a
-    clause.
-
-    Examples
-    --------
-    >>> few_rows_caution(12, 2, learns="the student learns from their noisy answers alone").words.split(":")[0]
-    'there are 12 different public rows, and the student learns from their noisy answers alone'
-    >>> few_rows_caution(25, 2, learns="").applies, few_rows_caution(25, 10, learns="").applies
-    (False, True)
-    """
+    """Look whether there are too few different public rows for what `learns` from them; `n_classes`: 0 of a number."""
     needed = max(FEWEST_ANSWERS, FEWEST_OF_A_CLASS * n_classes)
     rows = f"are {n_public:,} different public rows" if n_public > 1 else "is one public row"
     learns = learns if n_public > 1 else learns.replace(" their ", " its ")
@@ -137,8 +119,7 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
 
 def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
     """Look whether noise hides what a pool is to be drawn from: no half of a column's range could be told from none.
-
-    `resolution`: n₀/(3 σ) of the noisiest column. `n_columns`: that are counted.
+    `resolution`: n₀/(3 σ) of the noisiest column.
 
     Examples
     --------
@@ -156,19 +137,7 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
 def calibrates_twice_caution(
     rows: Rows, others: Mapping[str, Rows | None], name: str, *, kinds: ColumnKinds | None = None
 ) -> Finding:
-    """Look whether rows that calibrate a model are used for something else, too: all of them are public.
-
-    `rows`: as the model takes them; `others`: by name, as `rows`; None where there are none. `name`: of the rows.
-
-    Examples
-    --------
-    >>> import numpy
-    >>> pool = numpy.random.default_rng(0).normal(size=(60, 2))
-    >>> calibrates_twice_caution(pool[20:] + 1, {"the pool": pool}, "calibration").applies
-    False
-    >>> calibrates_twice_caution(pool[20:], {"the pool": pool}, "calibration").words[:45]
-    'some rows of calibration are also in the pool'
-    """
+    """Look whether public rows that calibrate a model are used for something else, too, as one of the `others`."""
     twice = [of for of, held in others.items() if held is not None and PrivateRecords(held, kinds).are_in(rows)]
     words = (
         f"some rows of {name} are also in {' and '.join(twice)}. A model does better on rows that it was fitted to, so "

@@ -37,18 +37,12 @@ PARTS = 100  # in which it is told how far a pass over private rows is: no numbe
 
 
 def wanted(verbose: object) -> bool:
-    """Return whether an estimator's ``verbose=`` asks for progress: False and 0 do not, True and 1 or more do.
-
-    Raises InvalidParameter if it is neither a truth value nor a whole number of at least 0.
-    """
+    """Return whether an estimator's ``verbose=`` asks for progress; raises InvalidParameter if it is none."""
     return verbose if isinstance(verbose, bool) else count("verbose", verbose, hint="True shows progress") > 0
 
 
 class PlainLines:
-    """Progress where nothing can be drawn over: a line when a stage begins, then at most one every few seconds.
-
-    `write`: called with each line. `clock`: seconds, from anywhere.
-    """
+    """Progress where nothing can be drawn over: a line when a stage begins, then at most one every few seconds."""
 
     def __init__(self, write: Callable[[str], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._write, self._clock = write, clock

@@ -31,12 +31,7 @@ def notes_on_pool(pool: Rows, name: str) -> Iterator[Finding]:
 def note_on_unseen_rows(
     parts: str, private: str, *, act: str, compare: str, number: bool = False, voted: bool = False
 ) -> Finding:
-    """Say of a method no word of which depends on private rows that their owner has to look at them.
-
-    `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
-    "run", "fit". `compare`: what the declaration is to be compared with, and what to mind. `number`: whether that is
-    the range of a number, and not the classes. `voted`: whether it is learned by votes.
-    """
+    """Say of a method no word of which depends on private rows that their owner has to look at them, and what with."""
     which = "such a" if voted else "a direct"
     unusable, declared = ("A row with a label that is none of the classes", "classes")
     if number:
@@ -59,10 +54,8 @@ def note_on_declared_units(n_units: int, unit: str) -> Finding:
 
 
 def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
-    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here.
-
-    A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
-    cell holds would decide on either.
+    """Work out what there is to remark, each maker by itself: one that cannot be worked out is left out. None fails a
+    command, and none lets a library warn: what a private cell holds would decide on either.
     """
     notes: list[Finding] = []
     for maker in makers:
@@ -79,12 +72,7 @@ def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
 def notes_on_tables(
     rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what a comparison of private rows with the public pool says, in either method.
-
-    `rows`, `pool`: private rows with the columns of the public pool, in its order and types; and the pool. `kinds`:
-    what each column is read as. `private`, `public`: what the two tables are called. Privacy: outside the guarantee.
-    For the owner's terminal alone; of the direct method, for a look that was asked for.
-    """
+    """Return what a comparison with the pool says. Privacy: outside the guarantee, for the owner's terminal alone."""
     called = {"private": private, "public": public}
     return Secret(
         remarks(
@@ -97,11 +85,7 @@ def notes_on_tables(
 def note_on_shared_ids(
     ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str
 ) -> Iterator[Finding]:
-    """Yield that a public table names units of the private one, where it does.
-
-    `ids`, `others`: canonical ids of the private rows and of the public ones; an empty one is none. `private`,
-    `public`: what the two tables are called.
-    """
+    """Yield that a public table names units of the private one, by canonical ids, of which an empty one is none."""
     if not (set(ids) & set(others)).difference([b""]):
         return
     yield caution(
@@ -151,9 +135,10 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
         yield caution(
             "private-columns-were-scaled",
             Severity.SERIOUS,
-            f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
-            f"{in_words(list(scales.fitted))}. Such a step carries every row into every shard, and the guarantee does "
-            "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
+            f"{private} looks scaled by what was fitted on all of its rows, and {public} "
+            f"{'do' if public.endswith('rows') else 'does'} not: {in_words(list(scales.fitted))}. Such a step carries "
+            "every row into every shard, and the guarantee does not cover it. Give the columns as they were, and put "
+            "the step into the teacher (a Pipeline)",
         )
     other = [name for name in scales.differing if name not in scales.fitted]
     if other:
@@ -164,11 +149,6 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
             "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "
             "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
         )
-
-
-def _verb(name: str) -> str:
-    """The verb of a table: of a file, or of rows."""
-    return "do" if name.endswith("rows") else "does"
 
 
 def idle_columns(public: Rows) -> tuple[list[str], list[str]]:

@@ -47,20 +47,13 @@ def allowed_memory(wish: int | None) -> int:
 
 
 class Threads:
-    """Threads that work on parts of one large thing, for functions that spend their time in NumPy.
-
-    `n`: how many; by default as many as there are cores. The caller holds numerical libraries to one thread each
-    (:func:`quorate.ambient.one_thread`): a library that starts its own waits for the others by spinning.
-    """
+    """Threads that work on parts of one large thing in NumPy; `n` by default one a core."""
 
     def __init__(self, n: int | None = None) -> None:
         self.n = processes(n)
 
     def map(self, work: Callable[[_Part], _Result], parts: Iterable[_Part]) -> Iterator[_Result]:
-        """Yield ``work(part)`` of each part, in their order; few parts are held at a time.
-
-        NumPy's error state, and which warnings are heard, are those of the caller.
-        """
+        """Yield ``work(part)`` of each part in order, few held at a time, in the caller's error state and filters."""
         waiting: deque[Future[_Result]] = deque()
         left = iter(parts)
         if self.n == 1:

@@ -62,12 +62,8 @@ _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds w
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """Columns of the pool, and the encoder that makes numbers of them.
-
-    `pool`: the public rows, as given. `encoder`: fitted on the pool; None where rows are numbers without gaps. `text`:
-    columns of running text that were named for the method: a row without a text in one of them cannot be used. `kinds`:
-    what each column is read as. `declared`: what the owner says of columns where there is no pool: bounds, or the texts
-    that occur. `called`: what a message calls the public side.
+    """Columns of the pool, and the encoder that makes numbers of them; None where rows are numbers without gaps.
+    `text`: without which a row cannot be used. `declared`: where there is no pool. `called`: by a message.
     """
 
     pool: Rows = field(repr=False)
@@ -87,12 +83,7 @@ class Schema:
         text: Sequence[str] = (),
         given: GivenKinds | None = None,
     ) -> Schema:
-        """Read the schema off the public pool.
-
-        `pool`: public rows. `transformer`: what makes numbers of them in place of the public encoder. `text`: columns
-        of running text, whose words are weighed. `given`: what the owner says of columns. Raises InvalidParameter,
-        DataRefused if the transformer is not fitted or does not fit the pool, or a column of `text` holds none.
-        """
+        """Read the schema off the public pool; `given`: what the owner says of columns; `transformer`: has to fit."""
         if transformer is not None:
             return cls._of_transformer(transformer, pool)
         if text:
@@ -155,13 +146,7 @@ class Schema:
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None, dialect: Dialect = PLAIN) -> Schema:
-        """Take the schema as it was declared, or read the number of columns off an array of numbers.
-
-        `X`: private rows, of which the number of columns is public. A frame where the columns are declared. `declared`:
-        what the columns hold, as :func:`~quorate.data.schema_encoder.declared_columns` takes it. `dialect`: how numbers
-        and dates are written. Raises InvalidParameter if it is a frame without a declared schema, or has no columns:
-        what its columns hold would be read off private rows.
-        """
+        """Take the declared schema, or an array's number of columns; a frame alone would be read off private rows."""
         if declared is not None:
             frame, encoder = declared_columns(declared)
             kinds = declared_kinds(declared, dialect)
@@ -178,10 +163,7 @@ class Schema:
 
     @classmethod
     def of_declared(cls, declared: DeclaredSchema, pool: Rows, dialect: Dialect = PLAIN) -> Schema:
-        """Take the schema as it was declared, for a frame of rows that were drawn for it; `dialect`: of private cells.
-
-        Kinds, lists and bounds are those that were declared, whatever was drawn; the pool tells units of numbers.
-        """
+        """Take the schema as it was declared, for rows that were drawn for it; `dialect`: of private cells."""
         kinds, held = kinds_of(declared, dialect), declared.columns.items()
         lists = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
         bounds = {name: (column.low, column.high) for name, column in held if isinstance(column, NumberColumn)}
@@ -193,10 +175,7 @@ class Schema:
         return rows if self.encoder is None else self.kinds(rows)
 
     def numbers(self, rows: Rows) -> Any:
-        """Return rows of the pool's kind as numbers: float64, dense or CSR.
-
-        A transformer of the owner's own is asked for a row at a time, so that what it says of the pool is kept.
-        """
+        """Return rows of the pool's kind as float64 numbers, dense or CSR, of an own transformer, too."""
         if rows is not self.pool or not isinstance(self.encoder, FittedTransformer):
             return self._encoded(rows)
         if not self._asked:
@@ -211,18 +190,16 @@ class Schema:
 
     @_QUIET
     def parsed(self, X: Any, name: str = "X") -> tuple[Rows, NDArray[np.bool_]]:
-        """Return private rows in the pool's kind and types, and which of them can be used.
-
-        Raises DataRefused if the columns are not those of the pool; no cell is looked at for that.
+        """Return private rows in the pool's kind and types, and which of them can be used. Raises DataRefused if the
+        columns are not those of the pool; no cell is looked at for that.
         """
         rows, _, usable = self.judged(X, name)
         return rows, usable
 
     @_QUIET
     def judged(self, X: Any, name: str = "X") -> tuple[Rows, Sequence[NDArray[np.bool_]], NDArray[np.bool_]]:
-        """Return private rows as :meth:`parsed`, which cells of each column can be used, and which rows.
-
-        The cells of a column are usable or missing; of sparse rows no cell is judged by itself.
+        """Return private rows as :meth:`parsed`, which cells of each column are usable or missing, and which rows are
+        usable; of sparse rows no cell is judged by itself.
         """
         X = from_arrow(X)
         if is_frame(self.pool):

@@ -50,12 +50,9 @@ def score(
     shares: Sequence[float | None] | None = None,
     moved: tuple[float, Any] | None = None,
 ) -> Score:
-    """Score a published model on public rows with labels.
-
-    `student`: with ``predict``, and ``predict_proba`` where it has one. `rows`, `labels`: public. `classes`: as
-    declared. `scoring`: what the run is judged by; by default what suits the shares of the classes. `shares`: declared;
-    by default those of `labels`. `moved`: a threshold and the class that is predicted from there on, as
-    :func:`~quorate.students.decision_threshold.decides_from` returns them of the model.
+    """Score a published model on public rows with labels. `scoring`: by default what suits the shares of the classes.
+    `shares`: declared, by default those of `labels`. `moved`: a threshold and the class that is predicted from there
+    on.
     """
     truth = encode_labels(labels, classes, name="evaluation labels")
     scored = ScoredRows.of(student, rows, truth, classes, shares=shares)
@@ -126,10 +123,9 @@ def with_importances(facts: Facts, listed: tuple[ColumnImportance, ...] | None) 
 
 
 def most_important(model: Any, pool: Any) -> tuple[ColumnImportance, ...] | None:
-    """Return the columns that a published model looks at most, the first first; None where they are not told.
-
-    `pool`: public rows as the model takes them, or None. A table of more than 60 columns is words, or indicators that
-    say little each. Whatever fails tells nothing: the run is paid for by then.
+    """Return the columns that a published model looks at most, the first first; None where a table has more than 60
+    columns, which are words, or indicators that say little each. Whatever fails tells nothing: the run is paid for by
+    then.
     """
     if pool is None or not hasattr(model, "predict_proba"):
         return None
@@ -143,9 +139,8 @@ def most_important(model: Any, pool: Any) -> tuple[ColumnImportance, ...] | None
 
 
 def column_importances(model: Any, pool: Any) -> dict[str, float]:
-    """Return how much probability of a model moves to other classes, by column whose entries change places.
-
-    In the mean over at most 1,000 public rows: the distance in total variation.
+    """Return how much probability of a model moves to other classes, in the mean over at most 1,000 public rows, by
+    column whose entries change places: the distance in total variation.
     """
     rows = take(pool, np.arange(min(LOOKED_AT, n_rows(pool))))
     order, before = np.random.default_rng(0).permutation(n_rows(rows)), np.asarray(model.predict_proba(rows))

@@ -27,39 +27,22 @@ CLASS_SHARES = "class-shares"  # stages of the direct method: shares of the rare
 
 
 def coordinates_stage(key: str) -> str:
-    """Name the stage that holds the coordinates of one plan: plans stand beside each other, so that none is lost.
-
-    `key`: hash of the public facts that the plan follows from.
-    """
+    """Name the stage that holds the coordinates of one plan, by a hash of its public facts."""
     return f"{COORDINATES}-{key}"
 
 
 def shares_stage(key: str) -> str:
-    """Name the stage that holds the shares with which runs of the same data were begun.
-
-    `key`: what their charges begin with, but for the plan.
-    """
+    """Name the stage that holds shares with which runs of the same data were begun, by how their charges begin."""
     return f"{CLASS_SHARES}-{key.split()[-1]}"
 
 
 def pool_stage(key: str) -> str:
-    """Name the stage that holds the rows that were drawn for one plan.
-
-    `key`: as for :func:`coordinates_stage`.
-    """
+    """Name the stage that holds the rows that were drawn for one plan."""
     return f"drawn-pool-{key}"
 
 
 def votes_stage(kind: str, number: int) -> str:
-    """Name the stage that holds the votes of one teacher, or of a chunk.
-
-    `kind`: :data:`PROMPTED`, :data:`CALLED` or :data:`COUNTED`. `number`: the teacher's number, or its first one's.
-
-    Examples
-    --------
-    >>> votes_stage(CALLED, 7)
-    'called-00007'
-    """
+    """Name the stage that holds the votes of one teacher, or of a chunk, by the number of its first one."""
     return f"{kind}-{number:05d}"
 
 
@@ -96,11 +79,7 @@ class NoStages:
 
 
 def stage_key(key: Secret[bytes], stage: str, cache_inputs: Mapping[str, Any]) -> str:
-    """Keyed hash of everything a stage's result is made from.
-
-    `key`: the run's key, 32 bytes. `stage`: the stage's name. `cache_inputs`: plain JSON values: fingerprints,
-    parameters, versions.
-    """
+    """Return a hash, keyed by the run's 32 bytes, of the plain JSON values that a stage's result is made from."""
     text = json.dumps([stage, cache_inputs], sort_keys=True, ensure_ascii=False, allow_nan=False)
     return blake2b(text.encode(), key=key.reveal(), digest_size=16).hexdigest()
 

@@ -34,24 +34,14 @@ _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:
-    """Name the text columns of a public frame whose entries are numbers with thousands, so that none is read as one.
-
-    Examples
-    --------
-    >>> import polars
-    >>> numbers_with_marks(polars.DataFrame({"price": ["1,234", "950"], "code": ["12", "13"]}))
-    ['price']
-    """
-    return [
-        name
-        for place, (name, family) in enumerate(families(pool).items())
-        if family == "text" and _are_marked({text for text in texts(column(pool, place)) if text and text.strip()})
-    ]
-
-
-def _are_marked(different: set[str]) -> bool:
-    unread = {text for text in different if math.isnan(written_number(text))}
-    return bool(unread) and all(has_thousands(text) for text in unread)
+    """Name the text columns of a public frame whose entries are numbers with thousands, so that none is read as one."""
+    marked = []
+    for place, (name, family) in enumerate(families(pool).items()):
+        different = {text for text in texts(column(pool, place)) if text and text.strip()} if family == "text" else ()
+        unread = {text for text in different if math.isnan(written_number(text))}
+        if unread and all(has_thousands(text) for text in unread):
+            marked.append(name)
+    return marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +75,7 @@ class DateEntries(OtherEntries):
 
 
 def mostly_dates(pool: Rows, kinds: ColumnKinds) -> list[DateEntries]:
-    """Return the text columns of a public frame of which nearly all entries are dates or times, in any common writing,
-    and that are read as something else by the public rule.
-
-    Examples
-    --------
-    >>> import polars
-    >>> seen = polars.DataFrame({"seen": ["03/04/2024"] * 19 + ["k.A."], "ward": ["north"] * 20})
-    >>> [entries] = mostly_dates(seen, ColumnKinds())
-    >>> entries.words, entries.orders
-    ("1 of 20 in 'seen', such as 'k.A.'", ('dd/mm/yyyy', 'mm/dd/yyyy'))
-    """
+    """Return the text columns of a public frame of which nearly all entries are dates, and that are read otherwise."""
     dated = []
     for name, counts in _text_columns(pool, kinds):
         first = [text.strip() for text in list(counts)[:_LOOKED_AT]]
@@ -128,18 +108,8 @@ def _text_columns(pool: Rows, kinds: ColumnKinds, *, read_as: Container[str] = _
 
 def mostly_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
     """Return the text columns of a public frame of which most entries are numbers, and the others are not, so that they
-    are read as words.
-
-    Different numbers have to be many, since numbers that repeat may be codes; and they have to be nine tenths of the
-    entries; or the other entries few different ones, or numbers with a mark, as below a limit of detection (``<0.5``).
-
-    Examples
-    --------
-    >>> import polars
-    >>> crp = [f"{i / 10}" for i in range(70)] + ["<0.5"] * 30
-    >>> pool = polars.DataFrame({"crp": crp, "room": [f"{i}{'AB'[i % 2]}" for i in range(100)]})
-    >>> mostly_numbers(pool, ColumnKinds())
-    [OtherEntries(column='crp', others=30, entries=100, some=('<0.5',), written=())]
+    are read as words. Different numbers have to be many, since numbers that repeat may be codes; and nine tenths of the
+    entries, or beside few different others, or numbers with a mark (``<0.5``).
     """
     mixed = []
     read = kinds.dialect.number if kinds.dialect.declares_numbers else _plain
@@ -162,16 +132,7 @@ def mostly_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
 
 
 def not_as_named(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
-    """Return the columns of a public frame that are read as numbers, dates or times and hold other entries, which count
-    as missing.
-
-    Examples
-    --------
-    >>> import polars
-    >>> pool = polars.DataFrame({"crp": ["1.5", "trace", "n/a", "2"]})
-    >>> not_as_named(pool, ColumnKinds({"crp": "number"}, asked=frozenset({"crp"})))
-    [OtherEntries(column='crp', others=1, entries=4, some=('trace',), written=())]
-    """
+    """Return the columns that are read as numbers, dates or times and hold other entries, which count as missing."""
     mixed = []
     for name, counts in _text_columns(pool, kinds, read_as=("number", "date", "time")):
         kind = kinds.kinds[name]

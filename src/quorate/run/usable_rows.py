@@ -35,21 +35,14 @@ AT_ONCE, TEXTS_AT_ONCE = 1 << 14, 1 << 13  # rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateTable:
-    """A private table of any form as blocks of rows, each parsed by itself.
-
-    `schema`: what a row must look like. `X`: the table, as :meth:`Schema.parsed` takes it; or one that is read part by
-    part.
-    """
+    """A private table of any form, or one that is read part by part, as blocks of rows, each parsed by itself."""
 
     schema: Schema
     X: Any = field(repr=False)
 
     @classmethod
     def of(cls, schema: Schema, X: Any) -> PrivateTable:
-        """Take a table. Whether it is one column of texts is decided for all rows at once.
-
-        Raises DataRefused if it is none.
-        """
+        """Take a table, or refuse what is none. Whether it is one column of texts is decided for all rows at once."""
         X = from_arrow(X)
         if not (isinstance(X, (list, tuple)) or hasattr(X, "shape")):
             raise DataRefused(f"X: got {no_rows(X)}")
@@ -72,10 +65,9 @@ class PrivateTable:
     def parsed(
         self, *, widest: int = 1, watch: Watching | None = None
     ) -> Iterator[tuple[int, Rows, NDArray[np.bool_]]]:
-        """Yield where a block begins, its rows as the pool has them, and which of them can be used.
-
-        `widest`: numbers of a row that are held at once, where those are more than its columns. `watch`: ``watch(done,
-        total)``, in rows. Raises DataRefused as :meth:`Schema.parsed`, of every block alike.
+        """Yield where a block begins, its rows as the pool has them, and which of them can be used; `widest`: numbers
+        of a row that are held at once, where those are more than its columns. Raises DataRefused as
+        :meth:`Schema.parsed`.
         """
         for start, rows, _, usable in self.judged(widest=widest):
             yield start, rows, usable
@@ -115,9 +107,8 @@ class PrivateTable:
     def known(
         self, watch: Watching | None = None, *, folder: Path | None = None, most: int | None = None
     ) -> tuple[SpooledDigests, PrivateRecords]:
-        """Return the digest of every row, and by what those that can be used are known again, in one pass.
-
-        `folder`, `most`: as of a :class:`~quorate.data.spool.Spool`, of which there are three.
+        """Return the digest of every row, and by what usable ones are known again, in one pass; `folder`, `most`: as of
+        each of three :class:`~quorate.data.spool.Spool`.
         """
         digests = SpooledDigests(folder, most=most)
 
@@ -137,11 +128,9 @@ class PrivateTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsableRows:
-    """The private side: a table, the class of each of its rows, and whose row it is. The rows are read when asked for.
-
-    `table`: the rows. `codes`: classes; −1 for what is none, and for a row without a unit id where ids are given.
-    `units`: numbers of units; None where every row is a unit. `n_slots`: units there are, those without a usable row
-    included. Public where it was declared to be, or read.
+    """The private side: a table, read when asked for, the class of each row (−1 for none, or without an id), and whose
+    row it is (None where each is a unit). `n_slots`: units, those without a usable row included; public where it was
+    declared or read.
     """
 
     table: PrivateTable = field(repr=False)
@@ -185,7 +174,6 @@ def labels_and_slots(
     y: Any, groups: Any, n_rows: int, *, codes: Callable[[list[Any]], IntArray], last: int
 ) -> tuple[IntArray, Sequence[bytes]]:
     """Return the class of each row, read some at a time, and its slot; `last`: the largest code that there can be.
-
     Raises DataRefused if there is not one label and one id a row.
     """
     narrow = np.int8 if last <= np.iinfo(np.int8).max else np.int32  # one byte of each row is held

@@ -25,7 +25,7 @@ from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 from quorate.voting.flow import answering_purposes, answers_left, asked_of
 from quorate.voting.inputs import Inputs, View, refuse_asked
-from quorate.voting.prompted import are_prompts
+from quorate.voting.kept_votes import are_prompts
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 
@@ -52,21 +52,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class OpenEnsemble:
-    """The ensemble of a task, open to questions.
-
-    `task`: what was run. `answers`: what charges and draws. `teachers`: returns them; read or trained where needed.
-    """
+    """The ensemble of a task, open to questions; teachers are read or trained where needed."""
 
     task: Task
     answers: OnlineAnswers
     teachers: Callable[[], Ensemble] = field(repr=False)
 
     def ask(self, rows: Rows, earlier: Rows | None = None) -> Asked:
-        """Answer rows, all or nothing.
-
-        `rows`, `earlier`: from :func:`asked_rows`. Raises PreconditionFailed if a row is new and no answers were kept
-        back, or the endpoint of teachers that are prompts is gone; BudgetExhausted if fewer answers are left than there
-        are new rows, or the mechanism is closed. Nothing is drawn then.
+        """Answer rows of :func:`asked_rows`, all or nothing. Raises PreconditionFailed if a row is new and no answers
+        were kept back, or the endpoint of prompts is gone; BudgetExhausted if fewer answers are left than there are new
+        rows, or the mechanism is closed. Nothing is drawn then.
         """
         views = self.view(rows)  # before the draw: where this fails, nothing is charged
         keys, answers = self.keys(rows, earlier), self.answers
@@ -98,10 +93,9 @@ class OpenEnsemble:
 def open_online(
     task: Task, reservation: Reservation, ensemble: Callable[[], Ensemble], *, memo: Memo | None = None
 ) -> OpenEnsemble:
-    """Open the ensemble of a task whose labels are released, with all that was answered so far in its memo.
-
-    `reservation`: on an open ledger. `ensemble`: returns the teachers; called once, where a row is new. `memo`: one
-    that is kept between questions, with the labels in it; by default it is filled from the ledger.
+    """Open the ensemble of a task whose labels are released, with all that was answered so far in its memo. `ensemble`:
+    called once, where a row is new. `memo`: one that is kept between questions; by default it is filled from the
+    ledger.
     """
     mechanism = task.recipe.mechanism
     if memo is None:
@@ -133,25 +127,19 @@ def open_online(
 
 
 def reader_of(inputs: Inputs, *views: View, left_out: tuple[str, ...] = ()) -> TableReader:
-    """Return what reads a table for models with these views of it.
-
-    A model that takes the table as it is, such as a Pipeline, says nothing of what a column's cells have to be.
+    """Return what reads a table for models with these views of it. A model that takes the table as it is, such as a
+    Pipeline, says nothing of what a column's cells have to be.
     """
-    kinds = next((view.kinds for view in views if view.kinds.kinds), _as_it_is(inputs.kinds))
+    as_it_is = ColumnKinds(commas=inputs.kinds.commas, dialect=inputs.kinds.dialect)
+    kinds = next((view.kinds for view in views if view.kinds.kinds), as_it_is)
     as_frame = any(view.reads_frames for view in views)
     return TableReader.of(inputs.public, kinds, left_out=left_out, as_frame=as_frame)
 
 
-def _as_it_is(kinds: ColumnKinds) -> ColumnKinds:
-    return ColumnKinds(commas=kinds.commas, dialect=kinds.dialect)
-
-
 def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] = ()) -> tuple[Rows, Rows]:
-    """Take the rows that the teachers are asked about, in the form of the public pool.
-
-    `asked`: a table, whatever holds it. `name`: what a message calls it. `left_out`: columns that are no features.
-    Returns: the rows; and the rows as an earlier version took them, which left times in the type that they came in.
-    Raises DataRefused if the columns are others, or the teachers cannot take a cell; nothing was charged.
+    """Take the rows that the teachers are asked about, in the form of the public pool; and as an earlier version took
+    them, which left times in the type that they came in. Raises DataRefused if the columns are others, or the teachers
+    cannot take a cell; nothing was charged.
     """
     if task.inputs.declared is not None:
         rows = as_declared(task.inputs, asked, left_out=left_out)
@@ -165,10 +153,7 @@ def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] =
 
 def question_keys(view: View, memo: Memo, rows: Rows, earlier: Rows | None = None) -> Sequence[bytes]:
     """Return the key of each row: a digest of what the teachers see of it, so that two writings of a moment are one.
-
-    A row that was answered by an earlier version keeps the key that it had there: the digest of its cells as they came.
-
-    `view`: that of the teachers. `memo`: what was answered. `rows`, `earlier`: from :func:`asked_rows`.
+    One that was answered by an earlier version keeps its key: the digest of its cells as they came.
     """
     as_seen = view.kinds(rows)
     keys = row_digests(as_seen)

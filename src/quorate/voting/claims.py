@@ -14,14 +14,14 @@ from functools import partial
 from typing import Any
 
 from quorate.accounting.figures import plural, several
-from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD, Neighbouring
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
-from quorate.data.unit_ids import count_units
+from quorate.data.unit_ids import as_unit_keys, count_units
 from quorate.ensemble import (
     ChatTeacher,
     ClassifierTeacher,
-    PartitionFault,
+    Partition,
     PriorMatchingTeacher,
     check_partition,
     check_unfitted,
@@ -36,12 +36,15 @@ from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.checks import audit_not_run, chain, classes, noise, seed
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import TOLERATED, notes_on_cells, notes_on_scales, remarks
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable
 from quorate.types import IntArray, Secret
 from quorate.voting.inputs import Views
-from quorate.voting.prompted import requests
+from quorate.voting.kept_votes import requests
 from quorate.voting.recipe import Recipe
 from quorate.voting.task import Task
 
@@ -49,50 +52,50 @@ SHARDS = "shards"
 
 
 def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
-    """Look at the partition that the teachers are about to get.
-
-    Raises PreconditionFailed if a unit could change two teachers: nothing may be fitted then.
+    """Look at the partition that the teachers are about to get. Raises PreconditionFailed if a unit could change two
+    teachers: nothing may be fitted then.
     """
     private = task.inputs.private.reveal()
     n_shards = task.number_of_shards(assigned)
     faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
     if faults:
         raise PreconditionFailed(
-            f"the shards are not those of a {task.partition} partition: {_fault_words(faults)}. A {task.unit} could "
-            "change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
+            f"the shards are not those of a {task.partition} partition: {'; '.join(sorted(faults))}. A {task.unit} "
+            "could change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
         )
-    rule = "the keyed hash of its identity, modulo the number of teachers"
-    owner = task.unit.removesuffix(LABELS_OF.format(""))
-    together = "" if task.unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
-    if task.partition == "balanced":
+    return shards_are_right(task.neighbouring, task.partition)
+
+
+def shards_are_right(neighbouring: Neighbouring, partition: Partition) -> Finding:
+    """Say that the shards were looked at, and are those of a partition."""
+    unit, rule = neighbouring.unit, "the keyed hash of its identity, modulo the number of teachers"
+    owner = unit.removesuffix(LABELS_OF.format(""))
+    together = "" if unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
+    if partition == "balanced":
         rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
     where = f"each is in one shard{together}, and its number is {rule}"
-    if task.partition == "unit":
+    if partition == "unit":
         where = f"those of each {owner} are in one shard, which is nobody else's"
     return Finding(
         code=SHARDS,
-        words=_question(task),
+        words=_question(unit),
         outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: {where}. So {task.neighbouring.changing} "
+        evidence=f"All rows were looked at before any teacher was fitted: {where}. So {neighbouring.changing} "
         "changes exactly one teacher.",
         ran=name_of(check_partition),
     )
 
 
-def _question(task: Task) -> str:
-    does = "Do" if task.unit.endswith(LABELS_OF.format("")) else "Does"
-    return f"{does} each {task.unit} belong to exactly one teacher?"
-
-
-def _fault_words(faults: frozenset[PartitionFault]) -> str:
-    return "; ".join(sorted(faults))
+def _question(unit: str) -> str:
+    does = "Do" if unit.endswith(LABELS_OF.format("")) else "Does"
+    return f"{does} each {unit} belong to exactly one teacher?"
 
 
 def shards_not_looked_at(task: Task) -> Finding:
     """Say that nobody has looked at the partition of this run."""
     return Finding(
         code=SHARDS,
-        words=_question(task),
+        words=_question(task.unit),
         outcome=Outcome.NOT_RUN,
         evidence="The partition of this run was not looked at.",
     )
@@ -161,10 +164,7 @@ def outside(task: Task) -> Finding:
 
 
 def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Answer every question about a run.
-
-    `task`: what was done. `ledger`: what it was charged to. `while_running`: what the run itself looked at.
-    """
+    """Answer every question about a run; `while_running`: what the run itself looked at."""
     looked = {check.code: check for check in while_running}
     return (
         looked.get(SHARDS) or shards_not_looked_at(task),
@@ -179,10 +179,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
 
 
 def refuse_rows_as_units(task: Task) -> None:
-    """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
-
-    Raises DataRefused to the owner of the private table, before anything is charged.
-    """
+    """Refuse, to the owner and before the charge, the number of rows declared as that of units that have several."""
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.n_records == len(keys) != count_units(keys):
         raise DataRefused(
@@ -208,12 +205,8 @@ def private_notes(
     n_rows: str = "n_rows",
     ids: Callable[[], Iterable[Finding]] = tuple,
 ) -> Secret[tuple[Finding, ...]]:
-    """Return what there is to say about the private table where teachers vote.
-
-    `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
-    declares the number of units, and of rows. `ids`: makes what there is to say of ids that stand in public tables too,
-    where those have a column of them. Privacy: outside the guarantee. For the owner's terminal and the internal edition
-    of the report alone.
+    """Return what there is to say about the private table where teachers vote; `ids`: of ids that public tables hold
+    too. Privacy: outside the guarantee; for the owner's terminal and the internal edition of the report alone.
     """
     inputs, called = task.inputs, {"private": private, "public": public}
     if task.draws_pool:  # rows that are drawn are compared with nothing
@@ -247,10 +240,7 @@ def promise_notes(
 
 
 def warn_of_promise(task: Task) -> None:
-    """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
-
-    Warns PrivacyWarning at the line that called quorate.
-    """
+    """Warn, at the line that called quorate and before any charge, of what makes the guarantee void."""
     for finding in promise_notes(task).reveal():
         warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
 
@@ -282,7 +272,7 @@ def with_requests_told(teacher: Any, recipe: Recipe, facts: PublicFacts) -> Reci
     n_shots = teacher.shots if teacher.choose == "random" else None  # the nearest of all rows are chosen for a question
     caution = shown_rows_caution(n_shots, n_rows_each=n_rows, n_teachers=recipe.n_teachers, answers=answers)
     sentence = requests(teacher, recipe.n_teachers, answers)
-    return replace(recipe, why=(*recipe.why, sentence), considered=(*recipe.considered, caution))
+    return recipe.saying(sentence, considered=[caution])
 
 
 def with_directions_told(recipe: Recipe, views: Views) -> Recipe:
@@ -299,8 +289,7 @@ def with_directions_told(recipe: Recipe, views: Views) -> Recipe:
         coordinates = (
             f"{directions.n_directions} coordinates that {what} defines, linear ones and those of two kernels,"
         )
-    coordinates = f"{who} {coordinates} in place of {views.width:,} columns"
-    return replace(recipe, why=(*recipe.why, coordinates))
+    return recipe.saying(f"{who} {coordinates} in place of {views.width:,} columns")
 
 
 def with_strategy_told(strategy: Strategy, recipe: Recipe, *, width: int) -> Recipe:
@@ -314,18 +303,45 @@ def with_strategy_told(strategy: Strategy, recipe: Recipe, *, width: int) -> Rec
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(recipe, why=(*recipe.why, why), considered=(*recipe.considered, *strategy.cautions(width=width)))
+    return recipe.saying(why, considered=strategy.cautions(width=width))
 
 
 def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -> Recipe:
     """Say how many public rows repeat others, and whether there are too few of them."""
     few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
-    recipe = replace(recipe, considered=(*recipe.considered, few))
     repeats = n_rows(public) - facts.n_public
     if not repeats:
-        return recipe
+        return recipe.saying(considered=[few])
     sentence = (
         f"{repeats:,} of {several(n_rows(public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
         f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
     )
-    return replace(recipe, why=(*recipe.why, sentence))
+    return recipe.saying(sentence, considered=[few])
+
+
+def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
+    """Look at the private rows of a task, as :func:`look_by_cells`; all labels and ids can be used by then."""
+    inputs, names = task.inputs, names or Names()
+    private = inputs.private.reveal()
+    table = private.cells or PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
+    # Else features are public, and labels alone are private; or rows are drawn, and compared with nothing.
+    compared = inputs.public is not private.X and not task.draws_pool
+    counted = CountedCells.of(table, compared=compared)
+    pool = table.schema.parsed(inputs.public)[0] if compared else None
+    n = len(private.codes)
+    notes: tuple[Finding, ...] = ()
+    if pool is not None:
+        notes = compared_with_pool(counted, inputs.records(), pool, names)
+    elif task.draws_pool:
+        notes = compared_with_schema(counted, n, names)
+    return Secret(
+        Look(
+            names=names,
+            n=n,
+            labels=(n, 0),
+            ids=n if as_unit_keys(private.unit_keys).named else None,
+            rows=None,
+            cells=tuple(counted.cells),
+            notes=notes,
+        )
+    )

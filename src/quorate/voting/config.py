@@ -81,10 +81,7 @@ class RunConfig:
 
 
 def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
-    """Refuse a declared number of rows that nothing follows from, or that cannot be.
-
-    Raises InvalidParameter if units have no ids, so that each is one row; or there are fewer rows than units.
-    """
+    """Refuse a declared number of rows where each unit is one, or that is below the number of units."""
     if config.n_rows is None:
         return
     rows = count("n_rows", config.n_rows, at_least=1)
@@ -136,10 +133,7 @@ def matches_priors(wish: Any, teacher: Any, *, n_classes: int) -> bool:
 
 
 def queries_asked_for(wish: Any, n_public: int, *, strategies: bool = True) -> int | None:
-    """How many of so many distinct points are asked; None where the recipe is to choose.
-
-    `strategies`: whether one may be given in place of a number.
-    """
+    """How many of so many distinct points are asked; None where the recipe is to choose."""
     if wish in ("auto", "all"):
         return None if wish == "auto" else n_public
     hint = 'A number, "all", "auto", or a strategy such as Margin(300)' if strategies else 'A number, "all" or "auto"'

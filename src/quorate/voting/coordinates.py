@@ -53,20 +53,14 @@ class _Ridges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolForVotes:
-    """A public pool from which coordinates follow for whatever budget.
-
-    `feature_map`: fitted on it. `moments`: of the map's features of the pool.
-    """
+    """A feature map that is fitted on a public pool, and moments of its features."""
 
     feature_map: FeatureMap
     moments: PoolMoments = field(repr=False)
 
     @classmethod
     def of(cls, numbers: Any, encoder: Any) -> PoolForVotes | None:
-        """Read a map off the encoded pool ``(n_public, n_columns)``; None where rows are sparse, few, or all equal.
-
-        `encoder`: what made numbers of the pool, if anything did.
-        """
+        """Read a map off the encoded pool ``(n_public, n_columns)``; None where rows are sparse, few, or all equal."""
         if kind(numbers) == "sparse" or n_rows(numbers) < FEWEST_ROWS:
             return None
         if n_rows(numbers) > MOST_ROWS:
@@ -119,12 +113,8 @@ class PoolForVotes:
 
 
 def pool_for_votes(pool: Rows, views: Views, mechanism: Any) -> PoolForVotes | None:
-    """Return what coordinates of a pool follow from; None where they would not serve.
-
-    They are for votes that are released as values: many small teachers are seldom of one mind, so that a test of how
-    many agree would decline. Images have coordinates of their own.
-
-    `mechanism`: as it was asked for: a mechanism, its class or its name; None for the default.
+    """Return what coordinates of a pool follow from; None where they would not serve: for votes that are not released
+    as values, since many small teachers are seldom of one mind, and for images.
     """
     kind = for_runs().get(mechanism) if isinstance(mechanism, str) else mechanism
     values = kind is None or (kind.releases_values and kind.takes == "votes")
@@ -142,10 +132,7 @@ def in_coordinates(
     n_queries: int,
     share: float = 1.0,
 ) -> tuple[Views, TinyTeacher | None]:
-    """Let the student see coordinates of the pool, and tiny teachers as well, which are returned.
-
-    `share`: of μ², for answers.
-    """
+    """Let the student see coordinates of the pool, and tiny teachers as well, which are returned; `share`: of μ²."""
     rows = facts.rows or n_teachers
     labels = share * n_queries / (n_queries + facts.online_answers)
     coordinates = pool.coordinates(

@@ -58,14 +58,8 @@ Result = TypeVar("Result")
 def try_teacher(
     teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
 ) -> None:
-    """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
-
-    Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
-    for, where the run looks at these.
-
-    Raises InvalidParameter if it raises, or predicts what is none of its labels; PreconditionFailed if the teacher is a
-    prompt, and its endpoint gives no class. Privacy: a function of public rows alone, so the exception's own message
-    may be shown.
+    """Fit one copy of the teacher on public rows as teachers see them, and have it predict them; `scores`: how it is
+    asked for them. Privacy: a function of public rows alone, so the exception's own message may be shown.
     """
     if isinstance(teacher, ChatTeacher):
         _try_prompts(teacher, inputs, views)
@@ -121,15 +115,9 @@ def _try_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
 
 
 def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
-    """Tell whether teachers of so few rows say one class whatever they are asked, or fail.
-
-    Some samples of the pool, as large as a shard will be, get made-up labels that a row's numbers tell apart. A model
-    that makes a constant of each of them (trees that want more rows in a leaf than there are) makes constants of
-    shards too.
-
-    `teacher`: what is trained on each shard. `inputs`, `views`: the pool, and how teachers see it. `n_rows_each`: rows
-    of a shard, on average: a public number. Returns: none where the pool is smaller than a shard, a shard would hold a
-    single row, or teachers are prompts. Privacy: a function of public rows and public numbers alone.
+    """Tell whether teachers of so few rows say one class whatever they are asked, or fail; None where it is not looked
+    at. Samples of the pool, as large as a shard, get made-up labels that a row's numbers tell apart: a model that makes
+    a constant of each makes constants of shards too. Privacy: a function of public rows and numbers alone.
     """
     n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
     if isinstance(teacher, ChatTeacher) or not 2 <= n_rows_each <= n_public:  # a prompt learns nothing made up
@@ -174,21 +162,7 @@ def refuse_too_many_teachers(n_teachers: int, inputs: Inputs, declared: Any, uni
 
 
 def refuse_plain_student(student: Any) -> None:
-    """Refuse a student of which a part is a plain class, which scikit-learn cannot copy, nor anybody open later.
-
-    A teacher may be one: it is used up in the fit. The student is published, for people who have scikit-learn alone.
-
-    Raises InvalidParameter with the line of code to change.
-
-    Examples
-    --------
-    >>> class Nearest:
-    ...     def fit(self, X, y): ...
-    ...     def predict(self, X): ...
-    >>> refuse_plain_student(Nearest())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: the student Nearest is a plain class, ... class Nearest(ClassifierMixin, ...
-    """
+    """Refuse a student of which a part is a plain class: it is published, for people who have scikit-learn alone."""
     for part in parts(student):
         if is_plain(part) and not hasattr(part, "get_params"):
             name, base = type(part).__name__, "ClassifierMixin, " if hasattr(part, "predict") else "TransformerMixin, "
@@ -210,13 +184,8 @@ def try_student(
     declined: Declined = "drop",
     chooses_limit: bool = False,
 ) -> None:
-    """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them.
-
-    `student`: as it is going to be taught. `mechanism`: whose answers it learns from: classes, noisy votes, or scores.
-    `inputs`, `views`: the pool, and how the student sees it. `n_teachers`: k. `declined`: what becomes of a query
-    without an answer; in the trial every fifth has none where the mechanism may decline. `chooses_limit`: whether it is
-    asked about units that are held out, in a process of its own. Raises InvalidParameter if it raises, or predicts what
-    is none of the classes. Privacy: a function of public rows alone, as :func:`try_teacher` is.
+    """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them;
+    `chooses_limit`: in a process of its own, too. Privacy: as of :func:`try_teacher`.
     """
     if (stage := _stage(inputs, views)) is None:
         return
@@ -259,10 +228,7 @@ def _brief(student: Student) -> Student:
 
 
 def _released(mechanism: Mechanism, codes: IntArray, *, n_teachers: int, n_classes: int) -> Released:
-    """What three quarters of the teachers say is each made-up label; without noise, where that is known to be left out.
-
-    Where the mechanism may decline, every fifth query has no answer.
-    """
+    """What three quarters of the teachers say is each made-up label; every fifth is declined where that may be."""
     shares = np.full((len(codes), n_classes), 0.25 / (n_classes - 1))
     shares[np.arange(len(codes)), codes] = 0.75
     try:
@@ -288,10 +254,8 @@ def try_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
 
 
 def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:
-    """Choose which public rows play, ``(ROWS,)``, and their made-up labels; None where there are too few rows.
-
-    A short pool is repeated, so that neighbours and folds do not run out. Labels follow the sum of a row's numbers:
-    were there nothing to learn, a step that selects features would be left with none, and fail for that.
+    """Choose which public rows play, ``(ROWS,)``, a short pool repeated, and their made-up labels; None where there are
+    too few. Labels follow the rows: a step that selects features would be left with none otherwise.
     """
     n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
     if n_public < 2 * n_classes:

@@ -5,7 +5,6 @@ Everything here is released, public, or independent of the private data.
 
 from __future__ import annotations
 
-from contextvars import copy_context
 from dataclasses import fields, replace
 from math import sqrt
 from typing import Any
@@ -30,7 +29,15 @@ from quorate.release.guarantee import spent_of
 from quorate.report import AnswerCounts, Choice, ExPost, Facts, Fitted, Part, Setup, Spending
 from quorate.report.spending import raises_of
 from quorate.run.checks import chain
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
+from quorate.run.facts import (
+    SHOWN_EPSILONS,
+    RunMetadata,
+    attack_curve,
+    before_charge,
+    name_of,
+    provenance_of,
+    spending_of,
+)
 from quorate.students.declared import last_step
 from quorate.voting.claims import about
 from quorate.voting.flow import RunResult, answering_purposes, answers_left, schedule
@@ -111,28 +118,22 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
 
 
 def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
-    """Gather all that is known of a report before the charge, from a ledger in memory that nobody pays for.
+    """Gather all that is known of a report before the charge."""
 
-    What cannot be said or written is found out for nothing.
-    """
+    def gathered(ledger: Ledger) -> Facts:
+        charge = schedule(task, "draft")
+        result = RunResult(
+            task=task,
+            student=task.views.student.wrapped(task.student.learner, task.inputs.public),
+            released=ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released(),
+            queries=task.queries[:0],
+            charge=charge,
+            reservation=charge.reserve(ledger),
+            ensemble=None,
+        )
+        return facts(task, result, ledger, metadata)
 
-    def drafted() -> Facts:
-        with Ledger(budget=budget) as ledger:
-            charge = schedule(task, "draft")
-            nothing = ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released()
-            student = task.views.student.wrapped(task.student.learner, task.inputs.public)
-            result = RunResult(
-                task=task,
-                student=student,
-                released=nothing,
-                queries=task.queries[:0],
-                charge=charge,
-                reservation=charge.reserve(ledger),
-                ensemble=None,
-            )
-            return facts(task, result, ledger, metadata)
-
-    return copy_context().run(drafted)  # the act of its caller has not charged anything
+    return before_charge(budget, gathered)
 
 
 def sentence_of(caution: Finding) -> str:
@@ -231,10 +232,7 @@ def with_later_answers(former: Facts, task: Task, ledger: Ledger, reservation: R
 
 
 def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:
-    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing.
-
-    It is about one reservation, so nothing is said where the ledger holds others too.
-    """
+    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing."""
     if task.strategy is None or task.draws_pool or len(ledger.reservations()) != 1:
         return None
     cap = task.recipe.n_queries + task.recipe.online_answers

@@ -52,10 +52,17 @@ from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 from quorate.voting import claims as checks
-from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, trained, votes_by_call
-from quorate.voting.prompted import are_prompts, votes_by_prompt
+from quorate.voting.kept_votes import (
+    CountedChunks,
+    are_calls,
+    are_prompts,
+    can_be_counted_on_the_way,
+    trained,
+    votes_by_call,
+    votes_by_prompt,
+)
 from quorate.voting.scope import scope_of
-from quorate.voting.sets import learning, limit_of
+from quorate.voting.shard_rows import learning, limit_of
 from quorate.voting.task import Task
 
 OTHER_POOL = (
@@ -90,10 +97,9 @@ def run_pipeline(
 ) -> RunResult:
     """Go the whole way, from checked inputs to a student.
 
-    `task`: what to do. `ledger`: what it is charged to. `stages`: where results are kept for a resumed run. `key`:
-    idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by default.
-    `watch`: ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted
-    if the schedule does not fit what is left; nothing is fitted or charged then.
+    `key`: idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by
+    default. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the schedule does not fit
+    what is left; nothing is fitted or charged then.
     """
     stages = stages or NoStages()
     see = watch or (lambda stage, done, total: None)
@@ -161,9 +167,8 @@ def shards_of(task: Task) -> Secret[IntArray]:
 
 
 def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see: Watch) -> Task:
-    """Release the noisy counts, or read those that were, and return the task on the pool that is drawn from them.
-
-    The pool is written down in the ledger before the first answer. Raises PreconditionFailed if another one was.
+    """Release the noisy counts, or read those that were, and return the task on the pool drawn from them: the ledger
+    holds it before the first answer. Raises PreconditionFailed if another one was.
     """
     plan, private = task.recipe.pool, task.inputs.private.reveal()
     assert plan is not None  # noqa: S101 - the caller's condition
@@ -195,10 +200,7 @@ def refuse_other_pool(task: Task, reservation: Reservation) -> None:
 
 
 def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
-    """What pays for questions after the labels: what was kept back, then labels that are left.
-
-    A strategy that stopped leaves some, and a pool of which fewer rows differ than were paid for.
-    """
+    """What pays for questions after the labels: what was kept back, then labels that are left."""
     kept = ("online answer",) if "online answer" in reservation.purposes else ()
     return (*kept, "label") if task.leaves_labels else kept
 
@@ -291,11 +293,7 @@ def votes(
 
 
 def _with_stage_names(task: Task, see: Watch) -> Watch:
-    """Have stages of teachers that train nothing before they are asked told by what is done in them.
-
-    Such a teacher holds its rows until then: a prompt has nothing to train, and a command that keeps no model trains
-    and votes in one call. "Training teachers" would be at its end before the first call.
-    """
+    """Have stages of teachers that train nothing before they are asked told by what is done in them."""
     names = {}
     if are_prompts(task):
         names = {"teachers": "rows"}
@@ -319,13 +317,7 @@ def asked_of(
     scheduler: DaskScheduler | None = None,
     stages: StageStore | None = None,
 ) -> Secret[Any]:
-    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
-
-    `stages` keep votes of prompts and of commands on the run's own queries, and on no others.
-
-    Raises TeachersSilent if teachers are prompts, and their endpoint is gone
-    (:func:`~quorate.voting.prompted.votes_by_prompt`).
-    """
+    """Votes ``(n_queries, n_classes)``, or scores ``(n_queries, n_teachers)``; `stages` keep the run's own ones."""
     if are_prompts(task):
         return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
     if stages is not None and stages.keeps and are_calls(task):
@@ -352,10 +344,8 @@ def teachers(
     shards: Secret[IntArray] | None = None,
     chunks: CountedChunks | None = None,
 ) -> Ensemble:
-    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk.
-
-    `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
-    `chunks` counts votes of teachers that are not stored; these are not among those that are returned.
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk; `shards`: looked at.
+    `chunks` counts votes of teachers that are not stored, nor returned.
     """
     n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
     if shards is None:
@@ -400,10 +390,7 @@ def _stage(start: int) -> str:
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
-    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did.
-
-    The answers are charged by then: a warning that the user's process raises as an error does not end that.
-    """
+    """Fit the student on released answers and public points; a warning as an error does not end what is charged."""
     data = student_data_of(task, queries, released, purpose="student")
     try:
         student = task.student.fit(data)

@@ -47,6 +47,7 @@ from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.progress import in_parts
+from quorate.run.schema import check_pool
 from quorate.run.usable_rows import PrivateTable
 from quorate.students.student import EstimatorStudent, LinearPrior, Student
 from quorate.types import IntArray, Secret, Watch
@@ -54,10 +55,7 @@ from quorate.types import IntArray, Secret, Watch
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row.
-
-    `cells`: the rows as they came, where a pool is drawn from what they say.
-    """
+    """The labelled rows to protect; as they came, in `cells`, where a pool is drawn from what these say."""
 
     X: Rows
     codes: IntArray
@@ -73,13 +71,7 @@ class PrivateRows:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Both sides of the boundary.
-
-    `private`: the labelled rows. `public`: the public rows, with the private table's columns in its order. `digests`:
-    one canonical digest a public row. `classes`: the declared classes, in their order. `kinds`: what each column is
-    read as, by the public rows and what the owner says. `declared`: where there are no public rows: what columns hold;
-    `public` are rows that are drawn for it then, evenly until the noisy counts are paid for and released.
-    """
+    """Both sides of the boundary; where it is `declared` what columns hold, public rows are drawn for that."""
 
     private: Secret[PrivateRows]
     public: Rows
@@ -111,33 +103,13 @@ def check_inputs(
     words_as_written: bool = False,
     watch: Watch | None = None,
 ) -> Inputs:
-    """Check the tables against each other.
-
-    `X`, `y`: the private side.
-    `public`: the public side.
-    `classes`: every label there may be.
-    `groups`: whose row it is.
-    `label_name`, `group_name`, `public_name`: what the labels, the ids and the public side are called in a message.
-    `labels_only`: whether features are public, so that the private rows may be the pool.
-    `words_as_written`: whether categories are told apart however an entry is written, as in runs begun before.
-    `watch`: ``watch("private rows", done, total)``, in parts of the table.
-
-    Raises DataRefused if columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the
-    private rows were given as the public pool; InvalidParameter if `public` is not a :class:`~quorate.PublicPool`, or
-    `classes` is not a list of classes.
+    """Check the tables against each other. `labels_only`: features are public, so that the private rows may be the
+    pool. `words_as_written`: categories are told apart however an entry is written, as in runs begun before.
     """
-    if not isinstance(public, PublicPool):
-        raise InvalidParameter(
-            f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
-            "model selection cannot cut it along private folds"
-        )
-    declared = check_classes(classes)
+    public, declared = check_pool(public), check_classes(classes)
     rows = check_features(texts_like(X, public.rows()), "X", allow_missing=True)
     n = n_rows(rows)
-    codes = encode_labels(y, declared, name=label_name)
-    if len(codes) != n:
-        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
-    unit_keys = slot_bytes(groups, n, name=group_name)
+    codes, unit_keys = labels_and_keys(y, groups, declared, n, label_name=label_name, group_name=group_name)
     rows, pool = match_columns(rows, public.rows())
     digests, public_digests = row_digests(rows, watch=in_parts(watch, "private rows")), row_digests(pool)
     if not labels_only and is_same_table(rows, pool, digests=(digests, public_digests)):
@@ -155,13 +127,21 @@ def check_inputs(
     )
 
 
+def labels_and_keys(
+    y: Any, groups: Any, classes: Sequence[Any], n: int, *, label_name: str, group_name: str
+) -> tuple[IntArray, Sequence[bytes]]:
+    """Return the class and the unit key of each of n rows; raises DataRefused if there is not one of each."""
+    codes = encode_labels(y, classes, name=label_name)
+    if len(codes) != n:
+        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
+    return codes, slot_bytes(groups, n, name=group_name)
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """How one model sees rows: as they are, or through what was fitted on the public pool, encoder and directions.
-
-    Private rows, and all that teachers see, come in fixed column types first: a type read off all private rows would
-    tie every teacher to every row. What the rows at hand do not show of their types is that of the pool, in `marks`
-    (:func:`~quorate.data.fixed_types.absent_marks`), so that a row looks the same whatever rows it comes with.
+    Private rows, and all that teachers see, come in fixed column types: one read off all private rows would tie every
+    teacher to every row. What rows do not show of their types is that of the pool, in `marks`.
     """
 
     encoder: Any | None
@@ -203,10 +183,7 @@ class View:
         return published if self.encoder is None and self.directions is None else published.steps[-1][1]
 
     def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
-        """Refuse rows of which a number is infinite, or would become so, or larger than that, on the way to the model.
-
-        Raises DataRefused naming the columns and `name`, which is what the message calls the table.
-        """
+        """Refuse rows, called `name`, of which a number is infinite, would become so, or is larger than that."""
         if self.encoder is not None:
             refuse_unscalable(self.encoder, rows, name, largest=largest)
         elif is_frame(rows) and not self.reads_frames:
@@ -215,11 +192,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The teachers' view, the student's, and the pool as numbers; one encoder serves all.
-
-    `teacher`, `student`, `numbers`: who sees rows how. `width`: number of columns of the pool as numbers, whatever
-    directions stand in for them. `prior`: of a student that sees coordinates of length one; None of any other.
-    """
+    """The teachers' view, the student's, and the pool as numbers, of so many columns; one encoder serves all."""
 
     teacher: View
     student: View
@@ -229,11 +202,7 @@ class Views:
 
 
 def directions_of_images(public: Any, *, patches: SharedPatches | None = None) -> PoolDirections | None:
-    """Return how default models see images: directions of patches, where the pool is one of square grey images.
-
-    None where it is not, or where its images are too small, too few, or show too little to learn patches from.
-    `patches` are those of public images, where others ask for them too.
-    """
+    """Return how default models see images: directions of patches; None of a pool that has no square grey ones."""
     shape = public.image_shape if isinstance(public, PublicPool) else None
     if shape is None or not has_patches(shape) or public.n_rows <= OF_IMAGES:
         return None
@@ -259,12 +228,9 @@ def look(
 
     A Pipeline gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any
     other model gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame
-    encoded, and arrays in units of the pool where columns have units of their own, since they are no use on unscaled
-    numbers. Teachers that are `directed` see a wide table in the leading directions of the pool. `images` are seen in
-    directions of patches by these, by models of the shares, and by a student that leaves its classifier open.
-
-    Raises DataRefused if a model would meet missing values that it cannot take, or infinite ones. Privacy: the encoder
-    is fitted on public rows alone.
+    encoded, and arrays in units of the pool where columns have units of their own. Teachers that are `directed` see a
+    wide table in the leading directions of the pool. `images` are seen in directions of patches by these, by models of
+    the shares, and by a student that leaves its classifier open. Privacy: the encoder is fitted on public rows alone.
     """
     frame = is_frame(inputs.public)
     encoder, kinds = None, inputs.kinds
@@ -310,20 +276,14 @@ def _reads_frames(model: Any) -> bool:
 
 
 def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str = "teacher") -> None:
-    """Refuse rows with missing values where a model takes none: it would abstain from them, or fail.
-
-    Raises DataRefused naming the columns and the model.
-    """
+    """Refuse rows with missing values where a model takes none, naming both: it would abstain from them, or fail."""
     frame = is_frame(rows)
     if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
 
 
 def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
-    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw.
-
-    Raises DataRefused naming the columns and the model.
-    """
+    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw."""
     largest, rows = largest_number(model), view.kinds(rows)  # a number that is written as a text is one too
     view.check(rows, name, largest=largest)
     refuse_untaken(model, view, rows, name=name)
@@ -346,11 +306,7 @@ def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, dra
 
 
 def _units_of(pool: Rows) -> Any | None:
-    """Return what puts the number columns of an array into units of the pool; None where they are of one scale.
-
-    Values are cut off at four public standard deviations. Sparse rows, and numbers without a finite spread, stay as
-    they are.
-    """
+    """Return what puts number columns into units of the pool; None of sparse rows and of columns of one scale."""
     if kind(pool) == "sparse" or missing_columns(pool).any():
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -366,10 +322,7 @@ def _without_times(frame: Rows) -> Rows:
 
 
 def _takes_missing(model: Any) -> bool:
-    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so.
-
-    A Pipeline has no tag of its own. It takes them where its steps do, down to the last one or to one that imputes.
-    """
+    """Tell whether a model says that it takes missing values, as a Pipeline of steps that do, or that imputes."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags
 

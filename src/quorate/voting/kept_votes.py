@@ -4,6 +4,12 @@ them.
 Where nothing that was trained can be stored, as with prompts and with commands that train anew at every call, the votes
 are all that was done. Those of each teacher are a stage of their own, under a key as that of their sum, and as private.
 Of trained teachers that cannot be stored, such as those of a boosting library, the votes of a chunk are kept as a sum.
+
+A request of a prompt can fail for the sake of the prompt, which hangs on private rows, or because the endpoint is gone,
+which does not. So nothing is ever said of a failed prompt: it is an abstention. After each block a public row is asked
+about, with nothing private in the prompt, and with a patience of its own. Where that gets no reply the endpoint is
+gone, and the run, or whoever asks a question, stops before abstentions are paid for; what was asked since the public
+row was last answered is asked again.
 """
 
 from __future__ import annotations
@@ -13,11 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.ensemble import ChatTeacher, CommandTeacher, Ensemble, Voter, train_chunk, train_elsewhere
 from quorate.ensemble.counting import add_votes, code_type
-from quorate.ensemble.votes import BLOCK, votes_of_each
-from quorate.run.stage_store import CALLED, CHUNK, COUNTED, StageStore, stage_key, votes_stage
+from quorate.ensemble.teachers.prompted import Unanswered
+from quorate.ensemble.votes import BLOCK, votes_of_each, votes_of_prompt
+from quorate.errors import TeachersSilent
+from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, stage_key, votes_stage
 from quorate.types import IntArray, Secret, Watch
 from quorate.voting.shard_rows import rows_by_teacher
 from quorate.voting.task import Task
@@ -26,11 +35,7 @@ ROUNDS = 4  # of calls side by side before progress is told: the last ones wait 
 
 
 class KeptVotes:
-    """The votes of each teacher on the run's own queries, as far as they are there.
-
-    `task`: whose votes they are: its inputs are in the key of each. `stages`: where they are kept. `kind`: how the
-    stages are called.
-    """
+    """The votes of each teacher on the run's own queries, as far as they are kept, keyed by the task's inputs."""
 
     def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
         self._task, self._stages, self._kind = task, stages, kind
@@ -51,11 +56,7 @@ class KeptVotes:
 
 
 class CountedChunks:
-    """Summed votes of chunks of teachers that no file can hold, on the run's own queries.
-
-    `task`: whose teachers are not asked later. `stages`: where sums are kept. `count`: from some voters to their votes
-    on the queries, ``(n_queries, n_classes)``.
-    """
+    """Summed votes of chunks of teachers that no file can hold; `count`: from voters to their votes."""
 
     def __init__(
         self, task: Task, stages: StageStore, count: Callable[[Secret[tuple[Voter, ...]]], Secret[IntArray]]
@@ -109,12 +110,8 @@ def votes_by_call(
     stages: StageStore,
     progress: Callable[[int, int], None] | None = None,
 ) -> Secret[IntArray]:
-    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
-
-    `task`: whose teachers are calls of a command. `ensemble`: the teachers. `asked`: the run's own queries, as teachers
-    see them. `stages`: where votes are kept. `progress`: called with (teachers done, in all). Privacy: what is kept is
-    as secret as what is counted. Progress is told for some teachers together, in their order: a call that failed is
-    made once more after its fellows', and nobody is to see which of them that was.
+    """Count votes, and keep those of each teacher, as secret as what is counted, on the way. Progress is told for some
+    teachers together, in their order: nobody is to see which call failed and was made once more.
     """
     voters, kept = ensemble.voters.reveal(), KeptVotes(task, stages, CALLED)
     n_queries = n_rows(asked)
@@ -145,12 +142,8 @@ _CELLS = 2**24  # of linear teachers that one process solves in about three seco
 def trained(
     task: Task, shards: Secret[IntArray], wanted: list[range], *, seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    """Yield the teachers of each range, in one part or in several.
-
-    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending; each range begins where a
-    stage of :data:`~quorate.run.stage_store.CHUNK` does. The parts of one range come in their order, and ranges in the
-    order in which they are done. `seeds`: seeds by shard number, as for :func:`~quorate.ensemble.train_chunk`. `see`:
-    ``see("teachers", done, total)``; no private number.
+    """Yield the teachers of each range, in one part or in several, in order; ranges as they are done. `seeds`: by shard
+    number. `see`: told no private number.
     """
     if not wanted:
         return iter(())
@@ -160,7 +153,9 @@ def trained(
 def _here(
     task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    n_teachers, n_jobs = task.recipe.n_teachers, _processes(task, len(shards.reveal()))
+    n_teachers, n_jobs = task.recipe.n_teachers, task.n_jobs
+    if task.solves:  # how many processes are worth their start: a matter of speed, which no teacher can tell
+        n_jobs = min(n_jobs, 1 + len(shards.reveal()) * task.views.width // _CELLS)
     for part in rows_by_teacher(task, shards, wanted):
         start = part.numbers.start // CHUNK * CHUNK
         # Where else a chunk is cut hangs on private shard sizes, and that there are more shards on the number of units.
@@ -179,14 +174,6 @@ def _here(
             n_jobs=n_jobs,
         )
         yield part.numbers, voters
-
-
-def _processes(task: Task, n_rows: int) -> int:
-    """Return how many processes are worth their start: a matter of speed, which no teacher can tell.
-
-    One that solves linear teachers takes longer to load scikit-learn than to solve hundreds of small ones.
-    """
-    return min(task.n_jobs, 1 + n_rows * task.views.width // _CELLS) if task.solves else task.n_jobs
 
 
 def _elsewhere(
@@ -217,3 +204,73 @@ def _elsewhere(
             see("teachers", done, n_teachers)
         whole = trained.pop(start)
         yield ranges[start], Secret(tuple(whole[number] for number in ranges[start]))
+
+
+PROMPTED_AT_ONCE = 64  # public rows of one teacher: what a killed run asks again at most
+
+
+def requests(teacher: ChatTeacher, n_teachers: int, answers: int) -> str:
+    """Say how often an endpoint is asked, in words for whoever pays for it."""
+    endpoint = teacher.endpoint
+    return (
+        f"{n_teachers * answers:,} requests to {endpoint.url}: each of {n_teachers:,} teachers is asked about each of "
+        f"{answers:,} rows, {endpoint.connections:,} at a time"
+    )
+
+
+def are_prompts(task: Task) -> bool:
+    """Tell whether the teachers of a task are prompts whose votes are counted."""
+    return isinstance(task.teacher, ChatTeacher) and task.recipe.mechanism.takes != "scores"
+
+
+def votes_by_prompt(
+    task: Task,
+    ensemble: Ensemble,
+    asked: Any,
+    *,
+    stages: StageStore | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Secret[IntArray]:
+    """Count and keep votes on the run's own queries; raises TeachersSilent where a public row gets no reply."""
+    kept, voters = KeptVotes(task, stages or NoStages(), PROMPTED), ensemble.voters.reveal()
+    n_queries = n_rows(asked)
+    counts = np.zeros((n_queries, task.n_classes), dtype=np.int64)
+    waiting: dict[int, Any] = {}  # votes since the public row was last answered, by teacher
+    since = 0
+    for number, voter in enumerate(voters):
+        codes = kept.of(number)
+        while len(codes) < n_queries:
+            block = take(asked, np.arange(len(codes), min(len(codes) + PROMPTED_AT_ONCE, n_queries)))
+            codes = np.concatenate([codes, votes_of_prompt(voter, block, task.n_classes)])
+            waiting[number], since = codes, since + n_rows(block)
+            if since >= PROMPTED_AT_ONCE:
+                _keep(task, kept, waiting)
+                since = 0
+        add_votes(codes[np.newaxis], counts)
+        if progress is not None:
+            progress(number + 1, len(voters))
+    _keep(task, kept, waiting)
+    return Secret(counts)
+
+
+def _keep(task: Task, kept: KeptVotes, waiting: dict[int, Any]) -> None:
+    """Keep votes once a public row is answered: before that they may be those of an endpoint that is gone."""
+    if not waiting:
+        return
+    see_that_it_answers(task)
+    kept.keep(waiting)
+    waiting.clear()
+
+
+def see_that_it_answers(task: Task) -> None:
+    """Ask about a public row, where teachers are prompts; raises TeachersSilent if nothing comes back."""
+    teacher = task.teacher
+    if not isinstance(teacher, ChatTeacher):
+        return
+    try:
+        teacher.probe(task.views.teacher(take(task.inputs.public, np.arange(1))))
+    except Unanswered as failed:
+        raise TeachersSilent(
+            f"the endpoint {teacher.endpoint.url} has stopped answering: {failed}. Start it, and ask again: a run in a "
+            "folder goes on with the votes that it has"
+        ) from None

@@ -40,10 +40,7 @@ MAX_ITERATIONS = 1_000
 
 
 def built_in(name: str, role: Role) -> Any:
-    """Return an unfitted classifier.
-
-    Teachers see a few dozen rows each, so theirs are small; a vote of many is what makes them strong.
-    """
+    """Return an unfitted classifier; those of teachers, who see a few dozen rows each, are small."""
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 
@@ -70,8 +67,6 @@ def built_in(name: str, role: Role) -> Any:
 def default_teacher(*, images: bool) -> Any:
     """Return the classifier that votes where nothing is said and rows are seen in no coordinates of length one.
 
-    Of `images` it sees directions of patches.
-
     With a handful of images of each class, squares of ten targets are learned better than a softmax of ten scores: on
     training images of MNIST by .014 where a teacher has one writer's 111 digits (``benchmarks/image_votes.py``).
     """
@@ -83,10 +78,7 @@ def default_teacher(*, images: bool) -> Any:
 
 
 def regressor_of(name: str, *, folder: Path) -> Any:
-    """Return the teacher of a number that a name in ``quorate.toml`` stands for, unfitted; None where it is open.
-
-    `folder`: as for :func:`model_of`. Raises InvalidParameter if the name is that of a classifier.
-    """
+    """Return the unfitted teacher of a number that a name in ``quorate.toml`` stands for; None where it is open."""
     if ":" in name:
         return model_of(name, "teacher", folder=folder)
     from sklearn import ensemble, tree
@@ -137,11 +129,7 @@ def _how_to_install(library: str) -> str:
 
 
 def model_of(name: str, role: Role, *, folder: Path) -> Any:
-    """Return the classifier that a name in ``quorate.toml`` stands for.
-
-    A name with a colon is imported: ``"package.module:factory"``, called without arguments. Modules beside
-    ``quorate.toml`` are found too.
-    """
+    """Return the classifier that a name in ``quorate.toml`` stands for; with a colon, of a factory that is imported."""
     if ":" not in name:
         return built_in(name, role)
     module_name, _, factory_name = name.partition(":")
@@ -158,12 +146,8 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
 
 
 def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
-    """Return the teacher that ``[teachers]`` stands for; None where that is left open.
-
-    `name`: that of a model, as :func:`model_of` has it; where teachers are prompts, the model's name at the endpoint.
-    `given`: what a :class:`~quorate.ensemble.ChatTeacher` is made with beside, or a
-    :class:`~quorate.ensemble.CommandTeacher`; empty for every other teacher. `folder`: the run's folder. Modules and
-    files that lie here are found too; a command's files lie on its private side.
+    """Return the teacher that ``[teachers]`` stands for; None where that is left open. `given`: what prompts or a
+    command are made with beside; files of a command lie on the private side of the run's folder.
     """
     if not given:
         return None if name == DEFAULT_TEACHER else model_of(name, "teacher", folder=folder)
@@ -184,17 +168,8 @@ def imported(module: str, *, folder: Path) -> Any:
 
 
 def import_events(module: str, *, audited: Path) -> None:
-    """Import an installed module for the events that it registers, with which a ledger is verified.
-
-    `module`: its name. `audited`: the folder of the ledger. Nothing that lies there is imported: whoever wrote the
-    ledger could have put a price rule beside it by which every charge is right. Raises InvalidParameter if it cannot be
-    imported.
-
-    Examples
-    --------
-    >>> import_events("staircase_votes_that_nobody_wrote", audited=Path())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: module 'staircase_votes_that_nobody_wrote' cannot be imported: no installed ...
+    """Import an installed module for the events that it registers. Nothing in the folder of the ledger is imported:
+    whoever wrote it could have put a price rule beside it by which every charge is right.
     """
     with nothing_from(audited):
         try:
@@ -224,12 +199,7 @@ def nothing_from(folder: Path) -> Iterator[None]:
 
 
 def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
-    """Return the mechanism that a name stands for: one of quorate's as its name, a user's own as its class.
-
-    `name`: a name of :mod:`quorate.mechanisms`, ``"auto"``, or ``"package.module:Class"``, which is imported. `folder`:
-    modules that lie here are found too. Raises InvalidParameter if there is no such module or class, importing it
-    fails, or the class is no mechanism that a run can use.
-    """
+    """Return the mechanism that a name stands for: quorate's as its name, a user's own, imported, as its class."""
     from quorate.mechanisms import check_declared, is_own
 
     if ":" not in name:
@@ -268,10 +238,7 @@ def _raised(module: str, error: Exception) -> str:
 
 
 def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student:
-    """Return the student that the names in ``[student]`` stand for.
-
-    Raises InvalidParameter if the names do not go together.
-    """
+    """Return the student that the names in ``[student]`` stand for, or refuse names that do not go together."""
     from quorate import students
 
     if shares not in {"values": SHARES, "noisy-labels": ("linear", "kernel")}.get(method, ("linear",)):

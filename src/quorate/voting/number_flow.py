@@ -27,8 +27,8 @@ from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge, DrawnBlock, guarantee_of, release
 from quorate.release.charge import LABEL, TARGET_COUNT
+from quorate.run.cell_task import behind_features, number_model
 from quorate.run.located import COUNTING, narrowed_part
-from quorate.run.published_model import behind_features, number_model
 from quorate.run.usable_rows import UsableRows
 from quorate.students.values import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch
@@ -43,11 +43,7 @@ CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates,
 
 @dataclass(frozen=True, kw_only=True)
 class NumberResult:
-    """What came of the votes; all of it may be published.
-
-    `answered`: noisy means that were stored. `part`: of the declared range, where teachers' predictions were cut off.
-    `limit`: of intervals, where units were held out for them and it was not lost.
-    """
+    """What came of the votes, all public; `part`: of the range, where predictions end; `limit`: of intervals."""
 
     task: NumberTask
     model: Any
@@ -60,11 +56,7 @@ class NumberResult:
 
 @one_thread()
 def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> NumberResult:
-    """Go the whole way, or on from where a killed process stopped.
-
-    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the answers do not fit what is left;
-    nothing is fitted or charged then.
-    """
+    """Go the whole way, or on from where a killed process stopped; refusals come before any fit or charge."""
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)
@@ -77,7 +69,8 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
     with nullcontext() if task.scheduler is None or not owed else task.scheduler.connected():  # refused early, too
         shards = shards_of(task) if owed else None
         reservation = charge.reserve(ledger)
-        check_paid(task, reservation)
+        if reservation.event != task.event:
+            raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
         with unwarned():  # as an error, a warning would end what is charged by now
             part = located(task, reservation)
             sums = None if shards is None else sums_of(task, shards, part, see)
@@ -102,10 +95,9 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
 
 
 def held_out_places(task: NumberTask, weights: FloatArray, part: tuple[int, int]) -> Secret[IntArray]:
-    """Count how far off the published model is on the units that are held out: ``(n_places,)`` units by their place.
-
-    A unit's place follows, bit for bit, from its row and public facts: coordinates are integers, and the sum of their
-    products with the weights is rounded once. The model takes features that are not on a grid; see `_OFF_GRID`.
+    """Count how far off the published model is on the units held out: ``(n_places,)`` units by their place. A place
+    follows, bit for bit, from the unit's row and public facts: products of integer coordinates are summed and rounded
+    once.
     """
     assert task.held is not None  # noqa: S101 - the caller's condition
     plan, codes, (low, high) = task.held.plan, task.held.codes.reveal(), part
@@ -128,12 +120,6 @@ def _sum_of(numbers: list[float]) -> float:
         return nan
 
 
-def check_paid(task: NumberTask, reservation: Reservation) -> None:
-    """Refuse to draw from a reservation that is not what the task asks for."""
-    if reservation.event != task.event:
-        raise InvalidParameter("the reservation pays for another release than that of the task; reserve its charge")
-
-
 def shards_of(task: NumberTask) -> Secret[IntArray]:
     """Return the shard of each row. Raises PreconditionFailed if a unit could change two teachers."""
     slots = task.slots.reveal()
@@ -147,9 +133,8 @@ def shards_of(task: NumberTask) -> Secret[IntArray]:
 
 
 def located(task: NumberTask, reservation: Reservation) -> tuple[int, int]:
-    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets.
-
-    A count that was stored is read; one that was drawn and not stored narrows nothing, and is never drawn again.
+    """Return the part of the range that teachers predict in, in its steps, by noisy counts of targets. One that was
+    drawn and not stored narrows nothing, and is never drawn again.
     """
     low, high, counts = 0, STEPS, task.counts
     if counts is None:
@@ -173,20 +158,15 @@ def _noisy_counts(task: NumberTask, low: int, high: int, drawn: DrawnBlock) -> l
 
 
 def targets_in_cells(task: NumberTask, low: int, high: int) -> Secret[IntArray]:
-    """Count units by the cell of their target in a part of the range, ``(n_cells,)``.
-
-    Of each unit the row counts that its identity and the key choose: where it has no number, the unit counts nowhere.
-    """
+    """Count units by the cell of their target, ``(n_cells,)``, by the row that a unit's identity and the key choose."""
     assert task.counts is not None  # noqa: S101 - the caller's condition
     targets = task.private.reveal().codes[one_row_of_each(task.slots.reveal(), task.key)]
     return Secret(task.counts.counts_of(targets, low, high))
 
 
 def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], see: Watch) -> Secret[IntArray]:
-    """Train the teachers, each on its own shard, and sum what they predict on the queries, ``(n_queries, 1)``.
-
-    `part`: of the range, in its steps, where predictions are cut off. Tiny teachers learn targets that are cut off
-    there, since what they learn starts from its middle; others learn all targets as they are.
+    """Train the teachers, each on its own shard, and sum what they predict, ``(n_queries, 1)``, cut off at the ends of
+    a part of the range. Tiny teachers learn targets that are cut off there, others learn them as they are.
     """
     private, teacher = task.private.reveal(), task.teacher
 
@@ -233,11 +213,9 @@ def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], s
 def noisy_means(
     task: NumberTask, sums: Secret[IntArray] | None, reservation: Reservation, see: Watch
 ) -> tuple[FloatArray, Any]:
-    """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored.
-
-    Block by block: marked as drawn → durable → its noise → stored. What was drawn and not stored is never drawn again.
-    Where a teacher's numbers are one vector, all of them are one block: a teacher that is trained anew after a kill may
-    predict other numbers, and two halves of two short vectors can be a longer one.
+    """Return the noisy mean of each query in halves of the range from its middle, and which of them were stored. Block
+    by block: marked as drawn → durable → its noise → stored; never drawn again. A vector of a teacher's numbers is one
+    block: two halves of vectors of teachers trained anew can be a longer one.
     """
     mechanism, n_queries = task.mechanism, task.n_queries
     done = sum(block.count for block in reservation.blocks(LABEL))
@@ -304,10 +282,7 @@ def in_units(coordinates: PublicCoordinates, encoded: Any) -> FloatArray:
 
 
 def model_of(task: NumberTask, weights: FloatArray, part: tuple[int, int] = (0, STEPS), *, tried: bool = False) -> Any:
-    """Return the published Pipeline.
-
-    `part`: of the range, in its steps, in whose halves weights are. `tried`: after asking it about a few public rows.
-    """
+    """Return the published Pipeline, whose weights are in halves of a part of the range; `tried` on a few rows."""
     coordinates = task.coordinates.coordinates
     feature_map = coordinates.feature_map
     coefficients, intercepts = feature_map.weights(coordinates.features(2 * weights[1:, None]))

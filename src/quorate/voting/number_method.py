@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import copy_context
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from quorate.accounting import epsilon
 from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import ONE_RECORD
-from quorate.ensemble import check_partition, check_unfitted
+from quorate.ensemble import check_unfitted
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
@@ -23,26 +22,23 @@ from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
 from quorate.report.facts import name_of as function_name
 from quorate.run.check_result import unit_line
-from quorate.run.checks import (
-    audit_not_run,
-    chain,
-    evaluation_rows,
-    exact_noise,
-    fitted_before,
-    public_pool,
-    seed,
-    target_range,
-    unusable_rows,
+from quorate.run.checks import checks_of_cells
+from quorate.run.facts import (
+    SHOWN_EPSILONS,
+    RunMetadata,
+    attack_curve,
+    before_charge,
+    name_of,
+    provenance_of,
+    spending_of,
 )
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore
 from quorate.types import Watch
-from quorate.voting.claims import SHARDS
+from quorate.voting.claims import shards_are_right
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
-from quorate.voting.number_release import OF_COUNTS, NumberRelease
-from quorate.voting.numbers import PARTITION, NumberTask, prepare_numbers
+from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
 
 
 class NumberVotes:
@@ -96,21 +92,13 @@ class NumberVotes:
     def draft(self, task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
         """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
 
-        def drafted() -> tuple[Facts, Any]:
-            with Ledger(budget=budget) as ledger:
-                charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
-                reservation = charge.reserve(ledger)
-                result = NumberResult(
-                    task=task,
-                    model=model,
-                    answered=0,
-                    part=task.target_range,
-                    charge=charge,
-                    reservation=reservation,
-                )
-                return self.facts(task, result, ledger, metadata), model
+        def gathered(ledger: Ledger) -> tuple[Facts, Any]:
+            charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
+            what: dict[str, Any] = {"charge": charge, "reservation": charge.reserve(ledger)}
+            result = NumberResult(task=task, model=model, answered=0, part=task.target_range, **what)
+            return self.facts(task, result, ledger, metadata), model
 
-        return copy_context().run(drafted)  # the act of its caller has not charged anything
+        return before_charge(budget, gathered)
 
     def go(
         self,
@@ -187,10 +175,7 @@ NUMBER_VOTES: Final = NumberVotes()
 def cautions_of(
     task: NumberTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Return what the owner should hear before the budget is spent, from public facts alone.
-
-    `left_out`: columns that are no features, and in no public table.
-    """
+    """Return what the owner should hear before the budget is spent, from public facts alone."""
     learns = "they alone say how columns are scaled, and on them alone the teachers predict"
     cautions = (
         *budget_cautions(task.n_declared, task.epsilon, task.delta, task.unit),
@@ -247,16 +232,6 @@ def _choices(task: NumberTask) -> tuple[Choice, ...]:
 
 
 def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Finding, ...]:
-    together = "" if task.unit == ONE_RECORD else f", the rows of each {task.unit} are in the same one"
-    shards = Finding(
-        code=SHARDS,
-        words=f"Does each {task.unit} belong to exactly one teacher?",
-        outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard{together}, and its "
-        "number is the keyed hash of its identity, modulo the number of teachers. So "
-        f"{task.neighbouring.changing} changes exactly one teacher.",
-        ran=function_name(check_partition),
-    )
     if isinstance(task.teacher, TinyRegressor):
         words = "Teachers and student are quorate's own. Each teacher is solved from its own shard"
     else:
@@ -269,16 +244,6 @@ def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Fi
         evidence=f"{words}; encoder and coordinates are functions of public rows.",
         ran=function_name(check_unfitted),
     )
-    return (
-        shards,
-        unusable_rows(metadata.readers),
-        target_range(),
-        public_pool(),
-        *((evaluation_rows(),) if metadata.utility.is_scored else ()),
-        preprocessing,
-        fitted_before(),
-        exact_noise(),
-        seed(task.noise),
-        chain(ledger),
-        audit_not_run(),
+    return checks_of_cells(
+        task, ledger, metadata, learning=shards_are_right(task.neighbouring, PARTITION), preprocessing=preprocessing
     )

@@ -15,53 +15,95 @@ student is the same for every r up to d, and grows beyond.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from itertools import count as numbers
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from quorate.accounting import Event, Neighbouring
+from quorate.accounting import Composed, Event, Neighbouring, calibrate_sigma
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count
-from quorate.data import PrivateRecords, public_digest, row_digests, take
+from quorate.data import row_digests, take
 from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
-from quorate.data.labels import Label
 from quorate.data.rows import kind, n_rows
-from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.target_range import TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import distinct
-from quorate.ledger import GuaranteeScope, Ledger
+from quorate.ledger import GuaranteeScope
 from quorate.ledger.budget import Composition
 from quorate.mechanisms import NoisyMean, Schedule
-from quorate.mechanisms.noisy_mean import GRID, TargetCounts
+from quorate.mechanisms.fields import least
+from quorate.mechanisms.noisy_mean import GRID, LENGTH, NoisyMeans, TargetCounts
 from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT, client_of
 from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
+from quorate.run.cell_task import CellRows, CellTask
 from quorate.run.facts import name_of
-from quorate.run.held_out import HeldOut, plan_sets
-from quorate.run.located import COUNTING
+from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
-from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.run.usable_rows import PrivateTable
 from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import queries_asked_for
 from quorate.voting.coordinates import PoolForVotes
-from quorate.voting.number_release import NumberRelease
 from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
 from quorate.voting.scope import HELD_IS_STATED, scope_about
+
+OF_COUNTS = 0.1  # of μ², for counts of targets
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberRelease:
+    """What is released: noisy means, after counts of targets where these show through their noise."""
+
+    means: NoisyMean
+    counts: TargetCounts | None
+
+    @classmethod
+    def calibrated(cls, budget: Schedule, n_units: int, *, at_once: bool = True) -> NumberRelease:
+        """Return it with the least noise that fits; `at_once`: all of a teacher's numbers are one bounded vector."""
+        kind: type[NoisyMean] = NoisyMeans if at_once else NoisyMean
+        values: dict[str, Any] = {"queries": budget.answers, "length": LENGTH} if at_once else {}
+        mu = mu_of_gaussian(budget.epsilon, budget.delta) * math.sqrt(OF_COUNTS)
+        counts = TargetCounts.within(mu, COUNTING, MOST_CELLS)
+        cells = cells_for(MOST_CELLS, n_units, counts.sigma)
+        if not cells:
+            return cls(means=kind.calibrated(values, budget), counts=None)
+        counts = replace(counts, cells=cells)
+        times, moved = (1, 2 * LENGTH * math.sqrt(budget.answers)) if at_once else (budget.answers, 2.0)
+        start = calibrate_sigma(budget.epsilon, budget.delta, times, moved, noise="continuous")
+        return least(
+            lambda sigma: cls(means=kind(sigma=sigma, **values), counts=counts),
+            start / math.sqrt(1 - OF_COUNTS),
+            budget,
+        )
+
+    def schedule(self, answers: int) -> Event:
+        """Return what so many noisy means, and the counts before them, release."""
+        means = self.means.schedule(answers)
+        return means if self.counts is None else Composed((self.counts.schedule(COUNTING), means))
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Say whether targets are counted."""
+        if self.counts is None:
+            return ("noise would hide where targets lie, so none is counted: teachers predict in the whole range",)
+        cells, share = self.counts.cells, f"{OF_COUNTS:.0%} of μ²"
+        return (f"{COUNTING} noisy counts of targets in {cells} cells, at {share}, choose the part to predict in",)
+
 
 PARTITION: Literal["hash"] = "hash"
 PENALTY = 0.3  # of a tiny teacher, in rows of its shard for each dimension
@@ -95,17 +137,14 @@ class NumberConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberTask:
-    """Everything that the votes are made from: public facts, and rows that are kept secret.
-
-    `coordinates`: of length one, as tiny teachers see rows; the student is linear in the ones behind them. `rows_each`:
-    rows of a teacher, as the recipe counts them. `n_units`: public. `slots`: whose row each private row is. `order`:
-    a keyed hash of the order of rows whose units are known by their places. `counts`: of targets by cells of the range,
-    before teachers predict; None where noise would hide them. `held`: units that are held out for intervals, whose rows
-    have no target in `private`; `n_units` counts those that learn.
+class NumberTask(CellTask):
+    """Everything that the votes are made from. `coordinates`: as tiny teachers see rows; the student is linear in the
+    ones behind them. `slots`: whose row each is. `order`: a keyed hash of the order of rows that have no ids. `counts`:
+    of targets, None where noise would hide them.
     """
 
-    schema: Schema = field(repr=False)
+    answers: ClassVar[str] = LABEL
+
     coordinates: UnitCoordinates = field(repr=False)
     teacher: TinyRegressor | RegressorTeacher
     mechanism: NoisyMean
@@ -113,26 +152,13 @@ class NumberTask:
     n_teachers: int
     n_queries: int
     rows_each: float
-    private: Secret[UsableRows] = field(repr=False)
     slots: Secret[Any] = field(repr=False)
-    records: PrivateRecords = field(repr=False)
     target_range: TargetRange
     n_units: int
-    n_was_read: bool
-    unit: str
-    grouped: bool
-    epsilon: float
-    delta: float
-    fingerprint: str = field(repr=False)
     order: str = field(repr=False)
     key: Secret[bytes] = field(repr=False)
-    noise: NoiseSource
     why: tuple[str, ...]
     n_jobs: int
-    scheduler: DaskScheduler | None = field(default=None, repr=False)
-    held: HeldOut | None = field(default=None, repr=False)
-    classes: ClassVar[tuple[Label, ...]] = ()  # there are none
-    has_public_pool: ClassVar[bool] = True
 
     @property
     def n_public(self) -> int:
@@ -155,14 +181,14 @@ class NumberTask:
         return self.n_units if self.held is None else self.held.plan.n_units
 
     @property
+    def event(self) -> Event:
+        """What is released."""
+        return self.released(self.learning)
+
+    @property
     def learning(self) -> Event:
         """What is released of units that learn."""
         return NumberRelease(means=self.mechanism, counts=self.counts).schedule(self.n_queries)
-
-    @property
-    def event(self) -> Event:
-        """What is released."""
-        return self.learning if self.held is None else self.held.plan.event_with(self.learning)
 
     @property
     def noise_sd(self) -> float:
@@ -185,42 +211,18 @@ class NumberTask:
         return scope_about(self.neighbouring, caveats=(*read, *placed, *rests_on, *broken))
 
     @cached_property
-    def public_digest(self) -> str:
-        """Content hash of the pool."""
-        return public_digest(self.schema.pool)
-
-    @cached_property
     def queries(self) -> IntArray:
         """Rows of the pool whose means are released, ``(n_queries,)``, ascending: drawn from public rows alone."""
         first, _ = distinct(row_digests(self.schema.pool))
         rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
         return np.asarray(np.sort(rng.permutation(first)[: self.n_queries]))
 
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return the charge that is to be made on a ledger, or that was made and goes on.
-
-        The same fit on the same data has the same key. Where every answer of an attempt was drawn and none was stored
-        there is no model, and nothing may be drawn again: the next attempt is a charge of its own.
-        """
-        purposes, charged_to = {LABEL: self.n_queries}, None
-        if self.counts is not None:
-            purposes, charged_to = {TARGET_COUNT: COUNTING, **purposes}, {TARGET_COUNT: 0, LABEL: 1}
-        if self.held is not None:
-            purposes, charged_to = self.held.plan.charged(purposes)
-        for attempt in numbers():
-            charge = Charge(
-                event=self.event,
-                delta=self.delta,
-                purposes=purposes,
-                charged_to=charged_to,
-                key=f"{self.charge_begins} {attempt}",
-                scope=self.scope,
-                seeded=self.noise.seeded,
-            )
-            made = charge.find(ledger)
-            if made is None or made.remaining(LABEL) or any(part.answers is not None for part in made.blocks(LABEL)):
-                return charge
-        raise AssertionError("the attempts have no end")  # pragma: no cover
+    def charges(self) -> Iterator[Charge]:
+        """What the votes ask of a ledger: the first time, and after each attempt that was lost whole."""
+        if self.counts is None:
+            return self.attempts(self.charge_begins, {LABEL: self.n_queries})
+        purposes = {TARGET_COUNT: COUNTING, LABEL: self.n_queries}
+        return self.attempts(self.charge_begins, purposes, {TARGET_COUNT: 0, LABEL: 1})
 
     @property
     def charge_begins(self) -> str:
@@ -250,20 +252,9 @@ class NumberTask:
                 return before
         return self
 
-    def may_score(self, rows: Any) -> bool:
-        """Tell whether rows may be used as public ones: no more private ones are among them than by chance."""
-        parsed, usable = self.schema.parsed(rows, "evaluation")
-        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
-
     def without_private_rows(self) -> NumberTask:
         """The same task once the private rows are no longer needed."""
-        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
-        return replace(
-            self,
-            private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)),
-            slots=Secret([]),
-            held=None if self.held is None else self.held.without_rows(),
-        )
+        return replace(super().without_private_rows(), slots=Secret([]))
 
 
 def prepare_numbers(
@@ -278,11 +269,8 @@ def prepare_numbers(
     key: Secret[bytes] | None = None,
     terms: LedgerTerms | None = None,
 ) -> NumberTask:
-    """Check all that may be refused, and fix everything before a private row is used.
-
-    `fingerprint_key`: binds data to the ledger. `key`: the run's, where it is another one. `terms`: of the ledger to
-    charge. Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No cell of a private
-    row decides on it.
+    """Check all that may be refused, and fix everything before a private row is used, of which no cell decides on it.
+    `fingerprint_key`: binds data to the ledger, and is the run's key where no other is given.
     """
     if public is None:
         raise InvalidParameter(
@@ -296,54 +284,32 @@ def prepare_numbers(
     if seen is None:
         raise DataRefused(NO_COORDINATES.format(direct=named("method", "direct")))
     table = PrivateTable.of(schema, X)
-    digests, records = table.known()
-    steps_of = config.target_range.steps_of
-    places, slots = labels_and_slots(y, groups, len(digests), codes=steps_of, last=STEPS)
-    private = UsableRows.of(table, places, slots, grouped=groups is not None)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     run_key = fingerprint_key if key is None else key
-    held = _held_out(config, private, slots, run_key, declared, unit)
-    if held is not None:
-        private = replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
-    n_units = held.plan.n_learning if held is not None else declared or max(private.n_slots, 1)
+    how: dict[str, Any] = {"asked": config, "classes": (), "budget": (config.epsilon, config.delta), "unit": unit}
+    rows = CellRows.read(table, y, groups, **how, n_records=declared, key=run_key)
     task = NumberTask(
         schema=schema,
-        **_planned(config, schema, seen, n_units, unit, grouped=groups is not None),
-        held=held,
-        private=Secret(private),
-        slots=Secret(slots),
-        records=records,
+        **_planned(config, schema, seen, rows.n_units, unit, grouped=groups is not None),
+        held=rows.held,
+        private=Secret(rows.private),
+        slots=Secret(rows.slots),
+        records=rows.records,
         target_range=config.target_range,
-        n_units=n_units,
+        n_units=rows.n_units,
         n_was_read=declared is None,
         unit=unit,
         grouped=groups is not None,
         epsilon=config.epsilon,
         delta=config.delta,
-        fingerprint=table.fingerprint(digests, places, slots, fingerprint_key),
-        order="" if groups is not None else order_of_rows(digests, places, fingerprint_key),
+        fingerprint=rows.fingerprint(fingerprint_key),
+        order="" if groups is not None else order_of_rows(rows.digests, rows.labels, fingerprint_key),
         key=run_key,
         noise=noise,
         n_jobs=config.n_jobs,
         scheduler=config.scheduler,
     )
     return task if terms is None else task.as_begun(terms)
-
-
-def _held_out(
-    config: NumberConfig, private: UsableRows, slots: Any, key: Secret[bytes], declared: int | None, unit: str
-) -> HeldOut | None:
-    """Return what is held out for intervals; None where nothing is."""
-    plan = plan_sets(
-        config.calibration_share,
-        config.coverage,
-        n_records=declared,
-        budget=(config.epsilon, config.delta),
-        composition=config.composition,
-        unit=unit,
-        target_range=config.target_range,
-    )
-    return None if plan is None else HeldOut.of(plan, slots, private.codes, key)
 
 
 def _with_dense_rows(schema: Schema) -> Schema:
@@ -372,7 +338,8 @@ def _planned(
         unit=unit,
     )
     n_queries = queries_asked_for(config.queries, facts.n_public, strategies=False) or min(facts.n_public, QUERY_CAP)
-    coordinates = _coordinates(pool, mu_of_gaussian(config.epsilon, config.delta) * n_units)
+    mu_n = mu_of_gaussian(config.epsilon, config.delta) * n_units
+    coordinates = pool.coordinates(n_classes=2, mu_n=((SHARE * mu_n) ** (2 / 3) / 0.75) ** 2)  # fewer than for classes
     dimension = float(coordinates.effects.sum())
     n_teachers, size = _teachers(config, facts, dimension, grouped=grouped)
     rows_each = n_units / n_teachers
@@ -393,11 +360,6 @@ def _planned(
             f"its noise is the least that {several(n_queries, 'answer')} at this budget allow",
         ),
     }
-
-
-def _coordinates(pool: PoolForVotes, mu_n: float) -> UnitCoordinates:
-    """Return the coordinates of a task, with fewer dimensions than for classes; `mu_n`: μ times the private rows."""
-    return pool.coordinates(n_classes=2, mu_n=((SHARE * mu_n) ** (2 / 3) / 0.75) ** 2)
 
 
 def _teacher(config: NumberConfig, *, penalty: float) -> TinyRegressor | RegressorTeacher:

@@ -49,7 +49,7 @@ from quorate.voting.dry_run import (
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
-from quorate.voting.sets import facts_with_sets, refuse_counted_shards
+from quorate.voting.shard_rows import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
@@ -83,13 +83,8 @@ def prepare(
     terms: LedgerTerms | None = None,
     watch: Watch | None = None,
 ) -> Task:
-    """Check everything that can be wrong before any private row is used, and fill in what was left open.
-
-    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one. `watch`: of the pass over the
-    private rows, ``watch(stage, done, total)``.
-
-    Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
-    public rows; DataRefused if a table is wrong as a whole.
+    """Check everything that can be wrong before any private row is used, and fill in what was left open; `terms`: of
+    the ledger to charge, where a pool is drawn.
     """
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
@@ -142,10 +137,7 @@ def prepare(
 def _on_pool(
     config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
 ) -> tuple[Views, Any, Recipe]:
-    """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so.
-
-    Nothing is refused by then: rows that have no coordinates, as those that are all equal, are seen as they are.
-    """
+    """Return how models see rows of a pool that was drawn, who votes, and the recipe; nothing is refused by then."""
     views = _views(config, args, inputs, None)
     pool = _pool_for_votes(config, args, inputs, views, facts)
     if pool is None:
@@ -155,10 +147,7 @@ def _on_pool(
 
 
 def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
-    """Yield the task as earlier versions prepared it, in which a fit may have been begun.
-
-    `respells`: whether words are read in another way than then.
-    """
+    """Yield the task as earlier versions prepared it, in which a fit may have been begun."""
     before = replace(config, try_models=False)  # its models were tried when it was begun
     for words in (False, True) if respells else (False,):
         for defaults in ({}, {"most_tiny": FEW_ROWS}, {"earlier_defaults": True}):
@@ -169,11 +158,7 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
 def _pool_for_votes(
     config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
 ) -> PoolForVotes | None:
-    """Return what coordinates of the pool follow from; None where models see rows in another way.
-
-    They are for a student that is left open and queries that are fixed beforehand; how many rows there are has to be
-    known.
-    """
+    """Return what coordinates of the pool follow from; None where models see rows in another way."""
     open_ = config.student is None or args.student == AutoStudent()
     if config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
         return None
@@ -290,10 +275,7 @@ def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDire
 
 
 def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> Views:
-    """Try what is the user's own on public rows; the models of quorate need no trial.
-
-    Where teachers are fitted in children of this process, it must be one that may have any.
-    """
+    """Try what is the user's own on public rows; teachers are fitted by a process that may have children."""
     if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()
     if config.try_models and config.teacher is not None and not config.built_in:
@@ -331,8 +313,13 @@ def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inp
 
 def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
+    n_records = config.n_records
+    if n_records is not None:
+        n_records = count("n_records", n_records, at_least=1)
+    elif _reads_units(config, args):
+        n_records = count_units(inputs.private.reveal().unit_keys)
     return PublicFacts(
-        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, args)),
+        n_records=n_records,
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
@@ -361,9 +348,7 @@ def _fill_in(
         share=share_of(config),
     )
     if each_unit:
-        recipe_ = replace(
-            recipe_, why=(*recipe_.why, f"{several(recipe_.n_teachers, 'teacher')}, one for each {facts.unit}")
-        )
+        recipe_ = recipe_.saying(f"{several(recipe_.n_teachers, 'teacher')}, one for each {facts.unit}")
     answers = recipe_.n_queries + recipe_.online_answers
     check_own(recipe_.mechanism, n_teachers=recipe_.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(recipe_.mechanism)
@@ -374,7 +359,7 @@ def _fill_in(
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
     if grouped and args.n_teachers is None:
-        recipe_ = replace(recipe_, considered=(*recipe_.considered, rows_caution(facts)))
+        recipe_ = recipe_.saying(considered=[rows_caution(facts)])
     return recipe_ if strategy is None else with_strategy_told(strategy, recipe_, width=facts.width)
 
 
@@ -401,7 +386,7 @@ def _with_shards_looked_at(
     teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / recipe.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
-    return replace(recipe, considered=(*recipe.considered, constant_teachers_caution(constant, n_rows_each=rows)))
+    return recipe.saying(considered=[constant_teachers_caution(constant, n_rows_each=rows)])
 
 
 def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
@@ -409,22 +394,13 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     if not (config.labels_only or inputs.declared is not None):
         recipe = with_public_rows_counted(recipe, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
-        likely = unit_caution(inputs.public, left_out=config.left_out)
-        recipe = replace(recipe, considered=(*recipe.considered, likely))
+        recipe = recipe.saying(considered=[unit_caution(inputs.public, left_out=config.left_out)])
     if recipe.pool is not None:
-        coarse = coarse_marginals_caution(recipe.pool.resolution, len(recipe.pool.marginals.partitions))
-        return replace(recipe, considered=(*recipe.considered, coarse))
+        n_columns = len(recipe.pool.marginals.partitions)
+        return recipe.saying(considered=[coarse_marginals_caution(recipe.pool.resolution, n_columns)])
     if views.teacher.encoder is None and views.student.encoder is None:
         return recipe
-    return replace(
-        recipe, considered=(*recipe.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
-    )
-
-
-def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
-    if declared is not None:
-        return count("n_records", declared, at_least=1)
-    return count_units(inputs.private.reveal().unit_keys) if needed else None
+    return recipe.saying(considered=pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
 
 
 def _reads_rows(config: RunConfig, args: _Arguments, *, grouped: bool) -> bool:

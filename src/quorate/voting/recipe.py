@@ -47,8 +47,8 @@ has: each unit has a teacher.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Composed, Event
@@ -77,15 +77,8 @@ MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """What a run does.
-
-    `n_teachers`: K.
-    `n_queries`: ℓ, the public points to label.
-    `online_answers`: answers kept back, at the same noise and inside the same cap.
-    `mechanism`: what crosses the boundary, with its noise.
-    `why`: one sentence for each choice that the recipe made.
-    `considered`: what was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
-    `pool`: where there are no public rows: the noisy counts from which a pool is drawn, in the same charge.
+    """What a run does: K teachers, ℓ public points to label, answers kept back, what crosses the boundary, and why.
+    `considered`: what was looked for. `pool`: noisy counts from which a pool is drawn, in the same charge.
     """
 
     n_teachers: int
@@ -101,6 +94,10 @@ class Recipe:
         """What the owner should hear: the cautions that apply."""
         return tuple(caution for caution in self.considered if caution.applies)
 
+    def saying(self, *why: str, considered: Sequence[Finding] = ()) -> Recipe:
+        """Return it with more reasons, and with more that was looked for."""
+        return replace(self, why=(*self.why, *why), considered=(*self.considered, *considered))
+
     @property
     def event(self) -> Event:
         """The whole schedule, labels and online answers, as one event."""
@@ -112,10 +109,7 @@ class Recipe:
         return self.mechanism.schedule(self.n_queries + self.online_answers)
 
     def event_for(self, neighbours: Relation) -> Event:
-        """Return the whole schedule for a change of one unit; votes have one price for all of them.
-
-        Where a pool is drawn it has two parts: noisy counts, and answers.
-        """
+        """Return the schedule for a change of one unit: noisy counts before answers, which have one price for all."""
         return self.answers if self.pool is None else Composed((self.pool.event_for(neighbours), self.answers))
 
 
@@ -129,17 +123,9 @@ def recipe(
     declared: Schema | None = None,
     share: float | None = None,
 ) -> Recipe:
-    """Fill in whatever the user left open.
-
-    `facts`: public facts of the task. `n_teachers`, `n_queries`: the user's own choices; None leaves a choice to the
-    recipe. `mechanism`: a mechanism; or the class of one, or its name, whose noise is then filled in. `fields`: fields
-    of the mechanism whose class is given. `declared`: what columns hold where there are no public rows:
-    ``facts.n_public`` different ones are to be drawn from noisy counts, which are paid within the same ε and δ.
-    `share`: of μ² for these counts, in (0, 1). Raises InvalidParameter if more teachers are asked for than there are
-    private units, or more queries than public points; if neither number of units nor of teachers is known; or a field
-    of the mechanism is wrong.
-
-    Privacy: independent of the private data, given `facts`.
+    """Fill in whatever the user left open, independent of private data, given `facts`. `mechanism`: one; or its class
+    or name, whose noise is filled in. `declared`: what columns hold where rows are drawn from noisy counts, which get
+    `share` of μ².
     """
     why = []
     if mechanism is None:
@@ -256,10 +242,7 @@ def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
 
 
 def rows_per_teacher(facts: PublicFacts) -> float:
-    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four.
-
-    Ten classes take smaller shards than two: more teachers, so that noise is small against shares that are small.
-    """
+    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four."""
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
     return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)

@@ -20,24 +20,14 @@ from quorate.run.stage_store import NoStages
 from quorate.types import Secret, Watch, derive
 from quorate.voting import claims as checks
 from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
-from quorate.voting.sets import learning, limit_of
+from quorate.voting.shard_rows import learning, limit_of
 from quorate.voting.task import Task
 
 _FIT = "fit"
 
 
 def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
-    """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit.
-
-    `beside_ledger`: :func:`quorate.release.keys.fingerprint_key`. `nonce`: drawn at random for the fit; the ledger
-    holds it, and it tells nothing without the key.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> fit_key(key, "2a").reveal() == fit_key(key, "2a").reveal() != fit_key(key, "2b").reveal()
-    True
-    """
+    """Return the key of one fit, 32 bytes: of the key beside its ledger, and a random number that the ledger holds."""
     return Secret(derive(beside_ledger, f"fit {nonce}"))
 
 
@@ -53,11 +43,7 @@ def nonces_of(ledger: Ledger) -> list[str]:
 
 
 def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task, Charge] | None:
-    """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
-
-    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key,
-    as this version makes it of the arguments, and as earlier ones did.
-    """
+    """Return the newest fit that a ledger was charged for, of the task that `of` makes of its number, if any."""
     for nonce in nonces_of(ledger):
         for named in of(nonce):
             for classes_by_shard in (
@@ -72,11 +58,7 @@ def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task,
 
 
 def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = None) -> RunResult:
-    """Go on with a fit that was charged before, whether or not its labels are all released; nothing is charged.
-
-    `task`: with the key of the fit. `charge`: what :func:`find_fit` returned beside it. `ledger`: open. `watch`:
-    ``watch(stage, done, total)``. Raises PreconditionFailed if the ledger does not hold the charge.
-    """
+    """Go on with a fit of :func:`find_fit`, whether or not its labels are all released; nothing is charged."""
     if charge.find(ledger) is None:
         raise PreconditionFailed("the ledger holds no charge of this fit; give the ledger it was fitted with")
     try:

@@ -76,13 +76,7 @@ def _of_teacher(task: Task) -> tuple[str, ...]:
 
 
 def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
-    """What follows where rows of one `unit` go to one teacher, by a `partition`.
-
-    Examples
-    --------
-    >>> scope_of_rows("person", "balanced")
-    GuaranteeScope(unit='person', neighbours='replace one person', caveats=())
-    """
+    """What follows where rows of one `unit` go to one teacher, by a `partition`."""
     shared_shards(partition)
     return scope_about(Neighbouring.of(change_of_one_teacher(partition), unit))
 
@@ -94,14 +88,7 @@ def scope_about(neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) ->
 
 
 def scope_of_votes(unit: str, mechanism: Mechanism) -> GuaranteeScope:
-    """What follows for votes made elsewhere that `mechanism` answers, if what their owner states is true.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> scope_of_votes("patient", NoisyCounts(sigma=5.0)).neighbours
-    'add, remove or replace one patient, as the owner states'
-    """
+    """What follows for votes made elsewhere that `mechanism` answers, if what their owner states is true."""
     relation = Neighbouring.of("add-remove-replace", unit, owner_states=True)
     return GuaranteeScope.about(relation, caveats=(PARTITION_IS_STATED, *_of_own(mechanism)))
 
@@ -113,10 +100,8 @@ REPLACED_IN_PLACE = (
 
 
 def votes_moved(n_sites: int, most: int) -> int:
-    """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites.
-
-    Whoever is added or removed changes `most`. Whoever is replaced is at `most` sites, and the other at `most` sites
-    that need not be the same. At each of these sites one teacher changes, and there are no more sites than there are.
+    """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites: that many who
+    come or go, and twice as many who are replaced, since the other may be elsewhere; one teacher at each site.
 
     Examples
     --------
@@ -134,11 +119,9 @@ def scope_of_sites(
     most: int,
     promised_by: str | None,
 ) -> GuaranteeScope:
-    """What follows for votes of several sites, if what each states of its own is true.
-
-    `unit`: whose data went to one teacher at each site. `mechanism`: what answers. `stated`: for which change of one
-    unit each site's statement holds; the whole holds for the weakest of all. `most`: at how many of these sites one
-    unit may be. `promised_by`: who says so; needed where `most` is less than all.
+    """What follows for votes of several sites, if what each states of its own is true: the whole holds for the weakest
+    of the changes of one unit that are `stated`. `most`: at how many sites one unit may be, promised by whom, if not at
+    all.
 
     Examples
     --------

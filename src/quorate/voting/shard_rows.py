@@ -14,11 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data import kind, n_rows, take, width
 from quorate.data.file_reading import polars_path
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
+from quorate.ensemble import Partition, unit_places
+from quorate.errors import InvalidParameter, named
+from quorate.labelling import PrivateLimit
+from quorate.labelling.private_sets import PLACES
+from quorate.ledger import Reservation
+from quorate.run.held_out import SetsPlan, plan_sets, refuse_without_probabilities
+from quorate.run.public_facts import PublicFacts
+from quorate.students import Student
 from quorate.types import IntArray, Secret
+from quorate.voting.config import RunConfig
 from quorate.voting.inputs import View
 from quorate.voting.task import Task
 
@@ -42,11 +52,7 @@ class ShardRows(NamedTuple):
 
 
 def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
-    """Yield the rows of the teachers in `wanted`, in parts that memory holds.
-
-    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending. A range comes in one part
-    or in several, one after the other; no part is of two.
-    """
+    """Yield the rows of the teachers in `wanted`, ascending, in parts that memory holds, one or several of a range."""
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
     together = isinstance(private.X, StreamedFrame) or getattr(task.trainer, "keeps_no_global_state", False)
@@ -110,10 +116,7 @@ def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]
 
 
 def rows_of_student(task: Task, rows: IntArray) -> Any:
-    """Return some private rows, by their places, as the student sees rows.
-
-    Columns have fixed types first, as for teachers: what a row is does not hang on other rows.
-    """
+    """Return some private rows, by their places, as the student sees them, in fixed types as for teachers."""
     student = task.views.student
     view = replace(student, fixed=True, marks=absent_marks(student.kinds(task.inputs.public)))
     [rows_seen] = _each_group(task.inputs.private.reveal().X, task, [rows], view)
@@ -164,3 +167,67 @@ def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
             files[group].append(path)
         start += block.height
     return files
+
+
+def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> tuple[PublicFacts, SetsPlan | None]:
+    """Return the facts of the units that learn, and what is held out, or refuse that; None where nothing is."""
+    plan = plan_sets(
+        config.calibration_share,
+        config.coverage,
+        n_records=None if config.n_records is None else facts.n_records,
+        budget=(facts.epsilon, facts.delta),
+        composition=config.composition,
+        unit=facts.unit,
+    )
+    if plan is None:
+        return facts, None
+    if config.schema is not None:
+        raise InvalidParameter(
+            f"{named('calibration_share')} of a run by votes needs public rows, and here a pool is drawn; leave it "
+            "out, or take the direct method"
+        )
+    refuse_without_probabilities(student.learner)
+    rows = None if facts.n_rows is None else max(1, round(facts.n_rows * (1 - plan.share)))
+    return replace(facts, n_records=plan.n_learning, n_rows=rows), replace(plan, n_rows=facts.n_rows)
+
+
+def refuse_counted_shards(plan: SetsPlan | None, partition: Partition) -> None:
+    """Refuse a partition that counts units where some are held out; raises InvalidParameter."""
+    if plan is not None and partition != "hash":
+        raise InvalidParameter(
+            f"{named('calibration_share')} needs shards by a keyed hash of the unit, and those of this run are "
+            f"{named('partition', partition)}; give {named('partition', 'hash')} and a number of teachers"
+        )
+
+
+def limit_of(task: Task, student: Any, reservation: Reservation) -> PrivateLimit | None:
+    """Return the limit of prediction sets; None where no units were held out, or it was lost."""
+    if task.sets is None:
+        return None
+    plan = task.sets
+    with unwarned():  # as an error, a warning would end what is charged by now
+        return plan.limit_of(reservation, task.noise, lambda: held_out_places(task, student))
+
+
+def held_out_places(task: Task, student: Any) -> Secret[IntArray]:
+    """Count how badly the published student does on the units that are held out: ``(PLACES,)`` units by their place."""
+    assert task.held is not None  # noqa: S101 - the caller's condition
+    codes = task.held.codes.reveal()
+    rows = np.flatnonzero(codes >= 0)
+    return unit_places(
+        task.views.student.unwrapped(student),
+        rows_of_student(task, rows),
+        codes[rows],
+        [row.to_bytes(8, "big") for row in rows.tolist()],
+        classes=task.inputs.classes,
+        n_places=PLACES,
+        key=task.key,  # each row is a unit of its own here
+        n_jobs=task.n_jobs,
+    )
+
+
+def learning(task: Task, shards: Secret[IntArray]) -> Secret[IntArray]:
+    """Return the shard of each row, with one behind the last teacher for rows of units that are held out."""
+    if task.held is None:
+        return shards
+    return Secret(np.where(task.held.held.reveal(), task.recipe.n_teachers, shards.reveal()))

@@ -55,39 +55,13 @@ def _nothing_else(**_: bool) -> Iterator[Task]:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Everything that a journey is made from.
-
-    `inputs`: both sides of the boundary, checked.
-    `views`: how teachers and student see rows.
-    `teacher`: an unfitted scikit-learn classifier, or what trains and votes by itself.
-    `student`: what learns from the answers.
-    `facts`: what the recipe was made from.
-    `recipe`: k, ℓ, the mechanism.
-    `unit`: the word for whose data one slot is.
-    `n_was_read`: whether the number of private units was read off the data, and is therefore treated as public.
-    `rows_were_read`: whether the number of private rows was read too, and is therefore treated as public.
-    `partition`: how units meet teachers.
-    `declined`: what becomes of a query without an answer.
-    `preprocessing`: whether steps that are fitted already are kept as they are.
-    `prior_matching`: whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
-    `batched`: whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
-    `classes_by_shard`: whether a parameter of a classifier names a class by its number in a shard, as in runs begun
-    before.
-    `labels_only`: whether features are public, and labels alone are protected.
-    `classes_were_read`: whether the class list was read off the labels, and is therefore treated as public.
-    `caveats`: what the guarantee rests on beside.
-    `key`, `fingerprint_key`: the run's key, and the one that binds data to a ledger; 32 bytes each.
-    `noise`: where privacy noise comes from.
-    `n_jobs`: processes.
-    `memory`: bytes that rows on their way to the teachers may take, roughly.
-    `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
-    `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
-    `earlier`: prepares the same task as earlier versions did, one after the other; told whether words are read in
-    another way than then.
-    `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
-    `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
-    `sets`: what is held out for prediction sets; None where nothing is.
-    `seen`: of inputs with another pool: how teachers and student see rows, who votes, and the recipe.
+    """Everything that a journey is made from. `n_was_read`, `rows_were_read`, `classes_were_read`: whether the number
+    of private units, of rows, or the class list was read off the data, and is therefore treated as public. `batched`:
+    plain linear teachers are solved to their optimum here, and not by their own ``fit``. `classes_by_shard`: parameters
+    name classes by their number in a shard, as in runs begun before. `key`, `fingerprint_key`: the run's, and the one
+    that binds data to a ledger. `earlier`: prepares the task as earlier versions did; told whether words are read in
+    another way. `relation`, `released`: of noisy counts, where a pool is drawn. `seen`: of another pool: how models see
+    rows, who votes, the recipe.
     """
 
     inputs: Inputs = field(repr=False)
@@ -240,10 +214,8 @@ class Task:
 
     @cached_property
     def stage_inputs(self) -> dict[str, Any]:
-        """What stored teachers and votes are a function of: beside :attr:`cache_inputs`, coordinates to the last bit.
-
-        The charge is for the same coordinates on any machine. Teachers of a machine that rounds otherwise are trained
-        again, so that all of one ensemble, and its queries, see rows alike.
+        """What stored teachers and votes are a function of: beside :attr:`cache_inputs`, coordinates to the last bit:
+        of a machine that rounds otherwise they are made again, so that all of one ensemble see rows alike.
         """
         directions = self.views.teacher.directions
         return {
@@ -284,10 +256,7 @@ class Task:
 
     @cached_property
     def respells(self) -> bool:
-        """Whether teachers see a word of either table as the public entry that says the same, and not as it is written.
-
-        It is as secret as the tables: a part of keyed hashes. Runs that were begun before saw all words as written.
-        """
+        """Whether teachers see a word of a table as the public entry that says the same: as secret as the tables."""
         kinds = self.views.teacher.kinds
         if self.draws_pool:  # no run was begun before that has one
             return False
@@ -295,11 +264,9 @@ class Task:
 
     @cached_property
     def queries(self) -> IntArray:
-        """Rows of the public pool whose votes are counted.
-
-        Points with the same features are one query. Without a strategy, these are the rows to ask, ``(n_queries,)``,
-        ascending; with one, all that may be asked, in the order of the stream. The order is drawn with a key derived
-        for this purpose alone, and from public rows alone.
+        """Rows of the pool whose votes are counted, by a key of their own and public rows alone; equal points are one
+        query. Without a strategy, ascending, ``(n_queries,)``; with one, all that may be asked, in the order of the
+        stream.
         """
         first, _ = distinct(self.inputs.digests)
         rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorate.arguments import count, one_of, real
-from quorate.data import check_classes, encode_labels, row_digests, slot_bytes
+from quorate.data import check_classes, row_digests
 from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
 from quorate.ensemble import ChatTeacher, Partition
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
 from quorate.run.chosen_method import NEIGHBOURS, ChosenRelation, choose_relation
@@ -22,7 +22,7 @@ from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig
-from quorate.voting.inputs import Inputs, PrivateRows
+from quorate.voting.inputs import Inputs, PrivateRows, labels_and_keys
 
 VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change little
 
@@ -30,13 +30,7 @@ VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change lit
 def declared_inputs(
     config: RunConfig, X: Any, y: Any, *, teacher: Any, public: Any, groups: Any | None, watch: Watch | None = None
 ) -> Inputs:
-    """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly.
-
-    `teacher`: who is to vote. `watch`: ``watch("private rows", done, total)``, in parts of the table. Raises
-    InvalidParameter if there are public rows too, or the teacher shows rows as text; DataRefused if columns or lengths
-    differ, a label lies outside the classes, or an id is missing. No cell is refused: what is none of what its column
-    holds is missing.
-    """
+    """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly."""
     if public is not None:
         refuse_both()
     if isinstance(teacher, ChatTeacher):
@@ -49,10 +43,8 @@ def declared_inputs(
     schema = Schema.of_declared(declared, pool, config.dialect)
     table = PrivateTable.of(schema, without_columns(X, declared.dropped))
     rows, (digests, _) = read_declared(table, declared), table.known(in_parts(watch, "private rows"))
-    codes = encode_labels(y, names, name=config.label_name)
-    if len(codes) != len(digests):
-        raise DataRefused(f"X and {config.label_name} differ in length; give one label for every row")
-    unit_keys = slot_bytes(groups, len(digests), name=config.group_name)
+    called = {"label_name": config.label_name, "group_name": config.group_name}
+    codes, unit_keys = labels_and_keys(y, groups, names, len(digests), **called)
     return Inputs(
         private=Secret(PrivateRows(rows, codes, unit_keys, digests.packed(), cells=table)),
         public=pool,
@@ -64,10 +56,7 @@ def declared_inputs(
 
 
 def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows:
-    """Return rows that come later as private ones are read; `left_out`: columns that are no features.
-
-    Raises DataRefused if the columns are not those that are declared.
-    """
+    """Return rows that come later as private ones are read; raises DataRefused if columns are not the declared ones."""
     assert inputs.declared is not None  # noqa: S101 - the caller's condition
     schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
     X = without_columns(X, (*inputs.declared.dropped, *left_out))
@@ -75,10 +64,7 @@ def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows
 
 
 def read_declared(table: PrivateTable, declared: DeclaredSchema) -> Rows:
-    """Return private rows as their schema reads them, in one frame.
-
-    A cell that is none of what its column holds is missing; a number without bounds is cut off where leaves end.
-    """
+    """Return private rows in one frame, as their schema reads them; unbounded numbers end where leaves end."""
     import polars as pl
 
     free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]

@@ -14,11 +14,10 @@ import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, NoisyCounts
-from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning.rehearsal import made_up
-from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, Line, MeanOf, Rule, lucky, ruled_labels
+from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, LearningCurve, Line, MeanOf, Rule, lucky, ruled_labels
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in

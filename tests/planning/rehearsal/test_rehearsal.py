@@ -26,8 +26,7 @@ from quorate.planning.rehearsal import votes as rehearsed_votes
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
-from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.planning.rehearsal.rounds import _drawn
+from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal, _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts

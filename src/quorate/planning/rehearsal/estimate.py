@@ -50,11 +50,7 @@ class Growth:
 
 
 def growth(losses: FloatArray, whole: float, *, size: float, n_classes: int) -> Growth:
-    """Return what the true size adds to the accuracy of the whole.
-
-    `losses`: of each scored row, how much more often it was right with the whole than with a half, and than with a
-    quarter. `size`: of the whole, as a share of the true size.
-    """
+    """Return what the true size adds to the accuracy of the whole; `losses`: of each row, of a half, a quarter."""
     n = len(losses)
     sensitivity = sensitivity_of((whole * n + 0.5) / (n + 1), n_classes)  # all right of n is no proof
     variances = np.array([1.0, 2.0, 4.0, min(size, 1.0)])  # of the whole, halves, quarters and all rows, where v/s is 1
@@ -83,12 +79,8 @@ HALVES = 3  # of a play: the whole and two halves
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Played:
-    """One rehearsal of one row.
-
-    `hits`: which rows were right: with the whole, each half and, for the direct method, each quarter, under the same
-    noise. `fold`: which rows were held out. `size`: of the whole, as a share of the true size; 1 or more needs no
-    correction. `answered`: share of the queries. `values`: the chosen score of the whole and the parts; none where that
-    is accuracy.
+    """One rehearsal of one row. `hits`: which held-out rows were right: with the whole, each half and, for rounds, each
+    quarter. `size`: of the whole, as a share of the true size. `values`: the chosen score of each, if not accuracy.
     """
 
     hits: BoolArray = field(repr=False)

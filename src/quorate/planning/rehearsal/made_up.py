@@ -1,9 +1,13 @@
-"""Labels and rows that are made up, where nobody has labelled public rows: a guess about another task.
+r"""Labels and rows that are made up, where nobody has labelled public rows: a guess about another task.
 
 Rules are a sample of tasks from easy to hard, along the leading directions of the pool or by its clusters; where a
 learning curve tells how hard the labels are, what each row's student has is read off a line through them. Formulas:
 ``docs/theory/rehearsals.md``. Constants were chosen on tables of which no prediction is reported
 (``benchmarks/rules.py``).
+
+The learning curve of one teacher is its accuracy by the number of rows that it learns from. For two classes
+:math:`a(r) = \Phi(m/\sqrt{1 + \tau^2/r})`; what the points are off by, as a normal quantile, is added in between, in
+proportion to log r. With C classes the same is said of :math:`\tfrac12(1 + s)`, s the skill beyond a guess.
 """
 
 from __future__ import annotations
@@ -16,14 +20,95 @@ from typing import Any
 import numpy as np
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
-from quorate.deferred import special
-from quorate.planning.learning_curve import LearningCurve
+from quorate.deferred import optimize, special
+from quorate.errors import InvalidParameter, named
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.rehearsal.votes import Shards
-from quorate.run.expected import Expected
+from quorate.run.expected import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
+
+_BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows as it was told for, or for half as many
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCurve:
+    """Accuracy of one teacher by its rows. `m`, `tau`: how easy points are, what few rows add. `off`: of each point."""
+
+    points: tuple[tuple[float, float], ...]
+    m: float
+    tau: float
+    off: tuple[float, ...]
+    n_classes: int = 2
+    basis: Basis = "learning curve"
+    uncertain: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        points: Sequence[tuple[float, float]],
+        *,
+        n_classes: int = 2,
+        basis: Basis = "learning curve",
+        uncertain: float = 0.0,
+    ) -> LearningCurve:
+        """Fit the curve by least squares; at least one point, each number of rows with one accuracy in (0, 1)."""
+        pairs = _pairs(points)
+        if not pairs or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in pairs):
+            raise InvalidParameter(
+                f"{named('learning_curve')} must be pairs of rows >= 1 and accuracy in (0, 1), got {_said(points)}",
+                parameter="learning_curve",
+                got=points,
+                advice="Example: 20:0.72, 100:0.83",
+            )
+        pairs = tuple(sorted(set(pairs)))
+        if len({pair[0] for pair in pairs}) < len(pairs):
+            raise InvalidParameter(
+                f"{named('learning_curve')} has several accuracies for one number of rows, got "
+                f"{_said(points)}; give one for each, their mean perhaps",
+                parameter="learning_curve",
+                got=points,
+            )
+        rows = np.log([pair[0] for pair in pairs])
+        of_two = [(1 + (pair[1] - 1 / n_classes) / (1 - 1 / n_classes)) / 2 for pair in pairs]  # classes, of this skill
+        scores = special.ndtri(np.clip(of_two, 0.01, 0.999))
+
+        def fitted(theta: np.ndarray) -> np.ndarray:
+            return np.asarray(theta[0] / np.sqrt(1 + np.exp(theta[1] - rows)))
+
+        def off(theta: np.ndarray) -> np.ndarray:
+            return np.append(fitted(theta) - scores, 0.02 * (theta[1] - 3.0))  # one point alone tells no rise: e³ rows
+
+        solution = optimize.least_squares(off, [float(scores.max()), 3.0]).x
+        m, tau, left = float(solution[0]), float(np.exp(solution[1] / 2)), (scores - fitted(solution)).tolist()
+        return cls(pairs, m, tau, tuple(left), n_classes, basis, uncertain)
+
+    def __call__(self, rows: float) -> float:
+        """Return the accuracy of a teacher of so many rows."""
+        off = np.interp(math.log(rows), [math.log(point[0]) for point in self.points], self.off)
+        of_two = float(special.ndtr(self.m / math.sqrt(1 + self.tau**2 / rows) + off))
+        return 1 / self.n_classes + (1 - 1 / self.n_classes) * (2 * of_two - 1)
+
+    def doubt(self, rows: float) -> float:
+        """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of."""
+        known = [point[0] for point in self.points]
+        return self.uncertain + _BEYOND * math.log2(max(rows / max(known), min(known) / rows, 1.0))
+
+
+def _said(points: object) -> str:
+    """Write points as a command takes them, rows:accuracy; what is no such pairs as Python does."""
+    pairs = _pairs(points)
+    return ", ".join(f"{rows:g}:{accuracy:g}" for rows, accuracy in pairs) if pairs else repr(points)
+
+
+def _pairs(points: object) -> tuple[tuple[float, float], ...]:
+    """Return pairs of numbers; none where these are no pairs of numbers."""
+    try:
+        return tuple((float(rows), float(accuracy)) for rows, accuracy in points)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return ()
+
 
 RULES = 6
 HARDEST, EASIEST = 0.68, 1.0  # agreements
@@ -35,11 +120,7 @@ MOST_SYNTHETIC = 4_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """How labels are drawn.
-
-    `agreement`: how often two scores have one sign with and without noise; in (1/2, 1]. `clusters`: of the pool, or
-    along directions. `commonest`: share of the commonest class; None where the scores decide it.
-    """
+    """How labels are drawn. `agreement`: of the signs of two scores, with and without noise; `clusters`: not lines."""
 
     agreement: float
     clusters: bool = False
@@ -60,10 +141,7 @@ def rule_of(number: int) -> Rule:
 def ruled_labels(
     points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int, *, one_unit: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``.
-
-    `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
-    """
+    """Return which public point each of `n_rows` rows repeats, and its label: both ``(n_rows,)``."""
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
     at = np.concatenate([rng.permutation(len(u)) for _ in range(-(-n_rows // len(u)))])[:n_rows]
@@ -71,7 +149,8 @@ def ruled_labels(
     if rule.clusters:
         scores = _nearness(u, n_classes, rng)
     else:
-        scores = _in_units((u * variances**0.5) @ rng.normal(size=(u.shape[1], n_classes)))
+        raw = (u * variances**0.5) @ rng.normal(size=(u.shape[1], n_classes))
+        scores = np.asarray((raw - raw.mean(axis=0)) / np.maximum(raw.std(axis=0), 1e-12))
         scores += UNEVEN * math.hypot(1.0, rule.noise) * rng.normal(size=n_classes)
     noisy = scores[at] + rule.noise * rng.normal(size=(n_rows, n_classes))
     if rule.commonest is not None:
@@ -104,10 +183,6 @@ def _principal(points: Any, *, one_unit: bool) -> tuple[FloatArray, FloatArray]:
     return z @ directions[:, kept], variances[kept]
 
 
-def _in_units(scores: FloatArray) -> FloatArray:
-    return np.asarray((scores - scores.mean(axis=0)) / np.maximum(scores.std(axis=0), 1e-12))
-
-
 def synthetic_rows(n: int, width: int, seed: int) -> FloatArray:
     """Return made-up rows ``(n, width)``: normal numbers of which the first directions vary most."""
     rng = np.random.default_rng(seed)
@@ -137,10 +212,9 @@ def _together(row: PlanRow, by_rule: Sequence[PlanRow], n_classes: int) -> PlanR
 
 
 def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
-    r"""Return the mean over R rules, and a range that is to hold nine in ten tasks like them, and harder ones.
-
-    Up to :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a Student's law, and of runs; down to what a
-    guess has, 1/C, since labels may follow nothing that the pool shows.
+    r"""Return the mean over R rules, and a range that is to hold nine in ten tasks like them, and harder ones: up to
+    :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a Student's law, and of runs; down to what a guess
+    has, 1/C, since labels may follow nothing that the pool shows.
     """
     accuracies = np.array([of_rule.accuracy for of_rule in expected])
     n = len(accuracies)
@@ -202,11 +276,9 @@ class AsHard:
 
 
 class Line:
-    """The line through the rules, in log odds, and what it tells at the accuracy that is known.
-
-    `right`, `students`, `shares`: of a teacher, of a row's student, and of the queries answered, by rule. `known`,
-    `doubt`: a teacher's on the true labels, in (0, 1), and how far that may be off. `left`: what students are off the
-    line by. `leverage`: variance of the line at `known`, where that of a student about it is 1.
+    """The line through the rules, in log odds, and what it tells at the accuracy of a teacher that is known, and may be
+    off by `doubt`. `right`, `students`, `shares`: of a teacher, of a row's student, and of the queries answered, by
+    rule. `left`: what students are off by. `leverage`: variance at `known`, where that of a student is 1.
     """
 
     def __init__(
@@ -261,11 +333,9 @@ class Line:
 
 
 def lucky(lines: Sequence[Line]) -> list[float]:
-    """Return by how much each of several rows is expected too well, since the best of several is.
-
-    What rows are off their lines by, less what the middle one is under the same rule, is luck. With :math:`V_i` its
-    variance and T that of rows beyond it (DerSimonian and Laird 1986), a row keeps :math:`T/(T + V_i)` of its distance
-    from the mean.
+    """Return by how much each of several rows is expected too well, since the best of several is. What rows are off
+    their lines by, less what the middle one is under the same rule, is luck. With :math:`V_i` its variance and T that
+    of rows beyond it (DerSimonian and Laird 1986), a row keeps :math:`T/(T + V_i)` of its distance from the mean.
     """
     if len(lines) < 2 or len({len(line.left) for line in lines}) > 1:
         return [0.0] * len(lines)  # a row that could not be played under every rule is compared with none

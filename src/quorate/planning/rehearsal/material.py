@@ -25,19 +25,10 @@ FEWEST = 40  # labelled public rows below which nothing is rehearsed
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Material:
-    """Public rows and labels.
-
-    `pool`: the unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
-    `points`: the same rows as numbers.
-    `rows`: with labels, `codes`, to play the private ones or be scored on. The direct method finds rows of the pool by
-    `in_pool`, and then has none here.
-    `groups`: whose row each is, as a number; None where every row counts as somebody's own.
-    `schema`, `direct`: how the direct method reads rows, what it would do at a budget; None where it is not compared.
-    `coordinates`: how models of the shares measure the pool, which all students here share.
-    `prior`, `one_unit`: see :class:`~quorate.students.StudentData`.
-    `plain`: the rows as models see them where classes are released, and not values; None where that is no different.
-    `scoring`: what students are judged by. `shares`: of the classes, as declared; by default those of `codes`.
-    `others`: the rows as teachers of another model see them, with these teachers, by the name of the model.
+    """Public rows and labels: `pool` and `points`, unlabelled, which are asked; `rows`, labelled with `codes`, to play
+    the private ones or be scored on, which the direct method finds by `in_pool`. `groups`: whose row each is; `plain`:
+    rows where classes are released; `shares`: of classes, as declared; `others`: for teachers of another model, by its
+    name.
     """
 
     pool: tuple[Any, Any] = field(repr=False)

@@ -1,6 +1,10 @@
-"""Play the rows of a plan on public rows: all of them briefly, then the best of them at length.
+r"""Play the rows of a plan on public rows: all of them briefly, then the best of them at length.
 
 The best of several rows is expected too well, and by how much can be told: ``docs/theory/rehearsals.md``.
+
+Gradient rounds are played without private rows: labelled public rows stand for all units, each many times over. T rows
+that stand for n units, with noise of :math:`\sigma T/n`, take the steps of all units with noise of σ. Rows are scored
+by their integer coordinates; what a run publishes differs from that by rounding alone.
 """
 
 from __future__ import annotations
@@ -12,12 +16,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from quorate.deferred import special
 from quorate.direct.budgets import Outline
+from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.mechanisms import Mechanism, NoisyCounts
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.noise.source import MAX_SCALE
 from quorate.planning.plan_row import PlanRow, numbers_of_teachers
 from quorate.planning.rehearsal.estimate import Played, estimate, estimate_value
 from quorate.planning.rehearsal.material import Material
-from quorate.planning.rehearsal.rounds import codes_of_logits, probabilities_of_logits, round_logits
 from quorate.planning.rehearsal.votes import (
     SampledVotes,
     Shards,
@@ -27,6 +34,7 @@ from quorate.planning.rehearsal.votes import (
     sample_votes,
     settled,
 )
+from quorate.release.charge import noise_and_key
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import ScoredRows
 from quorate.types import FloatArray, IntArray
@@ -81,12 +89,7 @@ Length: TypeAlias = Literal["first look", "another budget", "at length"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
-    """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
-
-    `folds`, `repeats`: divisions, of which one part is scored on, and draws of the noise for each. `teachers`: for one
-    size of a shard. `n_asked`: rows of the pool. `every_row`: whether all mechanisms are played briefly, or noisy
-    counts alone.
-    """
+    """How much is played, by sizes alone: divisions, draws of noise, teachers for a shard's size, rows of the pool."""
 
     folds: int
     repeats: int
@@ -131,7 +134,7 @@ class Rehearsal:
         briefly = {
             row.key: self._with_expectation(row, self._played(facts, row, "first look"))
             for row in rows
-            if self._worth(row)
+            if self.effort.every_row or row.way == "direct" or isinstance(row.mechanism, NoisyCounts)
         }
         known = {key: row.expected.merit for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
@@ -143,10 +146,6 @@ class Rehearsal:
         return without_luck(
             refined, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays}
         )
-
-    def _worth(self, row: PlanRow) -> bool:
-        """Whether a row is played at all; where time is short, of the mechanisms noisy counts alone."""
-        return self.effort.every_row or row.way == "direct" or isinstance(row.mechanism, NoisyCounts)
 
     def _kept(self, key: str) -> bool:
         """Whether a row is played at length however it did: the direct method, and the recipe's own."""
@@ -243,10 +242,7 @@ class Rehearsal:
         return self._votes[key]
 
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
-        """Return how often one teacher is right on rows that it has not seen; None where a shard is larger than all.
-
-        `n_teachers`: one of so many, as they are sampled for votes; None for one of `n_rows` rows, or all there are.
-        """
+        """Return how often one teacher, of `n_teachers` or `n_rows`, is right on rows that it has not seen, if any."""
         plain = self.material.plain or self.material
         if n_teachers is not None:
             sampled = self._sampled(n_teachers, 0, plain)
@@ -293,14 +289,7 @@ class Rehearsal:
         """Return what the direct method would do, and the labelled rows in its coordinates; the last one is kept."""
         assert self.material.direct is not None  # noqa: S101 - where there is a schema
         if facts.epsilon not in self._outlines:
-            outline = self.material.direct.outline(
-                n_classes=facts.n_classes,
-                n_units=facts.n_records or 1,
-                epsilon=facts.epsilon,
-                delta=facts.delta,
-                neighbours=facts.relation,
-                rare=facts.rare,
-            )
+            outline = self.material.direct.outline_of(facts)
             self._outlines.clear()
             self._outlines[facts.epsilon] = outline, outline.integers(self.material.along)
         return self._outlines[facts.epsilon]
@@ -337,3 +326,58 @@ class Rehearsal:
         """Numbers of teachers at which every sampled teacher says one class whatever it is asked."""
         own = [(n, votes) for (n, _, material), votes in self._votes.items() if material == id(self.material)]
         return tuple(sorted({n for n, votes in own if votes is not None and votes.one_class}))
+
+
+MOST_UNITS = 40  # of several rows each
+MOST_ROWS = 20_000  # that are drawn for them
+
+
+def codes_of_logits(logits: FloatArray) -> IntArray:
+    """Return the likeliest class of each row."""
+    return np.asarray(logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1), dtype=np.int64)
+
+
+def probabilities_of_logits(logits: FloatArray) -> FloatArray:
+    """Return ``(n_rows, n_classes)`` probabilities."""
+    both = np.column_stack([np.zeros(len(logits)), logits[:, 0]]) if logits.shape[1] == 1 else logits
+    return np.asarray(special.softmax(both, axis=1))
+
+
+def round_logits(
+    plan: Outline,
+    z: FloatArray,
+    codes: IntArray,
+    trained_on: IntArray,
+    held: IntArray,
+    *,
+    rows_each: float,
+    share: float,
+    seed: int,
+) -> FloatArray:
+    """Go all rounds on rows that play the private ones; return logits ``(n_held, n_outputs)`` of the held-out rows.
+    `rows_each`: of a unit, on average. `share`: of the rows that play, half of which are half as many units.
+    """
+    rng = np.random.default_rng(seed)
+    starts, n_units, rows = None, len(trained_on), trained_on
+    if rows_each >= 2:
+        rows_of_one = round(rows_each)
+        n_units = max(2, round(share * min(plan.n_units, MOST_UNITS, MOST_ROWS // rows_of_one)))
+        rows = rng.choice(trained_on, n_units * rows_of_one)
+        starts = np.arange(n_units + 1, dtype=np.int64) * rows_of_one
+    with np.errstate(all="ignore"):
+        summing = PrivateUnits(z[rows], codes[rows], starts).summing(plan.grid)  # of classes: one grid for all rounds
+        start = np.zeros((z.shape[1], plan.n_outputs))
+        descent = Descent(plan.settings, plan.grid, n_units, start)
+        noise, _ = noise_and_key(seed)
+        for _ in range(plan.settings.rounds):
+            drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
+            descent.take(summing(descent.weights) + drawn)
+        return np.asarray(np.ldexp(z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds), -plan.grid.bits))
+
+
+def _drawn(sigma: float, times: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
+    """Return discrete Gaussian noise of `times` as much, or noise as large where that is more than can be drawn."""
+    if sigma * times <= MAX_SCALE:
+        return discrete_gaussian(max(sigma * times, 1.0), shape, noise)
+    drawn: IntArray = np.rint(discrete_gaussian(sigma, shape, noise) * times).astype(np.int64)
+    return drawn

@@ -32,11 +32,8 @@ ALONE = 8  # teachers of many rows, which differ less than those of few
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledVotes:
-    """Votes of sampled teachers on the pool.
-
-    `shares`: of each half's teachers, for each class. `independent`: how many independent teachers they are worth.
-    `right`: how often one is right on rows that none was trained on. `one_class`: whether every one of them always says
-    one class.
+    """Votes of sampled teachers on the pool: each half's shares, how many `independent` ones they are worth, how often
+    one is right on rows that none was trained on.
     """
 
     shares: FloatArray
@@ -52,10 +49,7 @@ class SampledVotes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shards:
-    """What a partition makes of the units: `voters`, shards that hold a unit, on average, and units and rows of one.
-
-    `units_each`: None where each unit is a shard by itself.
-    """
+    """What a partition makes of the units: `voters`, shards that hold any, and units and rows of one, on average."""
 
     voters: int
     units_each: float | None
@@ -103,12 +97,10 @@ def _poisson(share: float, mean: float) -> int:
 def sample_votes(
     material: Material, trained_on: IntArray, held: IntArray, *, shards: Shards, n_teachers: int, seed: int
 ) -> SampledVotes | None:
-    """Train an even number of teachers on shards of the true sizes, and count their votes on the pool.
-
-    None where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
-    """
+    """Train teachers on shards of the true sizes, and count their votes on the pool; None of shards too large."""
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
-    if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
+    in_pool = 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** shards.rows  # of one shard
+    if min(map(len, halves)) < shards.rows or in_pool > MOST_SEEN:  # on these a teacher has no vote
         return None
     rng = np.random.default_rng([seed, 1])
     shares, right, one_class = [], [], True
@@ -128,11 +120,6 @@ def sample_votes(
         right=float(np.mean(right)),
         one_class=one_class,
     )
-
-
-def _share_in_pool(material: Material, n_rows: int) -> float:
-    """Return which share of the pool a shard of so many of its rows holds, on which a teacher then has no vote."""
-    return 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** n_rows
 
 
 def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows: int, *, seed: int) -> float:
@@ -186,10 +173,7 @@ def released_data(
     voters: int,
     seed: int,
 ) -> StudentData:
-    """Release votes with the mechanism's own noise, and return what a student sees of it; one seed draws one noise.
-
-    `asked`: rows of the pool. `voters`: how many of the teachers have rows, and vote.
-    """
+    """Release votes on `asked` rows with the mechanism's own noise, and return what a student sees of it."""
     noise, _ = noise_and_key(seed)
     counts = whole_votes(shares[asked], voters)
     if isinstance(mechanism, StreamMechanism):
