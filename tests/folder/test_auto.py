@@ -17,7 +17,7 @@ from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
 from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings, settings_from
-from quorate.folder.template import Answers, filled
+from quorate.folder.template import filled
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
@@ -123,7 +123,9 @@ def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named() ->
 
 
 def test_what_init_writes_leaves_the_method_open() -> None:
-    text = filled(Answers(private="a.csv", public="b.csv", label="y", classes=("no", "yes"), epsilon=2.0, delta=1e-5))
+    text = filled(
+        {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 2.0, "delta": 1e-5}
+    )
     assert 'by = "auto"' in text
     for by in ("auto", "direct"):
         path = text.replace('by = "auto"', f'by = "{by}"')

@@ -24,7 +24,7 @@ from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings, settings_from
 from quorate.folder.status import State, read_status
-from quorate.folder.template import Answers, filled
+from quorate.folder.template import filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
@@ -549,10 +549,10 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
 
 
 def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
-    known = Answers(
-        private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), unit="patient",
-        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5,
-    )  # fmt: skip
+    known = {
+        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
+        "n_records": 400, "n_rows": 900, "epsilon": 1.0, "delta": 1e-5,
+    }  # fmt: skip
     text = filled(known).replace('by = "auto"', 'by = "direct"')
     (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
     assert read_settings(tmp_path / "quorate.toml").method.by == "direct"

@@ -18,7 +18,7 @@ from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.methods import audit, read_run
 from quorate.folder.settings import read_settings
-from quorate.folder.template import Answers, range_of
+from quorate.folder.template import keys_lacking, range_of
 from quorate.report import Facts
 
 RNG = np.random.default_rng(0)
@@ -188,4 +188,4 @@ def test_a_wrong_range_is_told_with_what_was_typed(typed: str) -> None:
 
 
 def test_a_range_without_a_target_asks_for_one() -> None:
-    assert Answers(private="a.csv", public="b.csv", range=(0, 1), epsilon=1, delta=1e-6).lacking == ["[data] target"]
+    assert keys_lacking({"public": "b.csv", "range": (0, 1), "epsilon": 1, "delta": 1e-6}) == ["[data] target"]

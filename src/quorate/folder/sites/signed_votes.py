@@ -11,13 +11,16 @@ import binascii
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from quorate.data import public_digest, read_data
 from quorate.data.labels import Label
+from quorate.data.rows import Rows, n_rows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.votes_file import VotesFile
 from quorate.stored_names import stored_as
@@ -82,6 +85,25 @@ class SignedVotes:
     statement: Statement
     votes: VotesFile
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Public rows, in their order: features alone, and a digest by which all know that they mean the same rows."""
+
+    rows: Rows = field(repr=False)
+    digest: str
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return n_rows(self.rows)
+
+
+def read_queries(path: Path, *, label: str | None = None) -> Queries:
+    """Read public rows; `label`: a column that is no feature, left out where it is there."""
+    rows = read_data(path, drop=[] if label is None else [label]).X
+    return Queries(rows, public_digest(rows))
 
 
 def word(name: str, value: Any) -> str:
