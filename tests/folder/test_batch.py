@@ -21,7 +21,7 @@ from quorate.folder import published
 from quorate.folder.batch import load_run
 from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
-from quorate.folder.internal import internal_facts
+from quorate.folder.loaded import facts_for_owner
 from quorate.folder.methods import check, execute, publish
 from quorate.folder.prepared import outputs
 from quorate.ledger import Ledger
@@ -172,7 +172,7 @@ def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
     tips = [tip.words for tip in batch.task.recipe.cautions if tip.code not in OF_BUDGETS]
     assert tips
     assert not any(tip in line for tip in tips for line in facts.setup.recipe)  # which are for the owner alone
-    notes = " ".join(internal_facts(load_run(root)).reveal().notes)
+    notes = " ".join(facts_for_owner(load_run(root)).reveal().notes)
     assert all(tip[1:] in notes for tip in tips)
 
 
@@ -402,7 +402,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
 @pytest.mark.heavy
 def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
     batch = load_run(finished)
-    told = internal_facts(batch)
+    told = facts_for_owner(batch)
     assert isinstance(told, Secret)
     assert sum(count for _, count in told.reveal().margins) == 150
     assert sum(teacher.n_records for teacher in told.reveal().teachers) == 400

@@ -11,7 +11,7 @@ from tests.folder.conftest import visits
 
 import quorate
 from quorate.errors import InvalidParameter
-from quorate.folder import internal
+from quorate.folder.loaded import _teachers
 from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import read_settings
 from quorate.ledger import Ledger
@@ -46,7 +46,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     assert np.isfinite(sets.limit)
     if by == "votes":
         task = read_run(root).task
-        taught = sum(facts.n_records for facts in internal._teachers(task))
+        taught = sum(facts.n_records for facts in _teachers(task))
         assert taught == int((~task.held.held.reveal()).sum())
     code, out, err = cli("audit", root, "--runs", "2000")
     assert code == 0, err

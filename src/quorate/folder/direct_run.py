@@ -23,7 +23,7 @@ from quorate.direct.spool import units_of
 from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, note
-from quorate.folder.cell_run import CellRun, CellTables
+from quorate.folder.cell_run import CellRun, read_tables
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import labelled_rows, of_cells
 from quorate.folder.prepared import scheduler_of
@@ -110,8 +110,7 @@ def read_direct(
     settings = settings_of(root) if settings is None else settings
     data = settings.data
     watch = watch if watch is not None and is_large(data.private) else None
-    tables = CellTables.of(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
-    private = tables.private
+    public, declared, private = read_tables(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -119,7 +118,7 @@ def read_direct(
         replace(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
-            schema=tables.declared,
+            schema=declared,
             unit=data.whose,
             dialect=data.dialect,
             scheduler=scheduler_of(settings.run, folder),
@@ -127,7 +126,7 @@ def read_direct(
         ),
         private.X,
         private.y,
-        public=tables.public,
+        public=public,
         groups=private_ids(data, private),
         fingerprint_key=folder.fingerprint_key(begin=begin),
         noise=noise,
