@@ -132,9 +132,7 @@ class RunAudit:
             "confidence": self.confidence,
             "delta": self.delta,
             "attacks": [_attack_tree(attack) for attack in self.attacks],
-            "comparisons": [
-                asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
-            ],
+            "comparisons": [asdict(each) | {"violated": each.violated} for each in self.schedule.comparisons],
             "charge": None
             if (charge := self.schedule.charge) is None
             else {
@@ -239,18 +237,7 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
             )
             for attack in schedule.attacks
         ),
-        comparisons=tuple(
-            Comparison(
-                name=comparison.name,
-                event=comparison.event,
-                observed=comparison.observed,
-                expected=comparison.expected,
-                violated=comparison.violated,
-                confidence=comparison.confidence,
-                trials=comparison.trials,
-            )
-            for comparison in schedule.comparisons
-        ),
+        comparisons=tuple(Comparison(**asdict(each), violated=each.violated) for each in schedule.comparisons),
         stage=None
         if (stage := schedule.stage) is None
         else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),

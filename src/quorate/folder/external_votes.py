@@ -19,7 +19,6 @@ from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.data.cell_text import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
-from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
@@ -33,7 +32,7 @@ from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach
 from quorate.run.expected import refuse_hopeless
 from quorate.run.stage_store import stage_key
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 from quorate.voting.facts import told
 from quorate.voting.scope import scope_of_votes
 
@@ -94,8 +93,9 @@ def release_votes(
         raise InvalidParameter(
             f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
         )
-    check_mechanism(mechanism, n_classes=len(votes.classes))
-    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), answers=votes.n_queries)
+    n_classes = len(votes.classes)
+    check_mechanism(mechanism, n_classes=n_classes)
+    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, answers=votes.n_queries)
     folder = RunFolder(root)
     folder.make()
     key = fingerprint_key(folder.ledger)
@@ -112,7 +112,8 @@ def release_votes(
     )
     with _ledger_of(folder, budget, data) as ledger:
         if not allow_hopeless and charge.find(ledger) is None:
-            refuse_hopeless([_reach_of(votes, mechanism)], unless="allow_hopeless=True (--allow-hopeless)")
+            near = reach(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, n_queries=votes.n_queries)
+            refuse_hopeless([near], unless="allow_hopeless=True (--allow-hopeless)")
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
@@ -128,11 +129,13 @@ def release_votes(
             seeded=noise.seeded,
             caveats=(FIGURE_LOST,) if lost else (),
         )
-    return VotesReleased(released, promised, sanitised, _written(folder, votes, released, promised))
-
-
-def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Finding:
-    return reach(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries)
+    files = {
+        "labels.csv": _labels(votes, released, seeded=promised.seeded).encode(),
+        "guarantee.json": (promised.to_json() + "\n").encode(),
+    }
+    for name, content in files.items():
+        write_atomically(folder.public / name, content)
+    return VotesReleased(released, promised, sanitised, files)
 
 
 def _charge(
@@ -148,6 +151,7 @@ def _charge(
 ) -> Charge:
     """Everything that is to be charged at once: the labels, and the data-dependent figure if there is to be one."""
     event = mechanism.schedule(votes.n_queries)
+    order = blake2b(np.ascontiguousarray(votes.counts.reveal()).tobytes(), key=key.reveal(), digest_size=16)
     purposes = {"label": votes.n_queries, **stages_of(mechanism)}
     charged_to = None
     if sanitiser is not None:
@@ -162,7 +166,7 @@ def _charge(
             "votes made elsewhere",
             {
                 "votes": data,
-                "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
+                "order": order.hexdigest(),  # the fingerprint does not see it, and labels go by it
                 "mechanism": _text_in_key(mechanism, sanitiser),
                 "event": event.to_json(),
                 "delta": delta,
@@ -216,11 +220,6 @@ def votes_fingerprint(votes: VotesFile, root: Path) -> str:
     """Return the keyed fingerprint of votes, to which the ledger of `root` is bound."""
     key = fingerprint_key(RunFolder(root).ledger)
     return fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
-
-
-def _order(counts: IntArray, key: Secret[bytes]) -> str:
-    """Keyed hash of the votes in the order of the file."""
-    return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()
 
 
 def price_of(votes: VotesFile, mechanism: Mechanism, delta: float) -> float:
@@ -287,16 +286,6 @@ def _sanitised(
         noise=noise,
         answered=released.answered if mechanism.may_decline else None,
     )
-
-
-def _written(folder: RunFolder, votes: VotesFile, released: Released, promised: Guarantee) -> dict[str, bytes]:
-    files = {
-        "labels.csv": _labels(votes, released, seeded=promised.seeded).encode(),
-        "guarantee.json": (promised.to_json() + "\n").encode(),
-    }
-    for name, content in files.items():
-        write_atomically(folder.public / name, content)
-    return files
 
 
 def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
@@ -23,11 +23,8 @@ from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.report.utility import Score
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
-PURPOSES = {
-    "votes": LABEL,
-    "direct": GRADIENT_ROUND,
-    "auto": LABEL,
-}  # what the newest reservation of a method pays for first
+#: What the newest reservation of a method pays for first.
+PURPOSES = {"votes": LABEL, "direct": GRADIENT_ROUND, "auto": LABEL}
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -41,16 +38,11 @@ class State(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """An ε and a δ."""
 
     epsilon: float
     delta: float
-
-    def tree(self) -> dict[str, float]:
-        """Return the amount as JSON has it."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,9 +147,9 @@ class RunStatus:
             "stages": self.stages,
             "teachers_stored": self.teachers_stored,
             "votes_stored": self.votes_stored,
-            "budget": account and account.budget.tree(),
-            "spent": account and account.spent.tree(),
-            "left": account and account.left.tree(),
+            "budget": account and account.budget._asdict(),
+            "spent": account and account.spent._asdict(),
+            "left": account and account.left._asdict(),
             "answers_left": account and account.answers_left,
             "answers": self.answers and self.answers.numbers,
             "rounds": self.rounds
@@ -241,7 +233,6 @@ def stored_so_far(root: Path) -> str | None:
 
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
-    (epsilon, delta), (left_epsilon, left_delta) = spent_of(ledger), left_of(ledger)
     drawn, answers_left = False, None
     runs = _runs(ledger)
     estimates = len(ledger.reservations()) - len(runs)
@@ -255,9 +246,9 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         if answers_left and is_closed(newest):
             answers_left = 0  # however many are paid for
     return AccountStatus(
-        budget=Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta),
-        spent=Amount(epsilon=epsilon, delta=delta),
-        left=Amount(epsilon=left_epsilon, delta=left_delta),
+        budget=Amount(ledger.budget.epsilon, ledger.budget.delta),
+        spent=Amount(*spent_of(ledger)),
+        left=Amount(*left_of(ledger)),
         drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),
