@@ -91,9 +91,7 @@ def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> N
     root = make_run(m=60)
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(2).write_csv(root / "new.csv")
-    code, _, said = cli("ask", root, root / "new.csv")
-    assert code == 4
-    assert "online_answers" in said
+    assert "online_answers" in cli.refused(4, "ask", root, root / "new.csv")
 
 
 @pytest.mark.heavy
@@ -159,8 +157,7 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
 def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
     asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, first, _ = cli("ask", asked, asked / "new.csv")
-    assert code == 0
+    first = cli.ok("ask", asked, asked / "new.csv")
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
 
@@ -215,8 +212,6 @@ def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, 
 @pytest.mark.heavy
 def test_a_report_that_somebody_changed_keeps_no_answer_back(asked: Path, cli: Any) -> None:
     (asked / "public" / "facts.json").write_text("{}")
-    code, out, _ = cli("ask", asked, asked / "new.csv")
-    assert code == 0
-    assert len(out.split()) == 5
+    assert len(cli.ok("ask", asked, asked / "new.csv").split()) == 5
     assert (asked / "public" / "facts.json").read_text() == "{}"
     assert cli("report", asked)[0] == 4

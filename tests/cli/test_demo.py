@@ -105,8 +105,7 @@ def test_the_demo_as_json_tells_its_figures(folder: Path, tmp_path: Path, cli: A
 
     monkeypatch.setattr(methods, "execute", lambda *args, **how: next(ready))
     monkeypatch.setattr(demo_module, "write_inputs", copied)
-    code, out, said = cli("demo", "--out", tmp_path / "out", "--json")
-    assert code == 0, said
+    out = cli.ok("demo", "--out", tmp_path / "out", "--json")
     told, facts = json.loads(out), facts_of(folder)
     assert told.keys() == FIELDS
     assert told["accuracy"] == facts.utility.student.accuracy  # type: ignore[union-attr]
@@ -123,6 +122,4 @@ def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.heavy
 def test_a_folder_that_holds_a_run_is_not_used_again(folder: Path, cli: Any) -> None:
-    code, _, said = cli("demo", "--out", folder)
-    assert code == 4
-    assert "holds a run already; choose a new folder with --out" in said
+    assert "holds a run already; choose a new folder with --out" in cli.refused(4, "demo", "--out", folder)

@@ -29,9 +29,7 @@ REFUSED = [
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("typed", "told"), REFUSED)
 def test_a_number_that_is_none_is_told_in_words(cli: Any, typed: tuple[str, ...], told: str) -> None:
-    code, _, err = cli(*typed)
-    assert code == 2
-    assert err.splitlines()[-1].endswith(told)
+    assert cli.refused(2, *typed).splitlines()[-1].endswith(told)
 
 
 def _options(command: click.Command) -> list[click.Parameter]:
@@ -64,8 +62,7 @@ def test_every_number_of_every_command_is_of_these_kinds(name: str) -> None:
     ],
 )
 def test_an_option_that_is_a_key_of_the_settings_is_told_to_be_one(cli: Any, typed: tuple[str, ...], told: str) -> None:
-    code, _, err = cli(*typed)
-    assert code == 2
+    err = cli.refused(2, *typed)
     assert err.splitlines()[-1] == told
     assert "--epsilon'. Did you mean" not in err
 

@@ -292,9 +292,7 @@ def labels(root: Path) -> list[dict[str, str]]:
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
 def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
-    code, out, _ = cli("run", root)
-    assert code == 0
-    assert "chosen by" in out
+    assert "chosen by" in cli.ok("run", root)
     rows = labels(root)
     assert 0 < len(rows) <= 60
     assert len({row["row"] for row in rows}) == len(rows)
@@ -308,8 +306,7 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: A
 
 @pytest.mark.heavy
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
-    code, out, _ = cli("check", make_run(**ACTIVE))
-    assert code == 0
+    out = cli.ok("check", make_run(**ACTIVE))
     words = " ".join(out.split())
     assert "why Margin chooses the queries from released answers, and may stop early" in words
     assert "note whether Margin beats a random subset of the same size depends on the task" in words
@@ -354,9 +351,7 @@ def test_a_strategy_needs_to_be_told_how_many(queries: Any) -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_nearest(make_run: Any, cli: Any) -> None:
-    code, _, err = cli("check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
-    assert code == 2
-    assert 'did you mean "margin"' in err
+    assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
 
 
 class Stopping(Strategy):

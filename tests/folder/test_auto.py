@@ -143,13 +143,9 @@ def test_the_word_that_init_wrote_before_means_votes() -> None:
 
 @pytest.mark.heavy
 def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: Any) -> None:
-    code, said, err = cli("check", folder)
-    assert code == 0, err
-    assert said.splitlines()[1].startswith("  method     direct, since where a record is one row")
+    assert cli.ok("check", folder).splitlines()[1].startswith("  method     direct, since where a record is one row")
     assert not (folder / CHOICE).exists()  # a check writes nothing
-    code, said, err = cli("run", folder)
-    assert code == 0, err
-    assert said.startswith("method: direct, since")
+    assert cli.ok("run", folder).startswith("method: direct, since")
     charged, kept = entries(cli, folder), (folder / CHOICE).read_text()
     votes_now = {"data": {"unit": "ward", "n_records": 300}}
     assert settings_from(changed(**votes_now), folder=Path()).chosen == "votes"
@@ -170,8 +166,7 @@ def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: 
 @pytest.mark.heavy
 def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder: Path, cli: Any) -> None:
     write(folder, method={"by": "votes"}, run={"allow_hopeless": True, "n_jobs": 1})
-    code, _, err = cli("run", folder)
-    assert code == 0, err
+    cli.ok("run", folder)
     assert not (folder / CHOICE).exists()  # it was named
     charged = entries(cli, folder)
     write(folder, run={"allow_hopeless": True, "n_jobs": 1})

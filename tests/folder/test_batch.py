@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.folder.conftest import edit
 
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import OF_BUDGETS
@@ -141,8 +142,7 @@ def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: 
         "                                   (FunctionTransformer(as_it_is), ['age', 'bmi']))\n"
         "    return make_pipeline(read, DecisionTreeClassifier(max_depth=3))\n"
     )
-    code, told, wrong = cli("run", root, "--json")
-    assert code == 0, wrong
+    told = cli.ok("run", root, "--json")
     facts = Facts.from_json(told)
     assert facts.setup.teacher == "ColumnTransformer → DecisionTreeClassifier"
     assert facts.answers.answered == 150
@@ -281,8 +281,7 @@ def test_an_export_onto_a_side_of_the_boundary_is_refused(finished: Path, tmp_pa
     before = sorted(finished.rglob("*"))
     for place in (finished / side / "x", finished / side / "a" / "b", tmp_path / "link" / "x"):
         for kind in ("files", "tre"):
-            code, _, said = cli("export", finished, "--to", place, "--format", kind)
-            assert code == 4
+            said = cli.refused(4, "export", finished, "--to", place, "--format", kind)
             assert f"lies in {finished / side}, which holds" in said
     assert sorted(finished.rglob("*")) == before
     assert cli("export", finished, "--to", finished / "outbox")[0] == 0  # beside them it stands by itself
@@ -421,8 +420,7 @@ def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
     """Each takes its share, and what both cost together stands in the second's guarantee."""
     root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
     first = execute(load_run(root), command="first")
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace("count = 12", "count = 13"))
+    edit(root, "count = 12", "count = 13")
     second = execute(load_run(root), command="second")
 
     assert first.guarantee.epsilon == pytest.approx(1.5, abs=1e-6)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.folder.conftest import edit
 from tests.golden.folders import command, write
 
 from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
@@ -39,8 +40,7 @@ def run(root: Path) -> tuple[int, str]:
 @pytest.mark.heavy
 def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
-    text = (root / "quorate.toml").read_text(encoding="utf-8")
-    (root / "quorate.toml").write_text(text.replace("[teachers]", '[teachers]\nmodel = "logistic"'), encoding="utf-8")
+    edit(root, "[teachers]", '[teachers]\nmodel = "logistic"')
     assert run(root)[0] == 0
     assert load_run(root).task.solves
     before = charges(root)
@@ -56,8 +56,7 @@ def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_
 @pytest.mark.heavy
 def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
-    text = (root / "quorate.toml").read_text(encoding="utf-8")
-    (root / "quorate.toml").write_text(text.replace("[teachers]", '[teachers]\nmodel = "forest"'), encoding="utf-8")
+    edit(root, "[teachers]", '[teachers]\nmodel = "forest"')
     keys = {load_run(said_of(root, batched)).charge_key for batched in ("true", "false", None)}
     assert len(keys) == 1
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import Cli, MakeRun, toml
-from tests.folder.test_direct_runs import DIRECT
+from tests.folder.conftest import DIRECT, Cli, MakeRun, toml
 from tests.run.test_hopeless import HOPELESS, MUSHROOM, SOUND
 
 import quorate
@@ -179,8 +178,7 @@ def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: F
 @pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
 def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Facts, tmp_path: Path, cli: Cli) -> None:
-    code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
-    assert code == 0
+    out = cli.ok("check", folder(tmp_path / "run", facts, wish))
     assert out.startswith("Everything fits. A run would\n")
     assert "caution" not in out
 

@@ -41,12 +41,7 @@ def with_calibration(root: Path, n: int = 300) -> None:
 
 def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
     direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
-    dropped = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs")) if direct else {}
-    root: Path = make_run(name, **{**direct, **dropped, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
-    file = root / "quorate.toml"
-    if direct:
-        file.write_text(file.read_text("utf-8").replace("[teachers]\n", "").replace("[mechanism]\n", ""), "utf-8")
-    return root
+    return make_run(name, **{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
 
 
 @pytest.mark.heavy

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.test_direct_runs import SMALL
+from tests.folder.conftest import DIRECT
 from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 
 from quorate.deferred import skops
@@ -33,7 +33,7 @@ PURPOSE = "gradient round"
 def make_direct(make_run: Any) -> Any:
     def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
         room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
-        root: Path = make_run(name, m=m, **{**SMALL, **room, **changes})
+        root: Path = make_run(name, m=m, **{**DIRECT, **room, **changes})
         return root
 
     return make

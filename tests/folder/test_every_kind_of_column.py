@@ -12,10 +12,7 @@ from tests.data.test_column_kinds import table
 
 from quorate.deferred import skops
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": 300, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": 300}
 
 
 def with_tables(root: Path) -> Path:
@@ -31,9 +28,7 @@ def with_tables(root: Path) -> Path:
 def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
     changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}
     root = with_tables(make_run(**changes))
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    assert "'patient'" in " ".join(out.split())
+    assert "'patient'" in " ".join(cli.ok("check", root).split())
     assert cli("run", root)[0] == 0
     before = (root / "public" / "facts.json").read_text(encoding="utf-8") if not how else ""
     assert cli("run", root)[0] == 0
@@ -54,9 +49,7 @@ def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, 
 def test_what_data_says_wrongly_of_columns_is_one_line(
     make_run: Any, cli: Any, changes: dict[str, Any], told: str
 ) -> None:
-    code, _, err = cli("check", with_tables(make_run(**changes)))
-    assert code == 2
-    assert told in " ".join(err.split())
+    assert told in " ".join(cli.refused(2, "check", with_tables(make_run(**changes))).split())
 
 
 def test_a_private_cell_turns_no_text_column_into_numbers(make_run: Any, cli: Any) -> None:

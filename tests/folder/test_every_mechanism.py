@@ -144,9 +144,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
     make_run: Any, cli: Any, name: str, field: str
 ) -> None:
     root = make_run(**{**section(name), f"mechanism.{field}": None})
-    code, _, said = cli("check", root)
-    assert code == 2
-    assert f"{name} needs {field}. Example: {field} = " in " ".join(said.split())
+    assert f"{name} needs {field}. Example: {field} = " in " ".join(cli.refused(2, "check", root).split())
     assert not (root / "ledger.db").exists()
 
 
@@ -154,8 +152,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
 @pytest.mark.parametrize("name", KINDS)
 def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
     field = user_fields(KINDS[name])[0]
-    code, _, said = cli("check", make_run(**section(name, **{f"{field}x": 1.0})))
-    assert code == 2
+    said = cli.refused(2, "check", make_run(**section(name, **{f"{field}x": 1.0})))
     assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
 
 
@@ -180,8 +177,7 @@ def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -
     ],
 )  # fmt: skip
 def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: str, field: str, value: Any) -> None:
-    code, _, said = cli("check", make_run(m=60, **section(name, **{field: value})), "--json")
-    assert code == 2
+    said = cli.refused(2, "check", make_run(m=60, **section(name, **{field: value})), "--json")
     assert field in said
     assert "Traceback" not in said
 
@@ -225,8 +221,7 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run:
     pl.read_csv(root / "public.csv").head(3).write_csv(root / "new.csv")
     assert cli("ask", root, root / "new.csv")[1].split() == ["declined"] * 3  # they were the first three asked
     pl.read_csv(root / "evaluation.csv").head(3).write_csv(root / "new.csv")
-    code, _, refusal = cli("ask", root, root / "new.csv")
-    assert code == 3
+    refusal = cli.refused(3, "ask", root, root / "new.csv")
     assert "StableSparseVector is closed: all 10 of its stages are used up" in " ".join(refusal.split())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.conftest import entries
+from tests.folder.conftest import charges, entries
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
@@ -136,8 +136,7 @@ def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path: Path) -> None:
     release(tmp_path, NoisyCounts(sigma=60.0))
     one = release(tmp_path, GNMAX)
     assert one.released.codes.max() <= 3
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(tmp_path) == 2
     release(tmp_path, CONFIDENT)
     other = release(tmp_path, ConfidentNoisyMax(threshold=1e9, sigma_threshold=80.0, sigma_answer=60.0))
     assert other.released.declined.all()
@@ -159,8 +158,7 @@ def test_other_votes_are_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
 def test_the_same_votes_in_another_order_are_other_queries(tmp_path: Path) -> None:
     release(tmp_path)
     turned = release(tmp_path, file=votes(COUNTS[::-1].copy()))
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(tmp_path) == 2
     clear = COUNTS[::-1].max(axis=1) > 240
     assert (turned.released.codes[clear] == COUNTS[::-1].argmax(axis=1)[clear]).mean() > 0.5
 
@@ -205,8 +203,7 @@ def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: P
     done = release(tmp_path)
     assert done.released.interrupted.tolist() == [False] * 64 + [True] * 36
     assert [row["status"] for row in labels(tmp_path)] == ["answered"] * 64 + ["interrupted"] * 36
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(tmp_path) == 1
 
 
 # --- seeded noise ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT, edit
 from tests.used_rows import used
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
@@ -17,13 +18,7 @@ from quorate.folder.methods import read_run
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
 from quorate.run.schema import Schema
 
-WAYS: dict[str, dict[str, Any]] = {
-    "votes": {},
-    "direct": {
-        "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None,
-        "data.n_records": 400, "method.rounds": 4,
-    },
-}  # fmt: skip
+WAYS: dict[str, dict[str, Any]] = {"votes": {}, "direct": DIRECT}
 
 
 def with_commas(root: Path, *names: str) -> None:
@@ -72,9 +67,7 @@ def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int,
     root = make_run(m=n, **WAYS[by])
     found = json.loads(cli("check", root, "--json")[1])
     assert FEW_PUBLIC_ROWS in [each["code"] for each in found["cautions"]]
-    code, out, _ = cli("check", root)
-    assert code == 0
-    assert f"there are {n} different public rows, and " in out
+    assert f"there are {n} different public rows, and " in cli.ok("check", root)
 
 
 @pytest.mark.heavy
@@ -110,16 +103,14 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     private.write_csv(root / "private.csv")
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(hue=pl.lit(1)).write_csv(root / "public.csv")
-    code, _, err = cli("check", root)
-    assert code == 4
+    err = cli.refused(4, "check", root)
     assert err.startswith(
         "quorate: public.csv lacks the columns 'name', 'street' of private.csv; private.csv lacks the column 'hue' of "
         "public.csv. Give all tables the same feature columns, or leave out the others by a line under [data]: "
     )
     line = err.split("under [data]: ")[1].split("\n")[0]
     assert line == 'drop = ["name", "street", "hue"]'
-    settings = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(settings.replace("[data]\n", f"[data]\n{line}\n"))
+    edit(root, "[data]\n", f"[data]\n{line}\n")
     assert cli("check", root)[0] == 0
     evaluation = pl.read_csv(root / "evaluation.csv")
     evaluation.with_columns(id=pl.lit(1)).write_csv(root / "evaluation.csv")
@@ -141,8 +132,7 @@ def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: 
     root = make_run(**how, **{"data.drop": ["idd"]})
     with_ids(root, "private.csv", "public.csv")
     for verb in ("check", "run"):
-        code, _, err = cli(verb, root)
-        assert code == 2
+        err = cli.refused(2, verb, root)
         assert err.startswith("quorate: [data] drop names 'idd', and no table has such a column; did you mean 'id'?\n")
     assert not (root / "private").exists()
 

@@ -12,9 +12,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.errors import QuorateError
 
 DECLARED: dict[str, Any] = {"data.n_records": 400}
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, **DECLARED,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", **DECLARED}
 REFUSED = [
     ({"mechanism.queries": 9_000}, "[mechanism] queries = 9000 but the pool has 150 distinct points"),
     ({"teachers.count": 500, **DECLARED}, "try [teachers] count = "),
@@ -50,8 +48,7 @@ def test_a_refusal_in_a_folder_names_keys_and_no_argument(
 
 @pytest.mark.heavy
 def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run: MakeRun, cli: Cli) -> None:
-    code, _, err = cli("check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
-    assert code == 2
+    err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
     assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err
 
 

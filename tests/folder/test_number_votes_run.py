@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import norm
+from tests.folder.conftest import edit
 from tests.folder.test_number_target_run import FRAME, PRICE, TABLE, facts_of, typed, written
 from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 
@@ -298,10 +299,10 @@ def test_models_of_settings_teach_and_the_method_follows_from_them(tmp_path: Pat
     task = read_run(root, begin=False).task
     assert (task.teacher_name, task.n_teachers, task.n_queries) == ("Ridge", 12, 50)
     for model, name in (("forest", "RandomForestRegressor"), ("tree", "DecisionTreeRegressor")):
-        (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace("own:lines", model))
+        edit(root, "own:lines", model)
         assert read_run(root, begin=False).task.teacher_name == name
-        (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace(f'"{model}"', '"own:lines"'))
-    (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace("own:lines", "logistic"))
+        edit(root, f'"{model}"', '"own:lines"')
+    edit(root, "own:lines", "logistic")
     with pytest.raises(InvalidParameter, match="votes for classes"):
         read_run(root, begin=False)
 

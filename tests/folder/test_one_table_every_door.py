@@ -37,10 +37,7 @@ from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
 from quorate.voting.ask import asked_rows, question_keys
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": 300, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None, "mechanism.online_answers": None,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": 300}
 
 
 def visits(n: int, seed: int) -> pl.DataFrame:

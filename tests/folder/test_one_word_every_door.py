@@ -78,16 +78,12 @@ MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """From the name of a door to what gives the probabilities of the rows of a frame."""
-    from tests.folder.conftest import write_run
+    from tests.folder.conftest import DIRECT, write_run
 
     by: dict[str, Any] = {}
     private, public = drawn(400, 1), drawn(150, 2).drop("ill")
     for method in ("votes", "direct"):
-        direct = {
-            "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
-            "mechanism.queries": None, "run.n_jobs": None,
-        }  # fmt: skip
-        changes = direct if method == "direct" else {"mechanism.online_answers": 60}
+        changes = DIRECT if method == "direct" else {"mechanism.online_answers": 60}
         root = write_run(
             tmp_path_factory.mktemp(method) / "run",
             **{"data.categorical": ["code", "sure"], "budget.epsilon": 8.0, **changes},

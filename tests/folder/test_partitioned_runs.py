@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.test_direct_runs import SMALL
+from tests.folder.conftest import DIRECT
 from tests.folder.test_spooled import released
 
 import quorate
@@ -53,7 +53,7 @@ def settings_in_parts(root: Path) -> None:
 
 @pytest.mark.heavy
 def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run: Any) -> None:
-    root = make_run(m=60, **{**SMALL, **SEEDED, "data.evaluation": "evaluation.csv"})
+    root = make_run(m=60, **{**DIRECT, **SEEDED, "data.evaluation": "evaluation.csv"})
     fingerprint_key(root / "ledger.db")
     parts = in_parts(shutil.copytree(root, root.with_name("parts")))
     settings_in_parts(parts)
@@ -85,7 +85,7 @@ def test_votes_on_parts_are_those_on_one_file(make_run: Any, memory: float) -> N
 
 
 def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run: Any, cli: Any) -> None:
-    root = in_parts(make_run(m=60, **SMALL))
+    root = in_parts(make_run(m=60, **DIRECT))
     settings_in_parts(root)
     lacking, unreadable = (next((root / "private_parts" / f"part={number}").rglob("0.parquet")) for number in (11, 12))
     pl.read_parquet(lacking).drop("age").write_parquet(lacking)
@@ -103,12 +103,10 @@ def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run:
 
 
 def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run: Any, cli: Any) -> None:
-    root = in_parts(make_run(m=60, **SMALL))
+    root = in_parts(make_run(m=60, **DIRECT))
     settings_in_parts(root)
     text = (root / "quorate.toml").read_text(encoding="utf-8")
     (root / "quorate.toml").write_text(
         text.replace("public_parts/**/*.parquet", "private_parts/part=1?"), encoding="utf-8"
     )
-    code, _, told = cli("check", root)
-    assert code == 4
-    assert "is the private file again" in " ".join(told.split())
+    assert "is the private file again" in " ".join(cli.refused(4, "check", root).split())

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.ensemble.teachers.prompted.stand_in import BAD, Endpoint, endpoint, send, well
+from tests.folder.conftest import charges
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.cli import main
@@ -219,8 +220,7 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
     there.manner = well
     found = estimate_for_plan(root, spend=2.0)
     assert found.error < 1
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
 
 
 @pytest.mark.heavy

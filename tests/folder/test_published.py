@@ -156,8 +156,7 @@ def test_a_report_that_is_written_again_may_be_exported(run: Path, cli: Any, tmp
 def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli: Any, tmp_path: Path) -> None:
     RunFolder(run).published.unlink()
     (run / "public" / "notes.txt").write_text("patients of ward 7")
-    code, _, told = cli("export", run, "--to", tmp_path / "refused")
-    assert code == 4
+    told = cli.refused(4, "export", run, "--to", tmp_path / "refused")
     assert f"quorate run {run} notes it" in told
     assert "--unverified" in told
     assert cli("report", run)[0] == 0

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT
 
 from quorate.accounting import PureDP
 from quorate.data.formats import DelimitedText
@@ -180,10 +181,7 @@ def test_columns_that_are_named_for_a_table_without_names_are_refused(
 ) -> None:
     changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
     if by == "direct":
-        changes |= {
-            "method.by": "direct", "data.n_records": 400, "teachers.count": None, "mechanism.queries": None,
-            "run.n_jobs": None,
-        }  # fmt: skip
+        changes |= DIRECT
     root = make_run(**changes, **{f"data.{key}": "scans" if key == "images" else ["1"]})
     sparse(root)
     code, _, said = cli("check", root)
@@ -415,8 +413,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: A
     kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
     table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert code == 4
+        said = cli.refused(4, verb, root)
         line = " ".join(said.split())
         assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
         assert str(missing) not in line.replace("QUO-E005", "")
@@ -436,8 +433,7 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
     original = settings.read_text()
     settings.write_text(original.replace("count = 12", "count = 13"))
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert code == 3
+        said = cli.refused(3, verb, root)
         line = " ".join(said.split())
         assert "differ from those of the run begun here, which was charged; put them back" in line
         assert "raise" not in line

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from tests.folder.conftest import Cli, MakeRun
-from tests.folder.test_direct_runs import DIRECT
 
 WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
 
@@ -15,8 +14,7 @@ WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_reco
 @pytest.mark.heavy
 def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
     root = make_run(**WITH_LABELS)
-    code, out, _ = cli("check", root, "--rehearse")
-    assert code == 0
+    out = cli.ok("check", root, "--rehearse")
     assert "  expect     accuracy " in out
     assert "rehearsed on public rows with their own labels; always saying the commonest class: " in " ".join(
         out.split()
@@ -26,8 +24,7 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
     assert "expected" not in json.loads(cli("check", root, "--no-rehearse", "--json")[1])
     assert not (root / "ledger.db").exists()
 
-    code, out, _ = cli("run", root, "--rehearse")
-    assert code == 0
+    out = cli.ok("run", root, "--rehearse")
     assert "\nbaseline    accuracy " in out
     assert "\nexpected    accuracy " in out
     facts = json.loads((root / "public" / "facts.json").read_text())
@@ -44,9 +41,9 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
 def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
     code, _, err = cli("check", make_run(), "--rehearse")
     assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
-    direct = make_run("direct", **DIRECT)
+    direct = make_run("direct", **{"method.by": "direct"})
     code, _, err = cli("check", direct, "--rehearse")
     assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
-    labelled = make_run("labelled", **DIRECT, **WITH_LABELS)
+    labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
     expected = json.loads(cli("check", labelled, "--json")[1])["expected"]
     assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1

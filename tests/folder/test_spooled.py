@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from tests.folder.conftest import DIRECT
 from tests.folder.test_direct_resume import execute_killed
-from tests.folder.test_direct_runs import SMALL
 
 from quorate.data import spool
 from quorate.direct import descend, prepare, task
@@ -33,7 +33,7 @@ def no_room(*_: Any) -> NoReturn:
 def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Folders of direct runs whose rows are read part by part and whose coordinates lie in a file."""
     monkeypatch.setattr(usable_rows, "CELLS", 500)
-    settings = {**SMALL, "method.feature_map": "linear", "run.memory": 1e-9}
+    settings = {**DIRECT, "method.feature_map": "linear", "run.memory": 1e-9}
     return lambda name="run", **changes: make_run(name, m=60, **{**settings, **changes})
 
 
@@ -136,7 +136,7 @@ def released(root: Path) -> list[Any]:
 @pytest.mark.faults
 def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any) -> None:
     """SIGKILL, twice: nothing is left in the folder, and the run goes on to its end with every round once."""
-    root = make_run("run", m=60, **{**SMALL, "method.rounds": 30})
+    root = make_run("run", m=60, **{**DIRECT, "method.rounds": 30})
     child = (
         "import os, signal, sys\n"
         "from quorate.data import spool\n"

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT
 
 from quorate.direct import config
 from quorate.errors import BudgetExhausted
@@ -22,10 +23,6 @@ from quorate.run.schema import Schema
 from quorate.voting import flow
 
 MakeRun = Callable[..., Path]
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None,
-}  # fmt: skip
 
 
 def history(root: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom, norm
+from tests.folder.conftest import charges
 
 from quorate import load
 from quorate.accounting import epsilon
@@ -36,7 +37,6 @@ from quorate.folder.sites.signed_votes import (
     verified,
 )
 from quorate.folder.votes_file import VotesFile
-from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
 from quorate.mechanisms.answers import half_lead
 from quorate.noise.source import MAX_SCALE
@@ -141,8 +141,7 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
     labels = (root / "public" / "labels.csv").read_text()
     assert quorate("votes", "combine", root) == 0
     assert (root / "public" / "labels.csv").read_text() == labels
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
     said = capsys.readouterr().out
     assert "votes      250 teachers of 3 sites; one patient may be at 1 of them" in said
     assert "That no patient is at more was promised by the agreement of May" in said
