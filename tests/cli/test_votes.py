@@ -63,11 +63,10 @@ def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp
 
 
 def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, out, _ = cli(
+    out = cli.ok(
         "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out",
         "--unit", "patient",
     )  # fmt: skip
-    assert code == 0
     assert "the owner's statement and was not checked" in out
     assert "patient" in out
     guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
@@ -79,11 +78,10 @@ def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
     path = tmp_path / "labels.csv"
     pl.DataFrame(words, schema=[f"t{k}" for k in range(200)]).write_csv(path)
-    code, out, _ = cli(
+    out = cli.ok(
         "votes", "release", path, "--classes", "no,yes", "--epsilon", 10, "--delta", 1e-5, "--out", tmp_path / "out",
         "--mechanism", "StableSparseVector", "--set", "cutoff=2", "--json",
     )  # fmt: skip
-    assert code == 0
     assert json.loads(out)["n_teachers"] == 200
     assert {row["label"] for row in labels(tmp_path / "out")} <= {"yes", ""}
 
@@ -105,11 +103,10 @@ def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file:
 
 
 def test_a_budget_that_the_figure_alone_would_use_up_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, _, said = cli(
-        "votes", "release", file, *CLASSES, "--epsilon", 0.3, "--delta", 1e-5, "--out", tmp_path / "out",
+    said = cli.refused(
+        2, "votes", "release", file, *CLASSES, "--epsilon", 0.3, "--delta", 1e-5, "--out", tmp_path / "out",
         "--data-dependent",
     )  # fmt: skip
-    assert code == 2
     assert "leaves nothing for labels" in " ".join(said.split())
     assert not (tmp_path / "out" / "ledger.db").exists()
 
@@ -124,11 +121,10 @@ def test_a_ledger_of_other_votes_is_refused(cli: Any, file: Path, tmp_path: Path
 
 
 def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, _, _ = cli(
-        "votes", "release", file, *CLASSES, "--epsilon", 0.5, "--delta", 1e-5, "--out", tmp_path / "out",
+    cli.refused(
+        3, "votes", "release", file, *CLASSES, "--epsilon", 0.5, "--delta", 1e-5, "--out", tmp_path / "out",
         "--set", "sigma=10",
     )  # fmt: skip
-    assert code == 3
     assert not (tmp_path / "out" / "public" / "labels.csv").exists()
 
 
@@ -225,11 +221,10 @@ def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: An
 
 
 def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, said, _ = cli(
+    said = cli.ok(
         "votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", tmp_path / "out", "--json",
         "--mechanism", "PermuteAndFlip", "--set", "epsilon=0.01",
     )  # fmt: skip
-    assert code == 0
     assert json.loads(said)["analysis"] is None
     assert not (tmp_path / "out").exists()
 
@@ -282,8 +277,5 @@ def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli: Any, tmp_path
     path = tmp_path / "votes.csv"
     pl.DataFrame(COUNTS, schema=names).write_csv(path)
     out = tmp_path / "out"
-    code, _, wrong = cli(
-        "votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out
-    )
-    assert code == 0, wrong
+    cli.ok("votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out)
     assert {row["label"] for row in labels(out)} <= {"'=1+1", "'@b", "c", "'-d"}

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import pytest
 from tests.folder.conftest import DIRECT
-from tests.folder.test_direct_resume import execute_killed
+from tests.folder.test_resume import perform_killed
 
 from quorate.data import spool
 from quorate.direct import descend, prepare, task
@@ -64,7 +64,7 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
 ) -> None:
     seeded = {"run.unsafe_noise_seed": 5, "data.unit": "patient_id", "data.drop": [], "data.n_records": 200}
     killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded, **{"run.memory": 0.5})
-    execute_killed(killed, after=2, in_flight=False)
+    perform_killed(killed, after=2, in_flight=False, read=read_direct)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
     execute(read_direct(killed), command="quorate run")
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
