@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import stat
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges
+from tests.folder.conftest import charges, labels
 
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
@@ -32,11 +31,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "votes.csv"
     pl.DataFrame(COUNTS, schema=NAMES).write_csv(path)
     return path
-
-
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as opened:
-        return list(csv.DictReader(opened))
 
 
 def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:

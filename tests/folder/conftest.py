@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import tomllib
@@ -18,6 +19,7 @@ from quorate.folder import audits
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
+from quorate.report import Facts
 
 DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -98,7 +100,7 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         key = json.dumps(changes, sort_keys=True)
         if key not in made:
             root = write_run(tmp_path_factory.mktemp("finished") / "run", **changes)
-            execute(load_run(root), command="quorate run")
+            run(root)
             made[key] = root
         return made[key]
 
@@ -109,6 +111,17 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
 def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
     """Return ``finished(**{"section.key": value})``: a finished run of this test's own, copied from one made before."""
     return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
+
+
+def run(root: Path) -> Facts:
+    """Make a run of votes, or make it again."""
+    return execute(load_run(root), command="quorate run")
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    """Rows of the labels that a run has published."""
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def entries(root: Path) -> int:

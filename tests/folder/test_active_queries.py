@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import time
@@ -14,6 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from tests.folder.conftest import labels
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -281,11 +281,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(
 # --- in a folder ----------------------------------------------------------------------------------------------
 
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
-
-
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.heavy

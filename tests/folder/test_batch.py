@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import edit
+from tests.folder.conftest import edit, labels, run
 
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import OF_BUDGETS
@@ -33,15 +33,6 @@ from quorate.voting import facts as voting_facts
 from quorate.voting.flow import run_pipeline
 
 PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
-
-
-def run(root: Path) -> Facts:
-    return execute(load_run(root), command=f"quorate run {root}")
-
-
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def mode(path: Path) -> int:

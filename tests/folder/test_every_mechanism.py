@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
+from tests.folder.conftest import labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -35,7 +35,6 @@ from quorate.mechanisms import (
     task_fields,
     user_fields,
 )
-from quorate.report import Facts
 from quorate.run.stage_store import FolderStages
 from quorate.voting.facts import told
 from quorate.voting.flow import votes
@@ -69,15 +68,6 @@ def section(name: str, **more: Any) -> dict[str, Any]:
     return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
 
 
-def rows_of(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def run(root: Path) -> Facts:
-    return execute(load_run(root), command="quorate run")
-
-
 def test_every_mechanism_is_here() -> None:
     assert set(NOISE) == set(KINDS)
     assert {name for name, kind in KINDS.items() if required_fields(kind)} == set(GIVEN)
@@ -104,7 +94,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert (facts.guarantee.epsilon, facts.guarantee.delta) == (spent.epsilon, spent.delta)
     assert facts.guarantee.mechanism == f"at most 60 answers of {told(mechanism)}"
     assert all(f"{field} = " in facts.guarantee.mechanism for field in user_fields(KINDS[name]))
-    rows = rows_of(root)
+    rows = labels(root)
     assert len(rows) == 60
     states = {"answered", *({"declined"} if name in DECLINING else ()), *({"never asked"} if name in CLOSING else ())}
     assert {row["status"] for row in rows} <= states
@@ -186,7 +176,7 @@ def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: s
 def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
     root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
     facts = run(root)
-    rows = rows_of(root)
+    rows = labels(root)
     scores = {row["score_yes"] for row in rows}
     assert facts.answers.asked - facts.answers.declined > 5
     assert scores <= {"", "0.25", "0.5", "0.75"}
@@ -214,7 +204,7 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run:
     words = "10 asked, 0 answered, 10 declined, 50 never asked"
     assert words in (root / "public" / "model_card.md").read_text(encoding="utf-8")
     assert words in (root / "public" / "report.html").read_text(encoding="utf-8")
-    assert [row["status"] for row in rows_of(root)] == ["declined"] * 10 + ["never asked"] * 50
+    assert [row["status"] for row in labels(root)] == ["declined"] * 10 + ["never asked"] * 50
     status = json.loads(cli("status", root, "--json")[1])
     assert (status["answers"], status["answers_left"]) == (counted, 0)
     assert words in cli("status", root)[1]
@@ -311,11 +301,11 @@ def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) ->
     assert list(stored) == [0]
     assert counted >= 2
     facts = run(root)
-    rows = rows_of(root)
+    rows = labels(root)
     assert [row["status"] for row in rows].count("interrupted") == 64
     assert all(row["status"] == "interrupted" for row in rows[64:128])
-    labels = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
-    assert labels[:64] == stored[0]
+    codes = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
+    assert codes[:64] == stored[0]
     declined = sum(row["status"] == "declined" for row in rows)
     assert declined < 60  # the stream did go on
     with Ledger(root / "ledger.db") as ledger:
@@ -334,9 +324,9 @@ def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None
     for at in (2, 4):  # after one block of answers and after four: inside a round, and at its end
         kill(broken, "before", at)
     facts = run(broken)
-    assert rows_of(broken) == rows_of(whole)
+    assert labels(broken) == labels(whole)
     assert facts.answers.interrupted == 0
-    assert {row["status"] for row in rows_of(whole)} == {"answered", "declined"}
+    assert {row["status"] for row in labels(whole)} == {"answered", "declined"}
 
 
 # --- online answers -------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import lzma
 import os
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.conftest import charges, entries
+from tests.folder.conftest import charges, entries, labels
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
@@ -73,11 +72,6 @@ def release(root: Path, mechanism: Any = GNMAX, file: VotesFile | None = None, *
 
 def says(done: VotesReleased, caveat: str) -> bool:
     return any(each.startswith(caveat) or each.endswith(caveat) for each in done.guarantee.caveats)
-
-
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def drawn(root: Path) -> tuple[Any, list[int]]:

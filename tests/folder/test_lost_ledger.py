@@ -12,23 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folder.conftest import run
 from tests.preloaded import Forked
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import check, execute
+from quorate.folder.methods import check
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 
 BUDGET = Budget(4.0, 1e-5)
 LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
-
-
-def run(root: Path) -> None:
-    execute(load_run(root), command="quorate run")
 
 
 def delete(root: Path, *names: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import sys
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, edit
+from tests.folder.conftest import charges, edit, labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -23,7 +22,6 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -35,7 +33,6 @@ from quorate.mechanisms import (
     is_own,
 )
 from quorate.mechanisms.mechanism import register
-from quorate.report import Facts
 from quorate.voting.models import mechanism_of
 
 MODULE = '''
@@ -220,15 +217,6 @@ def hospital(tmp_path: Path) -> Any:
     return __import__(NAME)
 
 
-def run(root: Path) -> Facts:
-    return execute(load_run(root), command="quorate run")
-
-
-def rows_of(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def statements(caveats: Any) -> list[str]:
     return [each for each in caveats if "is the owner's own" in each]
 
@@ -255,7 +243,7 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: An
         assert reservation.own_kinds == ("hospital.half_lead",)
         assert ledger.spent.epsilon == pytest.approx(price(Repeated(DiscreteLaplace(mechanism.scale, 1.0), 60), 1e-5))
         ledger.verify(prices=True)
-    assert len(rows_of(root)) == 60
+    assert len(labels(root)) == 60
     (statement,) = statements(facts.guarantee.caveats)
     assert "hospital_noise.HalfLead" in statement
     assert "by at most 1," in statement
@@ -337,7 +325,7 @@ def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     run(root)
     with Ledger(root / "ledger.db") as ledger:
         assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
-    statuses = [row["status"] for row in rows_of(root)]
+    statuses = [row["status"] for row in labels(root)]
     assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 

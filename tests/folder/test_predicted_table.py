@@ -8,23 +8,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import visits, write_run
+from tests.folder.conftest import visits
 
 import quorate
 from quorate.data.dialect import Dialect
 from quorate.errors import DataRefused
 from quorate.estimators import predicted_table
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 
 N = 60
 ROWS = visits(N, seed=9)[0].with_row_index("id")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = write_run(tmp_path_factory.mktemp("runs") / "run")
-    execute(load_run(root), command="quorate run")
+def run(finished_runs: Any) -> Path:
+    root: Path = finished_runs()
     return root
 
 

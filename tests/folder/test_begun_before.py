@@ -1,4 +1,4 @@
-"""A run begun when an entry with blanks around it was another category goes on so: nothing is charged or drawn anew."""
+"""A run begun when a word, or a weight, meant something else goes on so: nothing is charged or drawn anew."""
 
 from __future__ import annotations
 
@@ -97,3 +97,28 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(
         if table == "public":
             with pytest.raises(BudgetExhausted):
                 execute(read_direct(root), command="quorate run")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
+def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, weights: dict[Any, Any]
+) -> None:
+    root = make_run(**{"teachers.model": "weighted:teacher", "teachers.count": 9})
+    (root / "weighted.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\n"
+        f"def teacher():\n    return LogisticRegression(class_weight={weights})\n"
+    )
+    with monkeypatch.context() as then:
+        settled = batch._config
+        before = {"classes_by_shard": True, "try_models": False}  # which refused names
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
+        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            execute(load_run(root, try_models=False), command="quorate run")
+    charged = history(root)
+    for try_models in (True, False):
+        run = load_run(root, try_models=try_models)
+        assert run.task.classes_by_shard
+    execute(run, command="quorate run")
+    assert history(root) == charged
