@@ -39,6 +39,10 @@ def finished(finished_run: Any) -> Path:
     return root
 
 
+def interrupted(*args: object, **how: object) -> None:
+    raise KeyboardInterrupt
+
+
 # --- init, check, run -------------------------------------------------------------------------------------------------
 
 
@@ -180,9 +184,6 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
 def test_status_tells_what_a_broken_off_block_lost(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
 ) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     root = make_run(**changes)
     assert json.loads(cli("status", root, "--json")[1])["lost"] is None
     with monkeypatch.context() as patch:
@@ -366,9 +367,6 @@ def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -
 
 @pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()
     said = cli.refused(6, "run", root)
@@ -382,9 +380,6 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
 
 
 def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("quorate.folder.methods.check", interrupted)
     said = cli.refused(6, "check", make_run())
     assert "quorate: interrupted; nothing is left half written; type the same command again" in said
@@ -434,9 +429,6 @@ def test_a_stop_says_what_is_stored(
 def test_control_c_after_the_charge_says_what_the_ledger_holds(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any], stored: str
 ) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     root = make_run(**changes)
     with monkeypatch.context() as patch:
         patch.setattr(f"quorate.{broken}", interrupted)
@@ -524,8 +516,8 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
 def test_every_door_says_that_a_ledger_was_deleted(finished: Path, cli: Any) -> None:
     for each in finished.glob("ledger.db*"):
         each.unlink()
-    verbs = (("run", finished), ("status", finished), ("ledger", "show", finished))
-    (words,) = {cli(*typed)[2].splitlines()[-2] for typed in verbs}
+    verbs = (("run", finished), ("check", finished), ("status", finished), ("ledger", "show", finished))
+    (words,) = {cli.refused(5, *typed).splitlines()[-2] for typed in verbs}
     assert "ledger.db and its anchor are missing, but were there" in words
-    for typed in (("run", finished), ("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
+    for typed in (("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
         assert cli(*typed)[0] == 5

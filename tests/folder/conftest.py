@@ -21,6 +21,7 @@ from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
+PUBLISHED = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
 DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},

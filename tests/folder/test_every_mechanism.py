@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
-from tests.folder.conftest import labels, run
+from tests.folder.conftest import PUBLISHED, labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -61,7 +61,6 @@ NOISE: dict[str, dict[str, float]] = {
     "StableSparseVector": {"epsilon": 1.5, "delta": 1e-6},
     "SoftLabel": {"epsilon": 1.5, "delta": 1e-6},
 }
-PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
 
 
 def section(name: str, **more: Any) -> dict[str, Any]:
@@ -84,7 +83,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
     assert type(mechanism) is KINDS[name]
     facts = execute(batch, command="quorate run")
-    assert {path.name for path in (root / "public").iterdir()} == PUBLIC
+    assert {path.name for path in (root / "public").iterdir()} == PUBLISHED
     with Ledger(root / "ledger.db") as ledger:
         spent = ledger.spent
         assert len(ledger.reservations()) == 1

@@ -342,12 +342,3 @@ def test_what_was_stored_is_not_shown_as_work(make_run: Any, cli: Any) -> None:
     for stage in ("training teachers", "counting votes", "releasing labels"):
         assert stage not in said
     assert "fitting the student" in said
-
-
-def test_a_label_outside_the_classes_is_told_with_its_file(make_run: Any, cli: Any) -> None:
-    said = cli("check", make_run(**{"data.classes": ["no", "maybe"]}))[2]
-    assert "private.csv, column 'ill': a label outside classes was found" in said
-    root = make_run("other", **{"data.evaluation": "evaluation.csv"})
-    rows = pl.read_csv(root / "evaluation.csv")
-    rows.with_columns(ill=pl.lit("perhaps")).write_csv(root / "evaluation.csv")
-    assert "evaluation.csv, column 'ill': a label outside classes was found" in cli("check", root)[2]

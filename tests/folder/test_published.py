@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from tests.folder.conftest import PUBLISHED
 
 from quorate.deferred import skops
 from quorate.errors import PreconditionFailed
@@ -22,8 +23,6 @@ from quorate.export.package import export_files
 from quorate.folder import published
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import NAMES, publish_files, read_facts, read_published, student_from, untrusted_types
-
-WRITTEN = {"labels.csv", "guarantee.json", "model_card.md", "report.html", "student.skops", "facts.json"}
 
 
 @pytest.fixture
@@ -36,8 +35,8 @@ def run(finished_run: Any) -> Path:
 def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> None:
     noted = RunFolder(run).published
     sums = json.loads(noted.read_text())["sha256"]
-    assert sums.keys() == WRITTEN
-    assert all(sums[name] == [sha256((run / "public" / name).read_bytes()).hexdigest()] for name in WRITTEN)
+    assert sums.keys() == PUBLISHED
+    assert all(sums[name] == [sha256((run / "public" / name).read_bytes()).hexdigest()] for name in PUBLISHED)
     assert noted.stat().st_mode & 0o777 == 0o600
 
 
@@ -48,11 +47,11 @@ def test_only_what_was_published_is_exported_and_the_rest_is_named(run: Path, cl
     (run / "public" / "key").symlink_to(run / "private" / "run.key")
     code, said, told = cli("export", run, "--to", tmp_path / "out")
     assert code == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {*WRITTEN, "manifest.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert "notes.txt" not in said
     assert told == "not copied, since this run did not publish it: 'key', 'more', 'notes.txt'\n"
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())["sha256"]
-    assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in WRITTEN)
+    assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in PUBLISHED)
 
 
 def swap(file: Path) -> None:
@@ -151,7 +150,7 @@ def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli
     assert "--unverified" in told
     assert cli("report", run)[0] == 0
     assert cli("export", run, "--to", tmp_path / "unverified", "--unverified")[0] == 0
-    assert {path.name for path in (tmp_path / "unverified").iterdir()} == {*WRITTEN, "manifest.json"}
+    assert {path.name for path in (tmp_path / "unverified").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert cli("run", run)[0] == 0
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
@@ -222,7 +221,7 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
 
 def test_every_name_that_is_published_is_known(run: Path) -> None:
     editions = {"report.de.html", "report.fr.html"}
-    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json", "pool.parquet", *editions}
+    assert set(NAMES) == {*PUBLISHED, "audit.json", "prompt.json", "pool.parquet", *editions}
 
 
 def opened(content: bytes) -> object:
