@@ -237,7 +237,18 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
             )
             for attack in schedule.attacks
         ),
-        comparisons=tuple(Comparison(**asdict(each), violated=each.violated) for each in schedule.comparisons),
+        comparisons=tuple(
+            Comparison(
+                name=each.name,
+                event=each.event,
+                observed=each.observed,
+                expected=each.expected,
+                violated=each.violated,
+                confidence=each.confidence,
+                trials=each.trials,
+            )
+            for each in schedule.comparisons
+        ),
         stage=None
         if (stage := schedule.stage) is None
         else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
