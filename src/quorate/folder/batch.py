@@ -164,13 +164,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
-    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them.
-
-    Examples
-    --------
-    >>> queries_of(MechanismSettings(queries=300)), queries_of(MechanismSettings(queries=300, strategy="core-set"))
-    (300, CoreSet(n=300))
-    """
+    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them."""
     if settings.strategy == "random" or isinstance(settings.queries, str):
         return settings.queries
     return named(settings.strategy)(settings.queries)

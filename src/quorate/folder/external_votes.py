@@ -67,22 +67,14 @@ def release_votes(
     sanitiser: DataDependentRelease | None = None,
     allow_hopeless: bool = False,
 ) -> VotesReleased:
-    """Charge, release and write labels for votes made elsewhere.
+    """Charge, release and write labels for votes made elsewhere; the same votes and mechanism are charged once.
 
-    `votes`: as read.
-    `mechanism`: what answers.
-    `root`: a run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
-    charged once, however often this is called.
-    `budget`: what a new ledger is opened with. One that is there keeps its own, to which this release is charged.
-    `delta`: δ at which the whole is priced.
-    `noise`: where privacy noise comes from.
-    `unit`: whose data one teacher saw alone.
-    `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
-    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation.
-    `allow_hopeless`: whether to pay although the mechanism can answer nothing with so many teachers.
-
-    Raises BudgetExhausted, LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which
-    votes do not hold.
+    `root`: a run's folder: its ledger is opened or made, and its public side written. `budget`: what a new ledger is
+    opened with; one that is there keeps its own, to which this release is charged. `unit`: whose data one teacher saw
+    alone. `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
+    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation. `allow_hopeless`:
+    whether to pay although the mechanism can answer nothing with so many teachers. Raises BudgetExhausted,
+    LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which votes do not hold.
     """
     if sanitiser is not None and data_dependent_terms(mechanism) is None:
         raise InvalidParameter(

@@ -42,13 +42,9 @@ FAILURE = 0.1  # how often the range of the estimate may be missed: that of a pl
 class PaidEstimate:
     """What was released for a plan, and what it cost. All of it may be published, unless the noise was seeded.
 
-    `error`: estimate of the mean error of the teachers on rows held out of their own shards, in [0, 1].
-    `half_width`: how far the noise may have moved it, but for a probability of :data:`FAILURE`.
-    `rows_each`: rows that such a teacher learned from.
-    `n_teachers`: k.
-    `epsilon`: what was charged, ε; δ is 0.
-    `left`: ε that is left in the run's ledger; None where it adds up ρ.
-    `seeded`: whether the noise can be computed again: then nothing is promised, and it must not be published.
+    `error`: estimate of the mean error of the k teachers on rows held out of their own shards, in [0, 1], which the
+    noise may have moved by `half_width`, but for a probability of :data:`FAILURE`. `rows_each`: rows that a teacher
+    learned from. `epsilon`: what was charged; δ is 0. `left`: ε left in the run's ledger; None where it adds up ρ.
     """
 
     error: float

@@ -69,17 +69,11 @@ def plan_folder(
     before: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan a run from its settings and its public rows.
+    """Plan a run from its settings and its public rows; `rehearse`, `learning_curve` and more as :func:`quorate.plan`.
 
-    `root`: the run's folder.
-    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them.
-    `learning_curve`: of one teacher.
-    `rehearse`: as for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
-    `before`: is told what takes a while, before it begins: where something is rehearsed.
-    `**how`: more of :func:`quorate.plan`.
-
-    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
-    to be declared: it is not read here.
+    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them: they are not
+    read here. `before`: is told what takes a while, before it begins: where something is rehearsed. Raises
+    PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line.
     """
     settings = read_settings(root / "quorate.toml")
     if settings.data.range is not None:

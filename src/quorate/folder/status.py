@@ -47,18 +47,13 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountStatus:
-    """What a ledger says of a run.
+    """What a ledger says of a run: its lifetime budget, what was charged to it, and what is left.
 
-    `budget`, `spent`, `left`: the lifetime budget, what was charged to it, and the difference.
-    `drawn`: whether every label, or round, that the newest run reserved was drawn.
-    `answers_left`: online answers that may still be asked, none once the mechanism is closed; None where the newest run
-    keeps none back.
-    `raises`: every raise of the budget.
-    `estimates`: estimates that ``quorate plan --estimate`` has charged.
-    `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
-    `lost`: what of the newest run was charged and drawn by a process that ended before it was stored: labels, online
-    answers or rounds, by their purpose. Nothing where several servers share the ledger, since one of them may still
-    store it.
+    `drawn`: whether every label, or round, that the newest run reserved was drawn. `answers_left`: online answers that
+    may still be asked, none once the mechanism is closed; None where the newest run keeps none back. `estimates`: those
+    that ``quorate plan --estimate`` has charged. `run_charged`: whether a run, and not an estimate alone, was charged
+    or may have been. `lost`: what of the newest run was drawn by a process that ended before it was stored, by its
+    purpose; nothing where several servers share the ledger, since one of them may still store it.
     """
 
     budget: Amount
@@ -81,22 +76,11 @@ class AccountStatus:
 class RunStatus:
     """How far a run is.
 
-    `run`: its folder.
-    `state`: where it stands.
-    `seeded`: whether its settings ask for seeded noise: reproducible, therefore not private.
-    `stages`: whether each stage is done.
-    `teachers_stored`: how many teachers are stored, in parts of which the last may be smaller; never more than the
-    settings say.
-    `votes_stored`: of how many teachers the votes are stored, where teachers are prompts or a command.
-    `teachers`: how many teachers there are to be, where the settings say it.
-    `account`: what the ledger says; None where there is none yet, or another process holds it.
-    `answers`: what became of the queries; None where the run is not finished, or has none.
-    `rounds`: what became of the rounds of the direct method, likewise.
-    `student`: how good the student is on public rows with labels; None where the run is not finished, or there are
-    none.
-    `number`: the same where a number is predicted, in words.
-    `baseline`: what always saying the commonest class of those rows would score, in words.
-    `export`: the command that writes a package; None where the run is not finished, or no package would be accepted.
+    `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be smaller; never more
+    than the settings say. `votes_stored`: of how many teachers, where these are prompts or a command. `teachers`: how
+    many there are to be, where the settings say it. `account`: None where there is no ledger yet, or another process
+    holds it. `answers`, `rounds`, `student`, `number`, `baseline`: what came of a finished run, the last two in words.
+    `export`: the command that writes a package, where one would be accepted.
     """
 
     run: Path

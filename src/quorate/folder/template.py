@@ -77,13 +77,7 @@ def keys_lacking(given: Mapping[str, Any]) -> list[str]:
 
 
 def schema_of(names: Sequence[str]) -> list[str]:
-    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column.
-
-    Examples
-    --------
-    >>> schema_of(["age"])[-1].split("#")[0].rstrip()
-    'age = "?"'
-    """
+    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column."""
     questions = (f'{_key(name)} = "?"'.ljust(_COMMENT - 1) + f" # {_FORMS}" for name in names)
     return [
         "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
@@ -111,15 +105,7 @@ def _commented(line: str, comment: str) -> list[str]:
 
 
 def written(value: Any) -> str:
-    r"""Write a value as TOML does.
-
-    Examples
-    --------
-    >>> written(("no", "yes")), written(True), written(1e-06), written('a "b"')
-    ('["no", "yes"]', 'true', '1e-6', '"a \\"b\\""')
-    >>> written({"no": 0.89, ">50K": 0.11})
-    '{ no = 0.89, ">50K" = 0.11 }'
-    """
+    """Write a value as TOML does."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
     if isinstance(value, dict):
@@ -134,13 +120,7 @@ def _key(name: str) -> str:
 
 
 def place_of(name: str) -> str:
-    """Return the section and the key of that name, or nothing where there is none.
-
-    Examples
-    --------
-    >>> place_of("epsilon"), place_of("jobs"), place_of("colour")
-    ('[budget] epsilon', '[run] n_jobs', '')
-    """
+    """Return the section and the key of that name, or nothing where there is none."""
     for section, shape in SECTIONS.items():
         for key in settings_of_section(shape):
             if section != "method" and key.removeprefix("n_") == name.removeprefix("n_"):
@@ -192,11 +172,6 @@ def range_of(typed: str) -> tuple[float, float]:
     """Read the least and the largest value that a number can have, as they are typed.
 
     Raises InvalidParameter if they are not two ascending numbers.
-
-    Examples
-    --------
-    >>> range_of("0, 5000"), range_of("-0.5,1.5")
-    ((0, 5000), (-0.5, 1.5))
     """
     got = f"got {visible(typed)}" if typed.strip() else "got nothing"
     try:
