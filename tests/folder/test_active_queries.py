@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from tests.folder.conftest import labels
-from tests.preloaded import Forked
+from tests.folder.test_resume import entries_so_far, start
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
@@ -37,7 +37,6 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.ledger_files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 
@@ -294,8 +293,7 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: A
     facts = json.loads((root / "public" / "facts.json").read_text())
     assert facts["setup"]["n_queries"] == 60
     assert facts["setup"]["strategy"] is not None
-    code, _, _ = cli("run", root)  # again: nothing is drawn, the same is written
-    assert code == 0
+    cli.ok("run", root)  # again: nothing is drawn, the same is written
     assert labels(root) == rows
 
 
@@ -404,14 +402,6 @@ def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: 
         ask(load_run(root), root / "evaluation.csv")
 
 
-CLI = "from quorate.cli import main; main()"
-
-
-def entries_so_far(root: Path) -> int:
-    head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
-    return 0 if head is None else head.sequence
-
-
 def blocks(root: Path) -> list[Any]:
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
@@ -428,7 +418,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
-        process = Forked(CLI, "run", root, said=root / "said.txt")
+        process = start(root)
         until = time.monotonic() + 120
         while entries_so_far(root) < reached and process.poll() is None:
             assert time.monotonic() < until
