@@ -24,6 +24,8 @@ from quorate.folder.methods import execute
 from quorate.noise import OSNoise
 from quorate.release import Charge
 
+pytestmark = pytest.mark.heavy
+
 PURPOSE = "gradient round"
 
 
@@ -86,7 +88,6 @@ def killed_at_random(make_direct: Any, kills: int) -> None:
     assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
 
 
-@pytest.mark.heavy
 def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct: Any) -> None:
     killed_at_random(make_direct, 3)
 
@@ -122,7 +123,6 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return seen
 
 
-@pytest.mark.heavy
 def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
     make_direct: Any, addresses: list[tuple[str, int]]
 ) -> None:
@@ -133,7 +133,6 @@ def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
     assert sorted(addresses) == [(PURPOSE, number) for number in range(4)]
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
     make_direct: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,7 +149,6 @@ def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
     assert "charged twice" in breaches(killed_and_resumed(root), root, 4)
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     make_direct: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +159,6 @@ def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_round_that_is_drawn_twice(
     make_direct: Any, addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -352,14 +352,14 @@ def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None
         f"    def release_many(self, counts, noise):\n{answers}"
     )
     try:
-        for code, charges in (
+        for code, expected in (
             (source, 1),
             (f"# read again\n{source}", 1),
             (source.replace("(counts,", "(+counts,"), 2),
         ):
             (root / "hospital_edited.py").write_text(code, encoding="utf-8")
             run(root)
-            assert charges(root) == charges
+            assert charges(root) == expected
             del sys.modules["hospital_edited"]
     finally:
         sys.modules.pop("hospital_edited", None)

@@ -99,11 +99,9 @@ def read_direct(
 ) -> DirectRun:
     """Read a run's settings and files, and fix everything that the rounds follow from.
 
-    `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
-    `settings`: what :func:`~quorate.folder.settings.settings_of` has read for this folder; read here where it is not
-    given. `watch`: ``watch(stage, done, total)``, where the private file is large. `public_alone`: whether that file
-    is not opened, and stands for no row. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one
-    line; nothing was charged. No private row decides on it.
+    `begin`: whether a run that has no folders yet gets them; where not, nothing is written. `watch`: where the private
+    file is large. `public_alone`: whether that file is not opened, and stands for no row. Raises PreconditionFailed,
+    InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No private row decides on it.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()

@@ -223,11 +223,8 @@ def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float)
     """What the votes as they fell would cost (PATE18): a secret, for the owner alone.
 
     For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
-    expectation over random answers; it is never a guarantee.
-
-    `votes`: as read. `mechanism`: one that has data-dependent terms: a GaussianNoisyMax or ConfidentNoisyMax in the
-    histogram form, and none of a user's own. `delta`: δ of the conversion. Returns: ``epsilon`` by the tight
-    conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
+    expectation over random answers; it is never a guarantee. Returns ``epsilon`` by the tight conversion,
+    ``epsilon_integer_orders`` as the paper converts, ``order``.
     """
     counts = votes.counts
     terms = data_dependent_terms(mechanism)

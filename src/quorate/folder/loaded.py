@@ -252,12 +252,10 @@ def labels_csv(task: Task, result: RunResult) -> str:
 
 
 def facts_for_owner(run: LoadedRun) -> Secret[InternalFacts]:
-    """Gather what only the owner may see of a run, from its stored votes where they fit.
+    """Gather what only the owner may see of a run, from its stored votes where they fit: for its internal report alone.
 
     One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
     one record exchanged.
-
-    Returns: for the internal edition of the report alone.
     """
     task = run.task
     _, counts = votes(task, task.queries, FolderStages(run.folder.private), lambda stage, done, total: None)

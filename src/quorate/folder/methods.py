@@ -220,11 +220,8 @@ def changed_fingerprint(
 ) -> str:
     """Return the fingerprint of the data as they are now, for ``quorate ledger open``.
 
-    A run says in its ``quorate.toml`` where they are. A folder of votes made elsewhere has none, so its owner does.
-
-    `root`: the folder of a run, or of votes made elsewhere. `votes`, `classes`, `n_teachers`: the changed file, its
-    classes with commas, and K: for votes made elsewhere alone. Raises InvalidParameter if votes are given for a run,
-    which has tables of its own; PreconditionFailed if they are not given where they are needed.
+    A run says in its ``quorate.toml`` where they are. A folder of votes made elsewhere has none, so its owner does by
+    `votes`, `classes` (with commas) and `n_teachers`, which are refused for a run.
     """
     from quorate.folder.external_votes import votes_fingerprint
     from quorate.folder.votes_file import read_votes

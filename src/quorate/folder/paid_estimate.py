@@ -83,12 +83,10 @@ class PaidEstimate:
 def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     """Release the teachers' mean error, charged to the run's ledger; asked again it is read there, and is free.
 
-    `root`: the run's folder. `spend`: ε of the estimate, > 0. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has
-    to cover it. Raises InvalidParameter if `spend` is not given or is no number, the run has no teachers, or its own
-    share leaves no room. Nothing was charged then; PreconditionFailed, DataRefused, BudgetExhausted as
-    :func:`~quorate.folder.batch.load_run` and the ledger have it. Privacy: one unit changes one teacher's error, by at
-    most 1, so the sum of the K errors is released with Laplace noise of scale 1/ε at the price ε, whichever unit is
-    added, removed or replaced (:func:`~quorate.labelling.estimate_error`).
+    `spend`: ε of the estimate. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has to cover it; nothing is
+    charged where it is refused. Privacy: one unit changes one teacher's error, by at most 1, so the sum of the K errors is
+    released with Laplace noise of scale 1/ε at the price ε, whichever unit is added, removed or replaced
+    (:func:`~quorate.labelling.estimate_error`).
     """
     if spend is None:
         raise InvalidParameter(

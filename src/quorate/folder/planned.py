@@ -82,7 +82,11 @@ def plan_folder(
             f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
-    _refuse_without_public(settings, root)  # before what else is lacking, which would then be given for nothing
+    if settings.data.public is None:  # before what else is lacking, which would then be given for nothing
+        raise InvalidParameter(
+            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
+            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
+        )
     by_option = n_records is not None
     n_records = settings.data.n_records if n_records is None else n_records
     if n_records is None:
@@ -121,10 +125,10 @@ def plan_folder(
             **models_of(settings, root),
             **how,
         )
-    facts = replace(plan_of_run.facts, why_neighbours=relation.why)
-    return replace(
-        plan_of_run, facts=facts, notes=(*plan_of_run.notes, *_notes_on_drop(data), *_notes_on_sets(sets, unit))
-    )
+    facts, notes = replace(plan_of_run.facts, why_neighbours=relation.why), _notes_on_drop(data)
+    if sets is not None:
+        notes.append(f"A run would hold out {sets.step(unit)[1]}; the figures are of those that learn")
+    return replace(plan_of_run, facts=facts, notes=(*plan_of_run.notes, *notes))
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
@@ -174,10 +178,8 @@ def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tup
 def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
     """Read the settings of a run that is to be made or checked, with the method that it has.
 
-    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them.
-
-    `root`: the run's folder. `before`: as for :func:`plan_folder`. Raises PreconditionFailed, InvalidParameter,
-    DataRefused as :func:`~quorate.folder.settings.settings_of` does; or if nothing in the plan can answer.
+    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them;
+    `before`: as for :func:`plan_folder`. Raises InvalidParameter if nothing in the plan can answer.
     """
     settings = settings_of(root)
     if settings.chosen is not None:
@@ -269,11 +271,6 @@ def _learning_rows(n_rows: int | None, sets: SetsPlan | None) -> int | None:
     return n_rows if sets is None or n_rows is None else max(1, round(n_rows * (1 - sets.share)))
 
 
-def _notes_on_sets(sets: SetsPlan | None, unit: str) -> list[str]:
-    """Say what units that are held out will promise; the figures of the plan are of those that learn."""
-    return [] if sets is None else [f"A run would hold out {sets.step(unit)[1]}; the figures are of those that learn"]
-
-
 def _notes_on_drop(data: DataSettings) -> list[str]:
     """Say of a column to leave out that it is nearly called as a public one; the private table may have it or not.
 
@@ -293,14 +290,6 @@ def _feature_map(settings: Settings) -> FeatureMapName:
     """Return the direct method's feature map; a transformer of the user's own is not planned with."""
     map_ = settings.method.feature_map
     return map_ if map_ in FEATURE_MAPS else "auto"
-
-
-def _refuse_without_public(settings: Settings, root: Path) -> None:
-    if settings.data.public is None:
-        raise InvalidParameter(
-            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
-            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
-        )
 
 
 def _public(settings: Settings) -> PublicPool:

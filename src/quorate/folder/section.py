@@ -25,12 +25,12 @@ _SETTING: Final = "setting"
 class Setting:
     """One key.
 
-    `name`: the key. `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or
-    raises InvalidParameter. A path that it returns is relative to the file. `help`: what the key says, for the page on
-    settings; its first sentence stands beside the key in a new file. `default`: of the field; MISSING where the key is
-    required. `default_words`: what the page says of it, where the value says too little. `example`: the value in a new
-    file, where the key is a comment unless it is `written`; None for a key that a new file does not have. `argument`:
-    what it is called in Python. `required`: what is said where it is required, and missing.
+    `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or raises
+    InvalidParameter. A path that it returns is relative to the file. `help`: for the page on settings; its first
+    sentence stands beside the key in a new file. `default`: MISSING where the key is required. `default_words`: what
+    the page says of it, where the value says too little. `example`: the value in a new file, where the key is a comment
+    unless it is `written`; None for a key that a new file does not have. `argument`: what it is called in Python.
+    `required`: what is said where it is required, and missing.
     """
 
     check: Check

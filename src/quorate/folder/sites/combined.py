@@ -121,12 +121,9 @@ def combine(root: Path) -> Combined:
 def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> tuple[Facts, list[Path]]:
     """Charge, release, fit the student and write the public side; the same votes are charged once.
 
-    `root`: the folder. `combined`: as :func:`combine` returns it. `to`: a new folder for copies. What would refuse them
-    is looked for before anything is charged. Raises BudgetExhausted, LedgerMismatch nothing is drawn then;
-    SeededNoiseRefused, PreconditionFailed as :func:`refuse_export`; nothing is charged then. What is in the way later
-    says that the release was charged.
-
-    Returns: what the report says, and the copies that were made.
+    `to`: a new folder for copies. What would refuse them is looked for before anything is charged; what is in the way
+    later says that the release was charged. Raises BudgetExhausted, LedgerMismatch, SeededNoiseRefused,
+    PreconditionFailed as :func:`refuse_export`; nothing is drawn then. Returns what the report says, and the copies.
     """
     if to is not None:
         refuse_export(combined, to)
