@@ -84,8 +84,8 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     """Release the teachers' mean error, charged to the run's ledger; asked again it is read there, and is free.
 
     `spend`: ε of the estimate. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has to cover it; nothing is
-    charged where it is refused. Privacy: one unit changes one teacher's error, by at most 1, so the sum of the K errors is
-    released with Laplace noise of scale 1/ε at the price ε, whichever unit is added, removed or replaced
+    charged where it is refused. Privacy: one unit changes one teacher's error, by at most 1, so the sum of the K errors
+    is released with Laplace noise of scale 1/ε at the price ε, whichever unit is added, removed or replaced
     (:func:`~quorate.labelling.estimate_error`).
     """
     if spend is None:
