@@ -17,6 +17,8 @@ from quorate.ledger import Ledger
 from quorate.run.stage_store import FolderStages
 from quorate.voting import ask as asking
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def asked(finished_run: Any) -> Path:
@@ -32,7 +34,6 @@ def left(root: Path) -> int:
         return reservation.remaining("online answer")
 
 
-@pytest.mark.heavy
 def test_a_class_a_row_is_printed_and_charged(asked: Path, cli: Any) -> None:
     code, out, said = cli("ask", asked, asked / "new.csv")
     assert code == 0
@@ -42,7 +43,6 @@ def test_a_class_a_row_is_printed_and_charged(asked: Path, cli: Any) -> None:
     assert json.loads(cli("status", asked, "--json")[1])["answers_left"] == 1
 
 
-@pytest.mark.heavy
 def test_a_row_that_was_answered_before_costs_nothing(asked: Path, cli: Any) -> None:
     first = json.loads(cli("ask", asked, asked / "new.csv", "--json")[1])
     assert first["answers_left"] == 1
@@ -56,7 +56,6 @@ def test_a_row_that_was_answered_before_costs_nothing(asked: Path, cli: Any) -> 
     assert again == {**first, "answers": first["answers"][::-1] * 2, "statuses": ["answered"] * 10}
 
 
-@pytest.mark.heavy
 def test_a_row_of_the_public_pool_has_its_label_already(asked: Path, cli: Any) -> None:
     labels = pl.read_csv(asked / "public" / "labels.csv")
     found = json.loads(cli("ask", asked, asked / "public.csv", "--json")[1])
@@ -64,7 +63,6 @@ def test_a_row_of_the_public_pool_has_its_label_already(asked: Path, cli: Any) -
     assert [found["answers"][row] for row in labels["row"]] == labels["label"].to_list()
 
 
-@pytest.mark.heavy
 def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> None:
     cli("ask", asked, asked / "new.csv")
     pl.read_csv(asked / "evaluation.csv").head(7).write_csv(asked / "more.csv")  # two new ones, one answer left
@@ -78,7 +76,6 @@ def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> 
     assert "these rows were answered before, and use no answer; " in said
 
 
-@pytest.mark.heavy
 def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **{"mechanism.online_answers": 6})
     code, out, said = cli("ask", root, root / "public.csv")
@@ -86,17 +83,13 @@ def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> No
     assert f"quorate run {root}" in " ".join(said.split())
 
 
-@pytest.mark.heavy
 def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> None:
     root = make_run(m=60)
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(2).write_csv(root / "new.csv")
-    code, _, said = cli("ask", root, root / "new.csv")
-    assert code == 4
-    assert "online_answers" in said
+    assert "online_answers" in cli.refused(4, "ask", root, root / "new.csv")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("content", [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", ""])
 def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cli: Any, content: str | None) -> None:
     before = entries(asked)
@@ -108,13 +101,11 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cl
     assert entries(asked) == before
 
 
-@pytest.mark.heavy
 def test_changed_private_rows_are_refused(asked: Path, cli: Any) -> None:
     pl.read_csv(asked / "private.csv").head(399).write_csv(asked / "private.csv")
     assert cli("ask", asked, asked / "new.csv")[0] == 4
 
 
-@pytest.mark.heavy
 def test_a_seeded_run_says_so_with_every_answer(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **{"mechanism.online_answers": 6, "run.unsafe_noise_seed": 2})
     cli("run", root)
@@ -124,7 +115,6 @@ def test_a_seeded_run_says_so_with_every_answer(make_run: Any, cli: Any) -> None
     assert json.loads(cli("ask", root, root / "public.csv", "--json")[1])["seeded"] is True
 
 
-@pytest.mark.heavy
 def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,12 +145,10 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     assert all(votes.sum(axis=1).max() <= 12 for votes in seen)
 
 
-@pytest.mark.heavy
 def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
     asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, first, _ = cli("ask", asked, asked / "new.csv")
-    assert code == 0
+    first = cli.ok("ask", asked, asked / "new.csv")
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
 
@@ -188,7 +176,6 @@ def teachers_of(batch: Any) -> Any:
     return online.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
 
 
-@pytest.mark.heavy
 def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, cli: Any, tmp_path: Path) -> None:
     def told() -> tuple[int | None, list[int], int]:
         facts = read_facts(asked)
@@ -212,11 +199,8 @@ def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, 
     assert (asked / "public" / "report.html").read_text() == before
 
 
-@pytest.mark.heavy
 def test_a_report_that_somebody_changed_keeps_no_answer_back(asked: Path, cli: Any) -> None:
     (asked / "public" / "facts.json").write_text("{}")
-    code, out, _ = cli("ask", asked, asked / "new.csv")
-    assert code == 0
-    assert len(out.split()) == 5
+    assert len(cli.ok("ask", asked, asked / "new.csv").split()) == 5
     assert (asked / "public" / "facts.json").read_text() == "{}"
     assert cli("report", asked)[0] == 4

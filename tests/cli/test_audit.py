@@ -67,8 +67,7 @@ def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytes
     monkeypatch.setattr(
         gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
     )
-    code, out, _ = cli("audit", finished, "--runs", 20_000, "--seed", 1, "--confidence", "0.999999")
-    assert code == 0
+    out = cli.ok("audit", finished, "--runs", 20_000, "--seed", 1, "--confidence", "0.999999")
     assert "VIOLATED: an attack on the mechanism proves more than was claimed" in " ".join(out.split())
     assert "An attack proves more than was claimed" in (finished / "public" / "report.html").read_text()
 
@@ -82,9 +81,7 @@ def test_the_budget_and_the_ledger_are_not_touched(finished: Path, cli: Any) -> 
 
 def test_a_run_that_has_not_finished_says_what_to_do(make_run: Any, cli: Any) -> None:
     root = make_run()
-    code, _, said = cli("audit", root)
-    assert code == 4
-    assert f"quorate run {root}" in said
+    assert f"quorate run {root}" in cli.refused(4, "audit", root)
     assert [path.name for path in root.iterdir() if path.is_dir()] == [], "nothing was made"
 
 
@@ -172,8 +169,7 @@ def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
     monkeypatch.setattr(measured_sizes, "measure", measure)
     path = tmp_path / "sizes.json"
     path.write_text(write_sizes([rows["NoisySum", "less noise"], rows["Exponential", "less noise"]]))
-    code, out, _ = cli("audit", "--sizes", "NoisySum", "--measure", path)
-    assert code == 0
+    out = cli.ok("audit", "--sizes", "NoisySum", "--measure", path)
     assert asked == [("NoisySum", "bare answers")]
     assert "one answer in 77 without noise" in out
     assert [(row.setting.mechanism, row.size) for row in read_sizes(path.read_text())] == [
@@ -187,6 +183,4 @@ def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
     [("--sizes", "NoisySums"), ("--measure", "here.json"), ("--sizes", "--measure", "no-such-folder/sizes.json")],
 )
 def test_a_mechanism_that_is_none_and_a_file_without_sizes_are_refused(cli: Any, wrong: tuple[str, ...]) -> None:
-    code, _, said = cli("audit", *wrong)
-    assert code == 2
-    assert wrong[-2] in said
+    assert wrong[-2] in cli.refused(2, "audit", *wrong)

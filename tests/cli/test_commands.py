@@ -16,6 +16,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from tests.folder.conftest import charges
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
@@ -29,7 +30,7 @@ from quorate.ledger.entries import Reserved
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 
-DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
+DIRECT = {"method.by": "direct"}
 
 
 @pytest.fixture
@@ -38,12 +39,15 @@ def finished(finished_run: Any) -> Path:
     return root
 
 
+def interrupted(*args: object, **how: object) -> None:
+    raise KeyboardInterrupt
+
+
 # --- init, check, run -------------------------------------------------------------------------------------------------
 
 
 def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_path: Path) -> None:
-    code, out, _ = cli("init", tmp_path / "new")
-    assert code == 0
+    out = cli.ok("init", tmp_path / "new")
     assert out.endswith(f"next: edit it, then quorate plan {tmp_path / 'new'}\n")
     assert "check [data]; fill in epsilon and delta under [budget], which have no default" in out
     path = tmp_path / "new" / "quorate.toml"
@@ -79,9 +83,7 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
 
 def test_init_never_overwrites(cli: Any, tmp_path: Path) -> None:
     (tmp_path / "quorate.toml").write_text("mine")
-    code, _, said = cli("init", tmp_path)
-    assert code == 4
-    assert "exists already; edit it, or choose another folder" in said
+    assert "exists already; edit it, or choose another folder" in cli.refused(4, "init", tmp_path)
     assert (tmp_path / "quorate.toml").read_text() == "mine"
 
 
@@ -102,8 +104,7 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
 
 def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: Any) -> None:
     root = make_run()
-    code, out, _ = cli("check", root)
-    assert code == 0
+    out = cli.ok("check", root)
     assert "12 teachers" in out
     assert "Nothing was charged" in out
     assert f"quorate run {root}" in out
@@ -183,9 +184,6 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
 def test_status_tells_what_a_broken_off_block_lost(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
 ) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     root = make_run(**changes)
     assert json.loads(cli("status", root, "--json")[1])["lost"] is None
     with monkeypatch.context() as patch:
@@ -262,9 +260,7 @@ def test_a_link_to_a_ledger_is_refused_in_one_line(finished: Path, cli: Any, tmp
 
 
 def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> None:
-    code, _, said = cli("ledger", "show", tmp_path)
-    assert code == 4
-    assert "there is no ledger at" in said
+    assert "there is no ledger at" in cli.refused(4, "ledger", "show", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -318,23 +314,18 @@ def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(
 ) -> None:
     root = make_run(**changes)
     monkeypatch.chdir(root.parent)
-    code, out, said = cli("run", root.name)
-    assert code == 0, said
+    out = cli.ok("run", root.name)
     line = re.search(r"^try next +quorate (export .*)$", out, re.M)
     assert line is not None, out
     assert cli("status", root.name)[1].splitlines()[-1].endswith(f", or: quorate {line[1]}")
-    code, _, said = cli(*shlex.split(line[1]))
-    assert code == 0, said
-    code, out, said = cli("check-export", "outbox")
-    assert code == 0, out
+    cli.ok(*shlex.split(line[1]))
+    cli.ok("check-export", "outbox")
 
 
 @pytest.mark.heavy
 def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run: Any, cli: Any) -> None:
     root = make_run(**{"student.model": "boosting"})
-    code, out, said = cli("run", root)
-    assert code == 0, said
-    assert f"try next    quorate status {root}" in out
+    assert f"try next    quorate status {root}" in cli.ok("run", root)
     assert "quorate export" not in cli("status", root)[1]
     assert "would not pass its own check" in cli("export", root, "--to", root / "box", "--format", "tre")[2]
     assert "cannot leave as ONNX" in cli("export", root, "--to", root / "onnx", "--format", "tre", "--model", "onnx")[2]
@@ -357,55 +348,40 @@ def test_a_report_in_another_language_is_published_beside_the_first_and_follows_
 
 def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run: Any, cli: Any) -> None:
     root = make_run()
-    code, _, said = cli("report", root)
-    assert code == 4
-    assert f"start or resume it with: quorate run {root}" in said
+    assert f"start or resume it with: quorate run {root}" in cli.refused(4, "report", root)
 
 
 def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, cli: Any, tmp_path: Path) -> None:
     assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
-    code, _, said = cli("export", finished, "--to", tmp_path / "outbox")
-    assert code == 4
-    assert "is not empty; name a new folder" in said
+    assert "is not empty; name a new folder" in cli.refused(4, "export", finished, "--to", tmp_path / "outbox")
 
 
 @pytest.mark.heavy
 def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1})
     assert cli("run", root)[0] == 0
-    code, _, said = cli("export", root, "--to", tmp_path / "outbox")
-    assert code == 4
+    said = cli.refused(4, "export", root, "--to", tmp_path / "outbox")
     assert "seeded noise: this run is reproducible, therefore not private" in said
     assert "QUO-E008" in said
 
 
 @pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()
-    code, _, said = cli("run", root)
-    assert code == 6
+    said = cli.refused(6, "run", root)
     assert (
         f"nothing of its teachers or coordinates is stored yet; type the same command again: quorate run {root}\n"
         in said
     )
     assert "(QUO-E010; nothing was charged)" in said
     monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
-    code, _, said = cli("run", root)
-    assert code == 6
-    assert "nothing was charged" not in said, "nobody has looked"
+    assert "nothing was charged" not in cli.refused(6, "run", root), "nobody has looked"
 
 
 def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("quorate.folder.methods.check", interrupted)
-    code, _, said = cli("check", make_run())
-    assert code == 6
+    said = cli.refused(6, "check", make_run())
     assert "quorate: interrupted; nothing is left half written; type the same command again" in said
 
 
@@ -453,9 +429,6 @@ def test_a_stop_says_what_is_stored(
 def test_control_c_after_the_charge_says_what_the_ledger_holds(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any], stored: str
 ) -> None:
-    def interrupted(*args: object, **how: object) -> None:
-        raise KeyboardInterrupt
-
     root = make_run(**changes)
     with monkeypatch.context() as patch:
         patch.setattr(f"quorate.{broken}", interrupted)
@@ -465,8 +438,7 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
     assert re.search(rf"; (\d+) of \1 (answers|rounds) are stored: quorate run {root} goes on", said)
     assert f"interrupted; {stored}, and the same command goes on from there: quorate run {root}\n" in said
     assert cli("run", root)[0] == 0
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
 
 
 def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> None:
@@ -514,9 +486,7 @@ def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: 
     ],
 )
 def test_a_wrong_use_says_what_to_type(cli: Any, typed: tuple[str, ...], hint: str) -> None:
-    code, _, said = cli(*typed)
-    assert code == 2
-    assert said.strip().splitlines()[-1] == hint
+    assert cli.refused(2, *typed).strip().splitlines()[-1] == hint
 
 
 @pytest.mark.default_cases(3)
@@ -537,8 +507,7 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
         raise OSError(number, os.strerror(number), str(tmp_path / "there"))
 
     monkeypatch.setattr("quorate.release.keys.write_atomically", refused)
-    code, _, said = cli("init", tmp_path / "new")
-    assert code == 4
+    said = cli.refused(4, "init", tmp_path / "new")
     assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said
     assert "free" not in said or number == errno.ENOSPC
 
@@ -547,8 +516,8 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
 def test_every_door_says_that_a_ledger_was_deleted(finished: Path, cli: Any) -> None:
     for each in finished.glob("ledger.db*"):
         each.unlink()
-    verbs = (("run", finished), ("status", finished), ("ledger", "show", finished))
-    (words,) = {cli(*typed)[2].splitlines()[-2] for typed in verbs}
+    verbs = (("run", finished), ("check", finished), ("status", finished), ("ledger", "show", finished))
+    (words,) = {cli.refused(5, *typed).splitlines()[-2] for typed in verbs}
     assert "ledger.db and its anchor are missing, but were there" in words
-    for typed in (("run", finished), ("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
+    for typed in (("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
         assert cli(*typed)[0] == 5

@@ -13,7 +13,6 @@ from tests.test_docs import TOGETHER, check_session
 from quorate.cli import demo as demo_module
 from quorate.data import load_adult
 from quorate.data.declared_schema import Schema
-from quorate.folder import demo as inputs_module
 from quorate.folder import methods
 from quorate.folder.settings import read_settings
 from quorate.report import Facts
@@ -43,7 +42,7 @@ def facts_of(folder: Path) -> Facts:
 
 @pytest.mark.heavy
 def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path: Path) -> None:
-    inputs_module.write_inputs(tmp_path, public=False)
+    demo_module.write_inputs(tmp_path, public=False)
     settings = read_settings(tmp_path / "quorate.toml")
     assert settings.data.public is None
     assert not (tmp_path / "public.csv").exists()
@@ -51,7 +50,7 @@ def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_pa
     schema = Schema.of(settings.schema)
     assert {*schema.columns, *schema.dropped} == set(table.columns)
     assert not any((held.codes(table[name]) < 0).any() for name, held in schema.columns.items())
-    direct = read_settings(inputs_module.write_direct(tmp_path, public=False) / "quorate.toml")
+    direct = read_settings(demo_module.write_direct(tmp_path, public=False) / "quorate.toml")
     assert direct.schema == settings.schema
     assert direct.method.feature_map == "auto"
 
@@ -105,9 +104,8 @@ def test_the_demo_as_json_tells_its_figures(folder: Path, tmp_path: Path, cli: A
         return facts_of(folder).utility.non_private
 
     monkeypatch.setattr(methods, "execute", lambda *args, **how: next(ready))
-    monkeypatch.setattr(inputs_module, "write_inputs", copied)
-    code, out, said = cli("demo", "--out", tmp_path / "out", "--json")
-    assert code == 0, said
+    monkeypatch.setattr(demo_module, "write_inputs", copied)
+    out = cli.ok("demo", "--out", tmp_path / "out", "--json")
     told, facts = json.loads(out), facts_of(folder)
     assert told.keys() == FIELDS
     assert told["accuracy"] == facts.utility.student.accuracy  # type: ignore[union-attr]
@@ -124,6 +122,4 @@ def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.heavy
 def test_a_folder_that_holds_a_run_is_not_used_again(folder: Path, cli: Any) -> None:
-    code, _, said = cli("demo", "--out", folder)
-    assert code == 4
-    assert "holds a run already; choose a new folder with --out" in said
+    assert "holds a run already; choose a new folder with --out" in cli.refused(4, "demo", "--out", folder)

@@ -121,8 +121,7 @@ def test_help_takes_at_most_80_milliseconds_of_cpu() -> None:
 
 
 def test_help_lists_every_command_and_every_exit_code(cli: Any) -> None:
-    code, out, _ = cli("--help")
-    assert code == 0
+    out = cli.ok("--help")
     assert all(name in out for name in COMMANDS)
     codes = {each.exit_code for each in _all_errors(QuorateError)} - {1}
     assert codes == {2, 3, 4, 5, 6}
@@ -137,17 +136,13 @@ def _all_errors(base: type[QuorateError]) -> list[type[QuorateError]]:
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_does_in_its_own_help(cli: Any, command: str) -> None:
-    code, out, _ = cli(command, "--help")
-    assert code == 0
-    assert f"Usage: quorate {command}" in out
+    assert f"Usage: quorate {command}" in cli.ok(command, "--help")
     assert (group.get_command(None, command).help or "").strip()  # type: ignore[arg-type, union-attr]
 
 
 def test_an_unknown_command_names_the_nearest(cli: Any) -> None:
     for given, nearest in (("demos", "demo"), ("statsu", "status"), ("exprot", "export")):
-        code, _, said = cli(given)
-        assert code == 2
-        assert f"no command '{given}'; did you mean \"{nearest}\"?" in said
+        assert f"no command '{given}'; did you mean \"{nearest}\"?" in cli.refused(2, given)
 
 
 @pytest.mark.default_cases(3)
@@ -155,17 +150,13 @@ def test_an_unknown_command_names_the_nearest(cli: Any) -> None:
     "arguments", [("run", "--jsn"), ("export",), ("report", "--edition", "secret"), ("ledger", "reset")]
 )
 def test_a_wrong_argument_is_usage(cli: Any, arguments: tuple[str, ...]) -> None:
-    code, _, said = cli(*arguments)
-    assert code == 2
-    assert "Traceback" not in said
+    assert "Traceback" not in cli.refused(2, *arguments)
 
 
 def test_the_version_is_told(cli: Any) -> None:
     from importlib.metadata import version
 
-    code, out, _ = cli("--version")
-    assert code == 0
-    assert version("quorate") in out
+    assert version("quorate") in cli.ok("--version")
 
 
 def test_a_report_is_offered_in_the_languages_that_it_has() -> None:

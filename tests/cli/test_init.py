@@ -71,8 +71,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--unit", "person")
-    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--n-records", 6_000, "--yes")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv", *options, "--n-records", 6_000, "--yes")
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["data"] == {
         "private": "../private.csv", "public": "../public.csv", "evaluation": "../evaluation.csv", "label": "ill",
@@ -101,8 +100,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     typed = ["public.csv", "il", "ill", "", "no,yes", "person", "in-patient", "6000", "5,9", "5000", "9000"]
     typed += ["lots", "9000", "n", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
-    code, out, err = cli("init", "run", "--from", "private.csv")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv")
     assert "columns: person, age, notes, seen, name, ill" in out
     assert "did you mean 'ill'" in out
     assert "if 'ill' is a number, press Ctrl-C and use --target in place of --label" in out
@@ -129,8 +127,7 @@ def numbers(tables: Path) -> None:
 def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, by: str) -> None:
     numbers(tables)
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", by, "ill", "--n-records", 60)
-    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--epsilon", 1, "--yes")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv", *options, "--epsilon", 1, "--yes")
     assert ("public rows have numbers in 'ill', so a number is predicted, and you" in out) == (by == "--label")
     assert "fill in [data] range" in out
     path = tables / "run" / "quorate.toml"
@@ -154,8 +151,7 @@ def test_a_range_is_asked_for_where_public_rows_have_numbers(
     numbers(tables)
     typed = ["public.csv", "ill", "evaluation.csv", "9,1", "0,100", "", "", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
-    code, out, err = cli("init", "run", "--from", "private.csv")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv")
     assert "public rows have numbers in 'ill', so a number is predicted. For classes press Ctrl-C and add" in out
     assert "Least and largest value of 'ill', from public knowledge" in out
     assert "--range must be the least and the largest value with a comma between, such as 0,5000; got 9,1\n" in out
@@ -196,8 +192,7 @@ def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
 def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: Any, name: str) -> None:
     (tables / name).write_bytes(b'person,age,"ill\nP17,39,yes\nP18,"50",no\n')
-    code, _, err = cli("init", "run", "--from", name, "--yes")
-    assert code == 4
+    err = cli.refused(4, "init", "run", "--from", name, "--yes")
     assert "its first line ends within quotation marks" in " ".join(err.split())
     assert "P17" not in err
     for read in (read_data, column_names):
@@ -255,8 +250,7 @@ def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: P
     public = PUBLIC.with_columns(name=pl.Series([f"scan {i}.png" for i in range(30)]))
     public.write_csv(tables / "public.csv")
     options = ("--public", tables / "public.csv", "--label", "ill", "--classes", "no,yes", "--yes")
-    code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)
-    assert code == 0, err
+    out = cli.ok("init", tables / "run", "--from", tables / "private.csv", *options)
     assert "column 'name' names files of images: uncomment images under [data], with their folder" in out
     assert '# images = "scans"' in (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
 
@@ -275,23 +269,19 @@ def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(
 
 def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables: Path, cli: Any) -> None:
     options = ("--label", "ill", "--classes", "no,yes", "--public", tables / "public.csv", "--epsilon", "1", "--yes")
-    code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)
-    assert code == 0, err
+    out = cli.ok("init", tables / "run", "--from", tables / "private.csv", *options)
     assert "fill in delta under [budget], which has no default\n" in out
 
 
 def test_options_about_a_table_need_one(tables: Path, cli: Any) -> None:
-    code, _, err = cli("init", "run", "--label", "ill")
-    assert code == 2
-    assert "--from" in err
+    assert "--from" in cli.refused(2, "init", "run", "--label", "ill")
 
 
 def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(
     tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal("public.csv\n"))  # and then no more
-    code, _, err = cli("init", "run", "--from", "private.csv")
-    assert code == 6
+    err = cli.refused(6, "init", "run", "--from", "private.csv")
     assert err.splitlines()[1:] == [
         "quorate: interrupted; nothing was written, and the same command begins again",
         "(QUO-E010; nothing was charged)",
@@ -314,9 +304,7 @@ def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path: Path, cli: A
     pl.DataFrame({name: ["1", "2"] for name in names}).write_csv(private)
     pl.DataFrame({name: ["1", "2"] for name in names[1:3]}).write_csv(public)
     options = ("--from", private, "--public", public, "--label", "ill", "--yes")
-    code, out, err = cli("init", tmp_path / "run", *options)
-    assert code == 0, err
-    assert "'notes # and = too'" in out
+    assert "'notes # and = too'" in cli.ok("init", tmp_path / "run", *options)
     dropped = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]["drop"]
     assert dropped == [read_cells(private, label="ill", n_features=1).X.columns[0]] == [read_table(private).columns[0]]
 
@@ -331,8 +319,7 @@ def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path: Path, cli: A
 def test_a_database_is_sent_to_the_settings(tables: Path, cli: Any, url: str, told: str) -> None:
     for option in ("--from", "--public"):
         options = ("--from", "private.csv") if option == "--public" else ()
-        code, _, err = cli("init", "run", *options, option, url, "--yes")
-        assert code == 2
+        err = cli.refused(2, "init", "run", *options, option, url, "--yes")
         assert f' = "{told}" and ' in err
         assert "s3cret" not in err
 
@@ -393,8 +380,7 @@ def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_pat
     private.write_bytes("Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
     public.write_bytes("Größe;seen\r\n170,5;23.08.2023\r\n".encode("cp1252"))
     options = ("--from", private, "--label", "ill", "--yes")
-    code, out, err = cli("init", tmp_path / "run", *options, "--public", public)
-    assert code == 0, err
+    out = cli.ok("init", tmp_path / "run", *options, "--public", public)
     data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
     assert {key: data[key] for key in ("separator", "encoding", "decimal", "date_format")} == {
         "separator": ";", "encoding": "cp1252", "decimal": ",", "date_format": "dd.mm.yyyy",
@@ -410,8 +396,7 @@ def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_p
     rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"
     evaluation.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
     options = ("--from", private, "--evaluation", evaluation, "--label", "ill", "--yes")
-    code, out, err = cli("init", tmp_path / "run", *options)
-    assert code == 0, err
+    out = cli.ok("init", tmp_path / "run", *options)
     assert 'date_format = "dd.mm.yyyy"' in " ".join(out.split())
     assert "is 'Patienten_ID' whose row it is?" in " ".join(out.split())
     text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
@@ -427,8 +412,7 @@ def test_beside_public_rows_of_another_format_the_first_line_tells_the_separator
     (tmp_path / "private.csv").write_bytes(b"age;ward;ill\n\xff rubbish")
     pl.DataFrame({"age": [5], "ward": ["a"]}).write_parquet(tmp_path / "public.parquet")
     options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.parquet", "--label", "ill", "--yes")
-    code, _, err = cli("init", tmp_path / "run", *options)
-    assert code == 0, err
+    cli.ok("init", tmp_path / "run", *options)
     data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
     assert data["separator"] == ";"
 
@@ -436,8 +420,7 @@ def test_beside_public_rows_of_another_format_the_first_line_tells_the_separator
 @pytest.mark.parametrize("name", ["private.csv", "private.txt"])
 def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Path, cli: Any, name: str) -> None:
     (tmp_path / name).write_bytes(b"age\till\n\xff rubbish")
-    code, _, err = cli("init", tmp_path / "run", "--from", tmp_path / name, "--label", "ill", "--yes")
-    assert code == 0, err
+    cli.ok("init", tmp_path / "run", "--from", tmp_path / name, "--label", "ill", "--yes")
     data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
     assert data["separator"] == "\t"
     assert "encoding" not in data
@@ -446,8 +429,7 @@ def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Pat
 def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_path: Path, cli: Any) -> None:
     (tmp_path / "private.csv").write_bytes(b"age,ward name,person,ill\n\xff rubbish")
     options = ("--label", "ill", "--unit", "person", "--classes", "no,yes", "--epsilon", 1, "--n-records", 90, "--yes")
-    code, out, err = cli("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
-    assert code == 0, err
+    out = cli.ok("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
     assert "fill in [schema] (2 columns)" in out
     assert "never what was read off private rows" in " ".join(out.split())
     document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
@@ -458,8 +440,7 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
         settings = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
         (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "auto"', f'by = "{by}"'))
         (tmp_path / "private.csv").write_text("age,ward name,person,ill\n54,north,P1,no\n")
-        code, _, err = cli("check", tmp_path / "run")
-        assert code == 2
+        err = cli.refused(2, "check", tmp_path / "run")
         assert "[schema]: still open: columns 'age', 'ward name'" in " ".join(err.split())
 
 
@@ -469,21 +450,17 @@ def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path
     rows.with_columns(patient=pl.lit("P1")).write_csv(tmp_path / "private.csv")
     rows.drop("ill").write_csv(tmp_path / "public.csv")
     options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.csv", "--label", "ill", "--yes")
-    code, out, err = cli("init", tmp_path / "run", *options)
-    assert code == 0, err
+    out = cli.ok("init", tmp_path / "run", *options)
     assert "is 'patient' whose row it is? One person may have several rows" in out
     text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
     assert '# unit = "patient"  ' in text
-    code, out, err = cli("init", tmp_path / "with", *options, "--unit", "patient")
-    assert code == 0, err
-    assert "whose row it is?" not in out
+    assert "whose row it is?" not in cli.ok("init", tmp_path / "with", *options, "--unit", "patient")
 
 
 def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path: Path, cli: Any) -> None:
     (tmp_path / "private.csv").write_bytes(HEADER)
     options = ("--from", tmp_path / "private.csv", "--label", "ill", "--n-records", 21_110, "--yes")
-    code, out, err = cli("init", tmp_path / "run", *options, "--epsilon", 21_110)
-    assert code == 0, err
+    out = cli.ok("init", tmp_path / "run", *options, "--epsilon", 21_110)
     assert "is that meant? " in out
     assert "epsilon is the number that was given for rows or units; " in out
     code, out, _ = cli("init", tmp_path / "other", *options, "--epsilon", 1)
@@ -500,8 +477,7 @@ def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_lin
     pool = PUBLIC.with_columns(age=pl.Series(crp), seen=pl.Series(seen))
     pool.write_csv(tables / "public.csv")
     options = ("--public", "public.csv", "--label", "ill", "--classes", "no,yes", "--epsilon", 1, "--n-records", 60)
-    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--yes")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv", *options, "--yes")
     assert "2 of 30 in 'age', such as '<0,6', 'k.A.'. Write numeric = [\"age\"] (in a folder under [data])" in out
     assert 'write date_format = "dd/mm/yyyy" or date_format = "mm/dd/yyyy" under [data]' in out
     text = (tables / "run" / "quorate.toml").read_text(encoding="utf-8")

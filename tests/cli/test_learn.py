@@ -33,8 +33,7 @@ def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,5
 @pytest.mark.several_fits
 def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    code, said, _ = cli(*asked(table, "--out", out))
-    assert code == 0
+    said = cli.ok(*asked(table, "--out", out))
     assert "yes where age is at least 40 and job is cook; otherwise no" in said
     assert "(ε = 1, δ = 0)" in said
     rule = json.loads((out / "rule.json").read_text())
@@ -55,8 +54,7 @@ def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, 
     assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
     (tmp_path / "link.csv").symlink_to(table)
     for same in (table, tmp_path / "link.csv"):
-        code, _, said = cli(*asked(same, "--out", tmp_path / "b", "--concept", "stump"))
-        assert code == 3, said
+        cli.refused(3, *asked(same, "--out", tmp_path / "b", "--concept", "stump"))
     assert not (tmp_path / "b").exists()
 
 
@@ -67,8 +65,7 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
     assert cli(*asked(table, *ledger, "--budget", "2"))[0] == 0
     ledger = (*ledger[:2], "--out", tmp_path / "out-2")
     assert cli(*asked(table, *ledger, age=("--cut", "age=20,35")))[0] == 0
-    code, _, said = cli(*asked(table, *ledger, "--concept", "stump"))
-    assert code == 3
+    said = cli.refused(3, *asked(table, *ledger, "--concept", "stump"))
     assert "ExponentialLearner.fit costs ε=1, and the ledger has 0 left of 2; give a smaller --epsilon" in said
     other = tmp_path / "other.csv"
     other.write_text(table.read_text().replace("cook", "clerk", 1))
@@ -77,8 +74,7 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
 
 @pytest.mark.heavy
 def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
-    code, said, _ = cli(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
-    assert code == 0
+    said = cli.ok(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
     assert said.splitlines()[:5] == [
         "Nothing is wrong. This would",
         "  learn    when ill is 'yes' and not 'no'",
@@ -90,12 +86,11 @@ def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
     assert "\n  spend    ε = 1, δ = 0 for any one record, from private.csv.ledger.db\n" in said
     assert "Nothing was charged" in said
     assert not (tmp_path / "out").exists()
-    code, said, _ = cli(*asked(table, "--check"))
+    said = cli.ok(*asked(table, "--check"))
     assert "\n  expect   nine times in ten an error at most 0.15 above that of the best rule of this kind" in said
-    code, said, _ = cli(*asked(table, "--check", "--epsilon", "0.001"))
+    said = cli.ok(*asked(table, "--check", "--epsilon", "0.001"))
     assert "\n  caution  with so few labelled rows at this epsilon no bound on the error is below that of a co" in said
-    code, said, _ = cli(*asked(table, "--check", "--json"))
-    assert json.loads(said)["unlabelled"] == 2_000
+    assert json.loads(cli.ok(*asked(table, "--check", "--json")))["unlabelled"] == 2_000
 
 
 @pytest.mark.heavy
@@ -124,8 +119,7 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, 
         entries = opened.head.sequence
     assert cli(*asked(table, "--check", *out))[0] == 0  # the same fit is given again
     for more in (("--concept", "stump"), ("--epsilon", "0.1")):
-        code, _, said = cli(*asked(table, *more, "--check", *out))
-        assert code == 3, said
+        cli.refused(3, *asked(table, *more, "--check", *out))
     table.write_text(wrong.replace("cook", "clerk", 1))  # other data than the ledger's
     assert cli(*asked(table, "--check", *out))[0] == 4
     with Ledger(ledger) as opened:
@@ -173,8 +167,7 @@ def test_cuts_that_public_facts_exclude_are_refused_before_the_private_table_is_
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"pay": range(10), "job": ["clerk", "nurse"] * 5}).write_csv("pool.csv")
     table.write_text("")
-    code, _, said = cli(*asked(table, *more, *only, "--out", tmp_path / "out"))
-    assert code == 2, said
+    said = cli.refused(2, *asked(table, *more, *only, "--out", tmp_path / "out"))
     assert words in said
     assert len([line for line in said.splitlines() if words in line]) == 1
     assert not (tmp_path / "out").exists()
@@ -202,8 +195,7 @@ def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> 
     lines = table.read_text().splitlines()
     again = tmp_path / "again.csv"
     again.write_text("\n".join([",".join(line.split(",")[:2]) for line in [lines[0], *reversed(lines[1:])]]))
-    code, _, said = cli(*asked(table, "--pool", again, "--column", "age", "--out", tmp_path / "out", age=()))
-    assert code == 4
+    said = cli.refused(4, *asked(table, "--pool", again, "--column", "age", "--out", tmp_path / "out", age=()))
     assert "given again" in said
 
 
@@ -233,16 +225,14 @@ def test_refusals_charge_nothing(cli: Any, table: Path, tmp_path: Path, more: An
 
 def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli: Any, table: Path, tmp_path: Path) -> None:
     table.write_text(table.read_text().replace(",yes", ",perhaps", 1))
-    code, _, said = cli(*asked(table, "--out", tmp_path / "out", "--json"))
-    assert code == 4
+    said = cli.refused(4, *asked(table, "--out", tmp_path / "out", "--json"))
     assert "perhaps" not in said
     assert json.loads(said)["charged"] == "nothing was charged"
 
 
 @pytest.mark.heavy
 def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path: Path) -> None:
-    code, said, _ = cli(*asked(table, "--out", tmp_path / "out"))
-    assert code == 0
+    said = cli.ok(*asked(table, "--out", tmp_path / "out"))
     rule = json.loads((tmp_path / "out" / "rule.json").read_text())
     caveats = [line.removeprefix("caveat     ") for line in said.splitlines() if line.startswith("caveat")]
     assert caveats == rule["guarantee"]["caveats"] != []
@@ -250,12 +240,10 @@ def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path:
 
 def test_a_date_is_no_cut(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, said = cli(*asked(table, "--cut", "seen=2024-03-01,2024-04-01", "--check"))
-    assert code == 2
+    said = cli.refused(2, *asked(table, "--cut", "seen=2024-03-01,2024-04-01", "--check"))
     assert "--cut: 'seen' is cut at dates, which would be words here" in said
     pl.DataFrame({"seen": ["2024-03-01", "2024-03-02"] * 9, "job": ["cook", "nurse"] * 9}).write_csv("pool.csv")
-    code, _, said = cli(*asked(table, "--pool", "pool.csv", "--column", "seen", "--check", age=()))
-    assert code == 2
+    said = cli.refused(2, *asked(table, "--pool", "pool.csv", "--column", "seen", "--check", age=()))
     assert "--column: 'seen' is cut at dates" in said
 
 
@@ -267,16 +255,14 @@ def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path)
     assert cli(*asked(table, "--out", out))[0] == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     for only in ((), ("--check",)):
-        code, _, said = cli(*asked(table, "--out", out, "--ledger", tmp_path / "new.db", "--concept", "stump", *only))
-        assert code == 4
+        said = cli.refused(4, *asked(table, "--out", out, "--ledger", tmp_path / "new.db", "--concept", "stump", *only))
         assert f"{out} holds another rule, or a report; name another folder with --out" in said
     assert not (tmp_path / "new.db").exists()
     other = tmp_path / "other.csv"
     other.write_text(
         table.read_text().replace("yes", "y").replace("no", "yes").replace("y\n", "no\n").replace("yeses", "no")
     )
-    code, _, said = cli(*asked(other, "--out", out))
-    assert code == 4
+    said = cli.refused(4, *asked(other, "--out", out))
     assert "the same command with another --out writes it, at no further cost" in said
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert cli(*asked(other, "--out", tmp_path / "out-2"))[0] == 0

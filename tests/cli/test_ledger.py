@@ -45,8 +45,7 @@ def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(
     finished = make_run(**{"mechanism.queries": 20, "mechanism.sigma": 60, "budget.composition": "zcdp"})
     assert cli("run", finished)[0] == 0
     correct_the_data(finished)
-    code, _, said = cli("run", finished)
-    assert code == 4
+    said = cli.refused(4, "run", finished)
     assert f"quorate ledger open {finished} --same-release REASON" in said
     assert "new folder" not in said
     with Ledger(finished / "ledger.db") as ledger:
@@ -69,31 +68,26 @@ def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_
         pass  # bound, as a run does first
     correct_the_data(root)
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert code == 4
+        said = cli.refused(4, verb, root)
         assert f"quorate ledger open {root} --same-release REASON. Nothing was charged to it yet, so that" in said
 
 
 @pytest.mark.heavy
 def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: Any) -> None:
     before = kinds(finished)
-    code, _, said = cli("ledger", "open", finished, "--same-release", REASON)
-    assert code == 4
-    assert "the same release already" in said
+    assert "the same release already" in cli.refused(4, "ledger", "open", finished, "--same-release", REASON)
     assert kinds(finished) == before
 
 
 @pytest.mark.heavy
 def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path, cli: Any) -> None:
     ask_for(finished, "5.0")
-    code, _, said = cli("check", finished)
-    assert code == 4
+    said = cli.refused(4, "check", finished)
     assert "back, or, where more is to be spent" in said
     assert "[run] epsilon" in said
     assert f"quorate ledger open {finished} --raise-budget REASON; then: quorate run {finished}" in said
 
-    code, out, _ = cli("ledger", "open", finished, "--raise-budget", "approved by the board", "--json")
-    assert code == 0
+    out = cli.ok("ledger", "open", finished, "--raise-budget", "approved by the board", "--json")
     told = json.loads(out)
     assert told["budget"] == {"epsilon": 5.0, "delta": 1e-5, "composition": "sum"}
     assert (told["entry"]["kind"], told["entry"]["reason"]) == ("budget raised", "approved by the board")
@@ -104,13 +98,11 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
 def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> None:
     """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
     finished: Path = finished_run(**{"mechanism.queries": 20})
-    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
-    assert code == 2
+    said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
     assert "the ledger has epsilon = 4 and delta = 1e-5, and [budget] of" in said
     settings = finished / "quorate.toml"
     settings.write_text(settings.read_text() + "epsilon = 3.0\ndelta = 2e-6\n")  # its last section is [run]
-    code, _, said = cli("check", finished)
-    assert code == 3, said
+    said = cli.refused(3, "check", finished)
     assert "another release, of ε=3 and δ=2e-06, and ε=" in said
     assert "epsilon of at least 7 and delta of at least 1.2e-5" in said
     assert "--raise-budget REASON" in said
@@ -158,28 +150,23 @@ def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, 
     ask_for(finished, epsilon)
     before = kinds(finished)
     if epsilon == "3.0":
-        code, _, said = cli("check", finished)
-        assert code == 4
+        said = cli.refused(4, "check", finished)
         assert "put it back: a budget is never lowered" in said
         assert "raise" not in said
-    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
-    assert code == 2
+    said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
     assert "not below the one before, and one above" in said
     assert kinds(finished) == before
 
 
 def test_a_composition_is_never_changed(finished: Path, cli: Any) -> None:
     ask_for(finished, '9.0\ncomposition = "zcdp"')
-    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
-    assert code == 4
-    assert "composition is fixed" in said
+    assert "composition is fixed" in cli.refused(4, "ledger", "open", finished, "--raise-budget", REASON)
 
 
 @pytest.mark.parametrize("options", [(), ("--same-release", REASON, "--raise-budget", REASON)])
 def test_one_act_at_a_time(finished: Path, cli: Any, options: tuple[str, ...]) -> None:
     before = kinds(finished)
-    code, _, said = cli("ledger", "open", finished, *options)
-    assert code == 2
+    said = cli.refused(2, "ledger", "open", finished, *options)
     assert "give one of --same-release REASON and --raise-budget REASON" in said
     assert kinds(finished) == before
 
@@ -206,20 +193,15 @@ def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_b
     assert cli("ledger", "close", finished, "--reason", "published")[0] == 0
     assert kinds(finished)[-1] == "closed"
     ask_for(finished, "5.0")
-    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
-    assert code == 4
-    assert "the release was closed" in said
+    assert "the release was closed" in cli.refused(4, "ledger", "open", finished, "--raise-budget", REASON)
     with Ledger(finished / "ledger.db") as ledger:
         assert ledger.reservations()[0].remaining("online answer") == 5
         ledger.reservations()[0].draw("online answer", 1)
-    code, _, said = cli("ledger", "close", finished, "--reason", "again")
-    assert code == 4
-    assert "the release was closed" in said
+    assert "the release was closed" in cli.refused(4, "ledger", "close", finished, "--reason", "again")
 
 
 def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli: Any, tmp_path: Path) -> None:
-    code, out, _ = cli("ledger", "export", finished)
-    assert code == 0
+    out = cli.ok("ledger", "export", finished)
     whole = json.loads(out)
     shown = json.loads(cli("ledger", "show", finished, "--json")[1])
     assert {key: whole[key] for key in shown} == shown
@@ -229,9 +211,7 @@ def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli:
     assert cli("ledger", "export", finished / "ledger.db", "--to", file)[0] == 0
     assert json.loads(file.read_text()) == whole
     for taken in (file, finished / "ledger.db"):
-        code, _, said = cli("ledger", "export", finished, "--to", taken)
-        assert code == 4
-        assert "exists already; choose a new file" in said
+        assert "exists already; choose a new file" in cli.refused(4, "ledger", "export", finished, "--to", taken)
     assert cli("ledger", "verify", finished)[0] == 0
 
 
@@ -267,8 +247,7 @@ def told(tmp_path: Path, cli: Any) -> tuple[Path, str]:
         (old / name).write_bytes((tmp_path / name).read_bytes())
     with Ledger(place) as ledger:
         ledger.set_quota("ann", 3, "a trial")
-    code, out, _ = cli("ledger", "receipt", place)
-    assert code == 0
+    out = cli.ok("ledger", "receipt", place)
     return place, out.strip()
 
 
@@ -276,9 +255,7 @@ def test_a_receipt_is_accepted_as_json_as_a_file_and_as_an_answer_that_holds_it(
     place, receipt = told
     kept = place.with_name("kept.jsonl")
     kept.write_text(f'{{"answers": [1], "receipt": {receipt}}}\n{{"answers": [0], "receipt": null}}\n')
-    code, out, _ = cli("ledger", "verify", place, "--receipt", receipt, "--receipt", kept)
-    assert code == 0
-    assert "2 receipts checked" in out
+    assert "2 receipts checked" in cli.ok("ledger", "verify", place, "--receipt", receipt, "--receipt", kept)
     assert json.loads(cli("ledger", "verify", place, "--receipt", f"[{receipt}]", "--json")[1])["receipts"] == 1
 
 
@@ -287,9 +264,7 @@ def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(to
     for name in ("ledger.db", "ledger.db.anchor"):
         (place.parent / name).write_bytes((place.parent / "old" / name).read_bytes())
     assert cli("ledger", "verify", place)[0] == 0, "nothing in the folder tells"
-    code, _, said = cli("ledger", "verify", place, "--receipt", receipt)
-    assert code == 5
-    assert "older or another ledger" in said
+    assert "older or another ledger" in cli.refused(5, "ledger", "verify", place, "--receipt", receipt)
 
 
 def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> None:

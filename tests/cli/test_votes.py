@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import stat
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import charges, labels
 
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
@@ -33,15 +33,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as opened:
-        return list(csv.DictReader(opened))
-
-
 def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
     arguments = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, *more, "--json")
-    code, said, wrong = cli(*arguments)
-    assert code == 0, wrong
+    said = cli.ok(*arguments)
     shown: dict[str, Any] = json.loads(said)
     return shown
 
@@ -63,11 +57,10 @@ def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp
 
 
 def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, out, _ = cli(
+    out = cli.ok(
         "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out",
         "--unit", "patient",
     )  # fmt: skip
-    assert code == 0
     assert "the owner's statement and was not checked" in out
     assert "patient" in out
     guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
@@ -79,11 +72,10 @@ def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
     path = tmp_path / "labels.csv"
     pl.DataFrame(words, schema=[f"t{k}" for k in range(200)]).write_csv(path)
-    code, out, _ = cli(
+    out = cli.ok(
         "votes", "release", path, "--classes", "no,yes", "--epsilon", 10, "--delta", 1e-5, "--out", tmp_path / "out",
         "--mechanism", "StableSparseVector", "--set", "cutoff=2", "--json",
     )  # fmt: skip
-    assert code == 0
     assert json.loads(out)["n_teachers"] == 200
     assert {row["label"] for row in labels(tmp_path / "out")} <= {"yes", ""}
 
@@ -105,11 +97,10 @@ def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file:
 
 
 def test_a_budget_that_the_figure_alone_would_use_up_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, _, said = cli(
-        "votes", "release", file, *CLASSES, "--epsilon", 0.3, "--delta", 1e-5, "--out", tmp_path / "out",
+    said = cli.refused(
+        2, "votes", "release", file, *CLASSES, "--epsilon", 0.3, "--delta", 1e-5, "--out", tmp_path / "out",
         "--data-dependent",
     )  # fmt: skip
-    assert code == 2
     assert "leaves nothing for labels" in " ".join(said.split())
     assert not (tmp_path / "out" / "ledger.db").exists()
 
@@ -117,17 +108,17 @@ def test_a_budget_that_the_figure_alone_would_use_up_is_refused(cli: Any, file: 
 def test_a_ledger_of_other_votes_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
     release(cli, file, tmp_path / "out")
     pl.DataFrame(COUNTS[1:], schema=NAMES).write_csv(file)
-    code, _, said = cli("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out")
-    assert code == 4
+    said = cli.refused(
+        4, "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out"
+    )
     assert "Traceback" not in said
 
 
 def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, _, _ = cli(
-        "votes", "release", file, *CLASSES, "--epsilon", 0.5, "--delta", 1e-5, "--out", tmp_path / "out",
+    cli.refused(
+        3, "votes", "release", file, *CLASSES, "--epsilon", 0.5, "--delta", 1e-5, "--out", tmp_path / "out",
         "--set", "sigma=10",
     )  # fmt: skip
-    assert code == 3
     assert not (tmp_path / "out" / "public" / "labels.csv").exists()
 
 
@@ -151,8 +142,7 @@ def test_a_wrong_argument_is_one_line_and_nothing_is_written(
     cli: Any, file: Path, tmp_path: Path, verb: str, more: tuple[str, ...], said: str
 ) -> None:
     budget = ("--epsilon", 2) if verb == "release" else ()
-    code, _, wrong = cli("votes", verb, file, *CLASSES, *budget, "--delta", 1e-5, "--out", tmp_path / "out", *more)
-    assert code == 2
+    wrong = cli.refused(2, "votes", verb, file, *CLASSES, *budget, "--delta", 1e-5, "--out", tmp_path / "out", *more)
     assert said in " ".join(wrong.split())
     assert "Traceback" not in wrong
     assert not (tmp_path / "out").exists()
@@ -225,11 +215,10 @@ def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: An
 
 
 def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: Path, tmp_path: Path) -> None:
-    code, said, _ = cli(
+    said = cli.ok(
         "votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", tmp_path / "out", "--json",
         "--mechanism", "PermuteAndFlip", "--set", "epsilon=0.01",
     )  # fmt: skip
-    assert code == 0
     assert json.loads(said)["analysis"] is None
     assert not (tmp_path / "out").exists()
 
@@ -238,19 +227,15 @@ def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: 
 def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tmp_path: Path) -> None:
     out, why = tmp_path / "out", "approved by the board"
     release(cli, file, out)
-    code, _, said = cli("ledger", "open", out, "--raise-budget", why)
-    assert code == 4
+    said = cli.refused(4, "ledger", "open", out, "--raise-budget", why)
     assert "say it with --epsilon and --delta" in " ".join(said.split())
     assert "quorate init" not in said
     again = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, "--set", "sigma=400")
     assert cli(*again)[0] == 3  # nothing is left
-    code, told, _ = cli("ledger", "open", out, "--raise-budget", why, "--epsilon", 4, "--delta", 2e-5, "--json")
-    assert code == 0
+    told = cli.ok("ledger", "open", out, "--raise-budget", why, "--epsilon", 4, "--delta", 2e-5, "--json")
     assert json.loads(told)["budget"] == {"epsilon": 4.0, "delta": 2e-5, "composition": "sum"}
-    code, _, wrong = cli(*again)
-    assert code == 0, wrong
-    with Ledger(out / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    cli.ok(*again)
+    assert charges(out) == 2
 
 
 @pytest.mark.heavy
@@ -263,14 +248,11 @@ def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, f
     pl.DataFrame(COUNTS[:, [1, 0, 2, 3]], schema=NAMES).write_csv(changed)
     run = ("votes", "release", changed, *CLASSES, "--epsilon", 2, "--delta", 1e-6, "--out", out, "--set", "sigma=400")
     assert cli(*run)[0] == 4
-    code, _, said = cli("ledger", "open", out, "--same-release", why)
-    assert code == 4
+    said = cli.refused(4, "ledger", "open", out, "--same-release", why)
     assert "name the changed file with --votes FILE --classes no,yes" in " ".join(said.split())
     assert cli("ledger", "open", out, "--same-release", why, "--votes", changed, *CLASSES)[0] == 0
-    code, _, said = cli(*run)
-    assert code == 0, said
-    with Ledger(out / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    cli.ok(*run)
+    assert charges(out) == 2
 
 
 def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli: Any, file: Path, tmp_path: Path) -> None:
@@ -281,9 +263,7 @@ def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli: Any, file: P
         (("--raise-budget", "why", "--epsilon", 4), "edit [budget] there"),
         (("--same-release", "why", "--votes", file, *CLASSES), "are for votes made elsewhere"),
     ):
-        code, _, refusal = cli("ledger", "open", out, *options)
-        assert code == 2
-        assert said in " ".join(refusal.split())
+        assert said in " ".join(cli.refused(2, "ledger", "open", out, *options).split())
 
 
 def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli: Any, tmp_path: Path) -> None:
@@ -291,8 +271,5 @@ def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli: Any, tmp_path
     path = tmp_path / "votes.csv"
     pl.DataFrame(COUNTS, schema=names).write_csv(path)
     out = tmp_path / "out"
-    code, _, wrong = cli(
-        "votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out
-    )
-    assert code == 0, wrong
+    cli.ok("votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out)
     assert {row["label"] for row in labels(out)} <= {"'=1+1", "'@b", "c", "'-d"}

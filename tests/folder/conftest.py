@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import tomllib
@@ -18,7 +19,10 @@ from quorate.folder import audits
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
+from quorate.report import Facts
 
+PUBLISHED = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
+DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
     "budget": {"epsilon": 4.0, "delta": 1e-5},
@@ -67,8 +71,8 @@ def write_run(root: Path, n: int = 400, m: int = 150, **changes: Any) -> Path:
     shown, truth = visits(100, seed=3)
     shown.with_columns(pl.Series("ill", truth)).write_csv(root / "evaluation.csv")
     settings = {section: dict(keys) for section, keys in SETTINGS.items()}
-    if changes.get("method.by") == "direct":
-        del settings["run"]["allow_hopeless"]
+    if changes.get("method.by") == "direct":  # which has no teachers
+        settings = {section: settings[section] for section in ("data", "budget")}
     for place, value in changes.items():
         section, _, key = place.partition(".")
         settings.setdefault(section, {})[key] = value
@@ -97,7 +101,7 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
         key = json.dumps(changes, sort_keys=True)
         if key not in made:
             root = write_run(tmp_path_factory.mktemp("finished") / "run", **changes)
-            execute(load_run(root), command="quorate run")
+            run(root)
             made[key] = root
         return made[key]
 
@@ -110,11 +114,37 @@ def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
     return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
 
 
+def run(root: Path) -> Facts:
+    """Make a run of votes, or make it again."""
+    return execute(load_run(root), command="quorate run")
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    """Rows of the labels that a run has published."""
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def entries(root: Path) -> int:
     """Number of entries in a run's ledger, which is verified."""
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         return ledger.head.sequence
+
+
+def charges(root: Path) -> int:
+    """Number of charges in a run's ledger."""
+    with Ledger(root / "ledger.db") as ledger:
+        return len(ledger.reservations())
+
+
+def edit(root: Path, old: str, new: str) -> str:
+    """Put other words in place of some in a run's settings; return them as they were."""
+    path = root / "quorate.toml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return text
 
 
 @pytest.fixture
@@ -124,19 +154,35 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audits, "SHARD_UNITS", 1)
 
 
-Cli = Callable[..., tuple[int, str, str]]
+class Cli:
+    """The command line, by the door that the console script uses."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Return the exit code, and what was printed on either stream."""
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(each) for each in arguments])
+        seen = self.capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return stop.value.code, seen.out, seen.err
+
+    def ok(self, *arguments: object) -> str:
+        """Return what a command prints that succeeds."""
+        code, out, err = self(*arguments)
+        assert code == 0, out + err
+        return out
+
+    def refused(self, code: int, *arguments: object) -> str:
+        """Return what a command says that is refused with this code."""
+        found, _, err = self(*arguments)
+        assert found == code, err
+        return err
 
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Return ``cli(*arguments) -> (exit code, stdout, stderr)``, by the door that the console script uses."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(each) for each in arguments])
-        seen = capsys.readouterr()
-        assert isinstance(stop.value.code, int)
-        return stop.value.code, seen.out, seen.err
-
-    return call
+    """The command line."""
+    return Cli(capsys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import time
@@ -14,7 +13,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from tests.preloaded import Forked
+from tests.folder.conftest import labels
+from tests.folder.test_resume import entries_so_far, start
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
@@ -37,7 +37,6 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.ledger_files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 
@@ -283,33 +282,24 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
 
 
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
 def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
-    code, out, _ = cli("run", root)
-    assert code == 0
-    assert "chosen by" in out
+    assert "chosen by" in cli.ok("run", root)
     rows = labels(root)
     assert 0 < len(rows) <= 60
     assert len({row["row"] for row in rows}) == len(rows)
     facts = json.loads((root / "public" / "facts.json").read_text())
     assert facts["setup"]["n_queries"] == 60
     assert facts["setup"]["strategy"] is not None
-    code, _, _ = cli("run", root)  # again: nothing is drawn, the same is written
-    assert code == 0
+    cli.ok("run", root)  # again: nothing is drawn, the same is written
     assert labels(root) == rows
 
 
 @pytest.mark.heavy
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
-    code, out, _ = cli("check", make_run(**ACTIVE))
-    assert code == 0
+    out = cli.ok("check", make_run(**ACTIVE))
     words = " ".join(out.split())
     assert "why Margin chooses the queries from released answers, and may stop early" in words
     assert "note whether Margin beats a random subset of the same size depends on the task" in words
@@ -354,9 +344,7 @@ def test_a_strategy_needs_to_be_told_how_many(queries: Any) -> None:
 
 
 def test_an_unknown_strategy_is_refused_with_the_nearest(make_run: Any, cli: Any) -> None:
-    code, _, err = cli("check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
-    assert code == 2
-    assert 'did you mean "margin"' in err
+    assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
 
 
 class Stopping(Strategy):
@@ -414,14 +402,6 @@ def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: 
         ask(load_run(root), root / "evaluation.csv")
 
 
-CLI = "from quorate.cli import main; main()"
-
-
-def entries_so_far(root: Path) -> int:
-    head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
-    return 0 if head is None else head.sequence
-
-
 def blocks(root: Path) -> list[Any]:
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
@@ -438,7 +418,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
-        process = Forked(CLI, "run", root, said=root / "said.txt")
+        process = start(root)
         until = time.monotonic() + 120
         while entries_so_far(root) < reached and process.poll() is None:
             assert time.monotonic() < until

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from tests.folder.conftest import edit
 
 from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
 from quorate.accounting.gaussian import epsilon_of_gaussian
@@ -514,8 +515,7 @@ def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path
 def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
     with pytest.raises(PreconditionFailed, match="nothing to audit"):
         audit(make_run("never"))
-    path = finished / "quorate.toml"
-    path.write_text(path.read_text().replace("count = 12", "count = 11"))
+    edit(finished, "count = 12", "count = 11")
     with pytest.raises(PreconditionFailed, match="holds no charge for what"):
         audit(finished)
 

@@ -17,7 +17,7 @@ from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
 from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings, settings_from
-from quorate.folder.template import Answers, filled
+from quorate.folder.template import filled
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
@@ -123,7 +123,9 @@ def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named() ->
 
 
 def test_what_init_writes_leaves_the_method_open() -> None:
-    text = filled(Answers(private="a.csv", public="b.csv", label="y", classes=("no", "yes"), epsilon=2.0, delta=1e-5))
+    text = filled(
+        {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 2.0, "delta": 1e-5}
+    )
     assert 'by = "auto"' in text
     for by in ("auto", "direct"):
         path = text.replace('by = "auto"', f'by = "{by}"')
@@ -141,13 +143,9 @@ def test_the_word_that_init_wrote_before_means_votes() -> None:
 
 @pytest.mark.heavy
 def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: Any) -> None:
-    code, said, err = cli("check", folder)
-    assert code == 0, err
-    assert said.splitlines()[1].startswith("  method     direct, since where a record is one row")
+    assert cli.ok("check", folder).splitlines()[1].startswith("  method     direct, since where a record is one row")
     assert not (folder / CHOICE).exists()  # a check writes nothing
-    code, said, err = cli("run", folder)
-    assert code == 0, err
-    assert said.startswith("method: direct, since")
+    assert cli.ok("run", folder).startswith("method: direct, since")
     charged, kept = entries(cli, folder), (folder / CHOICE).read_text()
     votes_now = {"data": {"unit": "ward", "n_records": 300}}
     assert settings_from(changed(**votes_now), folder=Path()).chosen == "votes"
@@ -168,8 +166,7 @@ def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: 
 @pytest.mark.heavy
 def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder: Path, cli: Any) -> None:
     write(folder, method={"by": "votes"}, run={"allow_hopeless": True, "n_jobs": 1})
-    code, _, err = cli("run", folder)
-    assert code == 0, err
+    cli.ok("run", folder)
     assert not (folder / CHOICE).exists()  # it was named
     charged = entries(cli, folder)
     write(folder, run={"allow_hopeless": True, "n_jobs": 1})

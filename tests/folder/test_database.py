@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT
 from tests.ledger.postgres_server import Server, running, why_not
 
 from quorate.data import database, read_cells, read_data, spool
@@ -223,9 +224,7 @@ def test_the_private_query_as_the_public_one_is_refused(make_run: Any, cli: Any)
     queries = {"data.private_query": "select * from v order by id", "data.public_query": "select * from v order by id;"}
     root = make_run(**urls, **queries)
     sqlite3.connect(root / "c.db").close()
-    code, _, err = cli("check", root)
-    assert code == 4
-    assert "[data] public is the private file again" in " ".join(err.split())
+    assert "[data] public is the private file again" in " ".join(cli.refused(4, "check", root).split())
 
 
 @pytest.mark.heavy
@@ -456,8 +455,7 @@ def test_a_file_that_sqlite_does_not_open_is_one_line(make_run: Any, cli: Any, m
         raise sqlite3.OperationalError("unable to open database file: cell")
 
     monkeypatch.setattr(sqlite3, "connect", refused)
-    code, _, err = cli("check", root)
-    assert code == 4
+    err = cli.refused(4, "check", root)
     assert err.startswith(f"quorate: [data] private: {root / 'private.csv'} cannot be opened as an SQLite database")
     assert "cell" not in err
 
@@ -467,12 +465,6 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     query = DatabaseQuery(f"postgresql://ann@/db?host={tmp_path}", "select 1", "[data] private", tmp_path)
     with pytest.raises(PreconditionFailed, match="cannot be reached"):
         query.names()
-
-
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None,
-}  # fmt: skip
 
 
 @pytest.mark.heavy
@@ -512,9 +504,7 @@ def test_a_run_reads_all_tables_from_a_database_and_goes_on(how: dict[str, Any],
             (root / f"{name}.csv").unlink()
         made.commit()
     assert cli("check", root)[0] == 0
-    code, out, err = cli("run", root)
-    assert code == 0, err
-    assert "accuracy" in out
+    assert "accuracy" in cli.ok("run", root)
     with closing(sqlite3.connect(root / "clinic.db")) as made:  # the same rows, somewhere else in the file
         if "data.unit" in how:
             made.execute("create table moved as select * from private order by age")

@@ -10,20 +10,12 @@ import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.folder.conftest import DIRECT
 from tests.used_rows import used
 
 from quorate.deferred import skops
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
-
-DIRECT: dict[str, Any] = {
-    "method.by": "direct",
-    "method.rounds": 4,
-    "data.n_records": 400,
-    "teachers.count": None,
-    "mechanism.queries": None,
-    "run.n_jobs": None,
-}
 
 
 def transformer(root: Path, *, fit: bool = True) -> Any:
@@ -34,13 +26,9 @@ def transformer(root: Path, *, fit: bool = True) -> Any:
 @pytest.mark.heavy
 def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
-    code, _, err = cli("check", root)
-    assert code == 4
-    assert "there is no file" in err
+    assert "there is no file" in cli.refused(4, "check", root)
     skops.io.dump(transformer(root, fit=False), root / "map.skops")
-    code, _, err = cli("check", root)
-    assert code == 2
-    assert "is not fitted" in err
+    assert "is not fitted" in cli.refused(2, "check", root)
     assert not (root / "ledger.db").exists()
     skops.io.dump(transformer(root), root / "map.skops")
     assert cli("run", root)[0] == 0
@@ -52,9 +40,7 @@ def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any
     execute(again, command="quorate run")
     assert (skops.io.load(root / "public" / "student.skops")[-1].coef_ == before).all()
     (root / "map.skops").write_bytes(b"none")
-    code, _, err = cli("check", root)
-    assert code == 4
-    assert "skops.io.dump" in err
+    assert "skops.io.dump" in cli.refused(4, "check", root)
 
 
 @pytest.fixture
@@ -76,8 +62,7 @@ def with_notes(make_run: Any) -> Any:
 @pytest.mark.heavy
 def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> None:
     root = with_notes(**{"method.text": ["note"]})
-    code, _, err = cli("run", root)
-    assert code == 0, err
+    cli.ok("run", root)
     model = skops.io.load(root / "public" / "student.skops")
     rows = pl.read_csv(root / "evaluation.csv")
     assert (model.predict(rows.drop("ill")) == rows["ill"].to_numpy()).mean() > 0.9
@@ -87,9 +72,7 @@ def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> Non
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
 def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli: Any, named: Any, told: str) -> None:
-    code, _, err = cli("check", with_notes(**{"method.text": named}))
-    assert code == 2
-    assert told in " ".join(err.split())
+    assert told in " ".join(cli.refused(2, "check", with_notes(**{"method.text": named})).split())
 
 
 WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.bmi": [10, 60]}
@@ -99,13 +82,10 @@ WARD = {"schema.ward": ["north", "south", "west"]}
 @pytest.mark.heavy
 def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv", "method.marginals": 0})
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    assert "6 features" in out
+    assert "6 features" in cli.ok("check", root)
     assert cli("run", root)[0] == 0
     assert cli("run", root)[0] == 0
-    code, out, _ = cli("status", root)
-    assert code == 0
+    out = cli.ok("status", root)
     assert "finished" in out
     assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
     assert cli("export", root, "--to", tmp_path / "out")[0] == 0
@@ -147,9 +127,7 @@ OPEN: dict[str, Any] = {"teachers.count": None, "mechanism.queries": None}
 
 @pytest.mark.parametrize("by", ["votes", "auto"])
 def test_a_schema_stands_in_the_place_of_public_rows(make_run: Any, cli: Any, by: str) -> None:
-    code, _, err = cli("check", make_run(**{"schema.age": [0, 120], "method.by": by, **OPEN}))
-    assert code == 2
-    assert "[schema]" in err
+    assert "[schema]" in cli.refused(2, "check", make_run(**{"schema.age": [0, 120], "method.by": by, **OPEN}))
 
 
 @pytest.mark.heavy
@@ -164,6 +142,4 @@ def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, 
     assert cli("run", root)[0] == 0
     other = make_run("other", **settings, **{"schema.age": [0, 1]})
     (other / "private.svm").write_text("\n".join(lines))
-    code, _, err = cli("check", other)
-    assert code == 2
-    assert "columns = 5000" in " ".join(err.split())
+    assert "columns = 5000" in " ".join(cli.refused(2, "check", other).split())

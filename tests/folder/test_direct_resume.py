@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.test_direct_runs import SMALL
-from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
+from tests.folder.conftest import DIRECT
+from tests.folder.test_resume import Snapshot, entries_so_far, kill_when, perform_killed, said_by, start
+from tests.folder.test_resume import breaches as breaches_of_ledger
 
 from quorate.deferred import skops
 from quorate.direct import descend
@@ -22,9 +21,10 @@ from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
-from quorate.ledger import Ledger, Reservation, Totals
 from quorate.noise import OSNoise
 from quorate.release import Charge
+
+pytestmark = pytest.mark.heavy
 
 PURPOSE = "gradient round"
 
@@ -33,56 +33,21 @@ PURPOSE = "gradient round"
 def make_direct(make_run: Any) -> Any:
     def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
         room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
-        root: Path = make_run(name, m=m, **{**SMALL, **room, **changes})
+        root: Path = make_run(name, m=m, **{**DIRECT, **room, **changes})
         return root
 
     return make
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """What is durable at one moment: the chain, the spend, the reservations, and every round."""
-
-    lines: list[dict[str, Any]]
-    spent: Totals | None
-    reservations: int
-    stored: dict[int, list[Any]]
-    drawn: list[int]
-
-    @classmethod
-    def of(cls, root: Path) -> Snapshot:
-        if not (root / "ledger.db").exists() or not entries_so_far(root):
-            return cls([], None, 0, {}, [])
-        with Ledger(root / "ledger.db") as ledger:
-            ledger.verify(prices=True)
-            blocks = [block for each in ledger.reservations() for block in each.blocks(PURPOSE)]
-            return cls(
-                lines=ledger.export(),
-                spent=ledger.spent,
-                reservations=len(ledger.reservations()),
-                stored={block.first: block.answers for block in blocks if block.answers is not None},
-                drawn=[block.first for block in blocks],
-            )
+def snapshot(root: Path) -> Snapshot:
+    return Snapshot.of(root, PURPOSE)
 
 
 def breaches(snapshots: list[Snapshot], root: Path, n_rounds: int) -> list[str]:
-    """What a resumed run promises, from one durable state to the next; a broken promise has a name here."""
-    found = set()
-    for before, after in pairwise(snapshots):
-        if after.lines[: len(before.lines)] != before.lines:
-            found.add("the chain was rewritten")
-        if before.reservations and after.spent != before.spent:
-            found.add("charged twice")
-        if any(after.stored.get(first) != answers for first, answers in before.stored.items()):
-            found.add("a stored round changed")
-    last = snapshots[-1]
-    if last.reservations != 1:
-        found.add("charged twice")
-    if sorted(last.drawn) != list(range(n_rounds)):
-        found.add("rounds were drawn more or less often than charged")
-    if not (coefficients(root) == replayed(root, last)).all():
-        found.add("the model is not that of the stored rounds")
-    return sorted(found)
+    """What a resumed run promises, and that its model is that of the stored rounds."""
+    same = bool((coefficients(root) == replayed(root, snapshots[-1])).all())
+    found = breaches_of_ledger(snapshots, n_rounds)
+    return found if same else [*found, "the model is not that of the stored rounds"]
 
 
 def coefficients(root: Path) -> Any:
@@ -104,7 +69,7 @@ def killed_at_random(make_direct: Any, kills: int) -> None:
     """Kill a run `kills` times: before the charge, while rounds are drawn, while the public side is written."""
     rounds, chance = 20 * kills, random.Random(20261122)
     root = make_direct(**{"method.rounds": rounds})
-    snapshots = [Snapshot.of(root)]
+    snapshots = [snapshot(root)]
     for number in range(kills):
         if number == 0:
             moment: Callable[[], bool] = lambda: True  # noqa: E731 - imports, reading, coordinates
@@ -115,15 +80,14 @@ def killed_at_random(make_direct: Any, kills: int) -> None:
             target = max(entries_so_far(root), 3) + chance.randint(1, 9)
             moment, delay = (lambda target=target: entries_so_far(root) >= target), chance.uniform(0, 0.004)  # type: ignore[misc]
         kill_when(root, moment, delay)
-        snapshots.append(Snapshot.of(root))
+        snapshots.append(snapshot(root))
     process = start(root)
     assert process.wait() == 0, said_by(root)
-    snapshots.append(Snapshot.of(root))
+    snapshots.append(snapshot(root))
     assert breaches(snapshots, root, rounds) == []
     assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
 
 
-@pytest.mark.heavy
 def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct: Any) -> None:
     killed_at_random(make_direct, 3)
 
@@ -136,36 +100,13 @@ def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct: Any)
 # --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
 
 
-class _Killed(BaseException):
-    """Stands for the end of the process: nothing in the package may catch it and tidy up."""
-
-
-def execute_killed(root: Path, *, after: int, in_flight: bool) -> None:
-    """Run until `after` rounds were drawn, and die there: between drawing and storing, or just after."""
-    real, done = Reservation.store, []
-
-    def store(self: Reservation, block: Any, answers: object) -> Any:
-        if in_flight and len(done) + 1 == after:
-            raise _Killed
-        receipt = real(self, block, answers)
-        done.append(block)
-        if len(done) == after:
-            raise _Killed
-        return receipt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Reservation, "store", store)
-        with pytest.raises(_Killed):
-            execute(read_direct(root), command="quorate run")
-
-
 def killed_and_resumed(root: Path) -> list[Snapshot]:
     snapshots = []
     for after, in_flight in ((2, False), (1, True)):
-        execute_killed(root, after=after, in_flight=in_flight)
-        snapshots.append(Snapshot.of(root))
+        perform_killed(root, after=after, in_flight=in_flight, read=read_direct)
+        snapshots.append(snapshot(root))
     execute(read_direct(root), command="quorate run")
-    return [*snapshots, Snapshot.of(root)]
+    return [*snapshots, snapshot(root)]
 
 
 @pytest.fixture
@@ -182,7 +123,6 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return seen
 
 
-@pytest.mark.heavy
 def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
     make_direct: Any, addresses: list[tuple[str, int]]
 ) -> None:
@@ -193,7 +133,6 @@ def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
     assert sorted(addresses) == [(PURPOSE, number) for number in range(4)]
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
     make_direct: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +149,6 @@ def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
     assert "charged twice" in breaches(killed_and_resumed(root), root, 4)
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     make_direct: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +159,6 @@ def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_round_that_is_drawn_twice(
     make_direct: Any, addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

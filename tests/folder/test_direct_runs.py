@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT, charges, edit
 from tests.used_rows import used
 
 from quorate.accounting import PureDP
@@ -24,12 +25,9 @@ from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings, settings_from
 from quorate.folder.status import State, read_status
-from quorate.folder.template import Answers, filled
+from quorate.folder.template import filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
-
-DIRECT: dict[str, Any] = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
-SMALL = {**DIRECT, "data.n_records": 400, "method.rounds": 4}
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def make_direct(make_run: Any) -> Any:
     """``make_run`` for the direct method, with four rounds."""
 
     def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
-        root: Path = make_run(name, m=m, **{**SMALL, **changes})
+        root: Path = make_run(name, m=m, **{**DIRECT, **changes})
         return root
 
     return make
@@ -59,8 +57,7 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
     for each in (root, said_json):
-        text = (each / "quorate.toml").read_text()
-        (each / "quorate.toml").write_text(text.replace("[data]", '[data]\nevaluation = "evaluation.csv"', 1))
+        edit(each, "[data]", '[data]\nevaluation = "evaluation.csv"')
         pl.read_csv(each / "private.csv").head(100).write_csv(each / "evaluation.csv")
         assert "score was left out" not in "".join(map(str, cli("check", each)))
     code, out, err = cli("run", root)
@@ -84,8 +81,7 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
 @pytest.mark.heavy
 def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
-    code, out, _ = cli("check", root)
-    assert code == 0
+    out = cli.ok("check", root)
     assert "4 noisy rounds" in out
     assert "every prediction is free" in out
     assert not (root / "private").exists()
@@ -163,14 +159,12 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
 def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    text = edit(root, "rounds = 4", "rounds = 5")
     run(root)
     (root / "quorate.toml").write_text(text)
     assert read_direct(root).task.stored
     run(root)
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(root) == 2
 
 
 @pytest.mark.heavy
@@ -183,11 +177,8 @@ def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charge
     stage.unlink()
     monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
     for command in ("check", "run"):
-        code, _, err = cli(command, root)
-        assert code == 4
-        assert "last bits differ" in " ".join(err.split())
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+        assert "last bits differ" in " ".join(cli.refused(4, command, root).split())
+    assert charges(root) == 1
 
 
 def other_bits(of: Any) -> Any:
@@ -219,8 +210,7 @@ def other_bits(of: Any) -> Any:
 def test_a_setting_that_makes_no_sense_is_refused_in_one_line(
     make_direct: Any, cli: Any, changes: dict[str, Any], named: str
 ) -> None:
-    code, _, err = cli("check", make_direct(**changes))
-    assert code == 2
+    err = cli.refused(2, "check", make_direct(**changes))
     assert named in err
     assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
 
@@ -239,12 +229,8 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
 def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
     root = make_direct()
     run(root)
-    code, _, err = cli("ask", root, root / "public.csv")
-    assert code == 4
-    assert "quorate predict RUN TABLE --out PATH" in err
-    code, _, err = cli("report", root, "--edition", "internal")
-    assert code == 4
-    assert "no internal edition" in err
+    assert "quorate predict RUN TABLE --out PATH" in cli.refused(4, "ask", root, root / "public.csv")
+    assert "no internal edition" in cli.refused(4, "report", root, "--edition", "internal")
 
 
 @pytest.mark.heavy
@@ -266,11 +252,8 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, 
     assert len(after.audit.lines) == 2
     (check,) = [each for each in after.checks if each.code == "audit"]
     assert check.ran == "quorate.audit.rounds.audit_rounds"
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
-    code, _, err = cli("audit", root)
-    assert code == 4
-    assert "holds no charge" in err
+    edit(root, "rounds = 4", "rounds = 5")
+    assert "holds no charge" in cli.refused(4, "audit", root)
 
 
 def test_every_method_can_be_asked_for_everything() -> None:
@@ -381,8 +364,7 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
         root = make_direct(f"run{len(changes)}", **changes)
         path = root / "private.csv"
         path.write_text("40,26.125,Ann,ills\n" + path.read_text().partition("\n")[2])
-        code, _, err = cli("check", root)
-        assert code == 4
+        err = cli.refused(4, "check", root)
         assert not [each for each in ("26.125", "Ann", "ills") if each in err]
 
 
@@ -441,9 +423,7 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
 @pytest.mark.heavy
 def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp"})
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    assert "ε = 4, δ = 1e-5" in out
+    assert "ε = 4, δ = 1e-5" in cli.ok("check", root)
     facts = run(root)
     assert facts.rounds is not None
     with Ledger(root / "ledger.db") as ledger:
@@ -466,8 +446,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any,
     root = make_direct(**{"budget.composition": composition})
     with Ledger(root / "ledger.db", budget=budget_of(read_settings(root / "quorate.toml"))) as ledger:
         ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
-    code, _, err = cli("check", root)
-    assert code == 3
+    err = cli.refused(3, "check", root)
     said = " ".join(err.split())
     assert "give a smaller epsilon, for which the rounds take more noise" in said
     assert "nothing more was charged" in said
@@ -479,8 +458,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any,
 def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     root = make_direct()
     run(root)
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    text = edit(root, "rounds = 4", "rounds = 5")
     with pytest.raises(BudgetExhausted, match="put them back"):
         run(root)
     (root / "quorate.toml").write_text(text)
@@ -549,10 +527,10 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
 
 
 def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
-    known = Answers(
-        private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), unit="patient",
-        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5,
-    )  # fmt: skip
+    known = {
+        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
+        "n_records": 400, "n_rows": 900, "epsilon": 1.0, "delta": 1e-5,
+    }  # fmt: skip
     text = filled(known).replace('by = "auto"', 'by = "direct"')
     (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
     assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
@@ -564,11 +542,9 @@ def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path:
 
 def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
-    code, _, said = cli("check", make_direct(**changes))
-    assert code == 2
+    said = cli.refused(2, "check", make_direct(**changes))
     assert "[teachers] count, [mechanism] queries, [student] model and [run] n_jobs are for votes of teachers" in said
-    code, _, said = cli("check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
-    assert code == 2
+    said = cli.refused(2, "check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
     assert "[method] rounds and [method] clip are for the direct method" in said
 
 
@@ -576,8 +552,7 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
 def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]
-    settings = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(settings.replace("[data]", '[data]\nunit_name = "spa guest"'))
+    settings = edit(root, "[data]", '[data]\nunit_name = "spa guest"')
     assert "divided by the number of spa guests n₀" in " ".join(cli("check", root)[1].split())
     for refused in ("record", "guest's labels", "<b>"):
         (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))

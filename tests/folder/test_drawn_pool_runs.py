@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.folder.conftest import charges
 
 from quorate.direct import flow
 from quorate.errors import DataRefused
@@ -45,9 +46,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_run(**LISTS_ALONE)
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    assert "1,200 rows from noisy counts of 1 column" in " ".join(out.split())
+    assert "1,200 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
     with monkeypatch.context() as patch:
 
         def dies(*_: Any) -> Any:
@@ -56,8 +55,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
         patch.setattr(NoisyMarginals, "release_level", dies)
         with pytest.raises(Killed):
             execute(read_direct(root), command="quorate run")
-    code, _, err = cli("run", root)
-    assert code == 0, err
+    cli.ok("run", root)
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
         assert [block.answers for block in reservation.blocks(MARGINAL_LEVEL)] == [None]
@@ -107,9 +105,7 @@ def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
     make_run: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_run(**VOTES)
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    assert "4 rows from noisy counts of 1 column" in " ".join(out.split())
+    assert "4 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
     with monkeypatch.context() as patch:
 
         def dies(*_: Any, **_how: Any) -> Any:
@@ -171,8 +167,7 @@ def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_
     assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
     assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
     assert "pool.parquet holds rows" in (tmp_path / "out" / "COVER-SHEET.md").read_text()
-    code, out, _ = cli("check-export", tmp_path / "out")
-    assert code == 0, out
+    cli.ok("check-export", tmp_path / "out")
 
 
 @pytest.mark.heavy
@@ -185,8 +180,7 @@ def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, 
     assert (tmp_path / "out" / "pool.parquet").exists()
     metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
     assert '"rows_compared": 1' in json.dumps(metadata)  # 1,200 that were drawn
-    code, out, _ = cli("check-export", tmp_path / "out")
-    assert code == 0, out
+    cli.ok("check-export", tmp_path / "out")
 
 
 @pytest.mark.heavy
@@ -201,16 +195,13 @@ def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: A
     assert run.task.drawn is None
     assert not run.task.has_pool
     assert cli("run", root)[0] == 0
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
 
 
 @pytest.mark.parametrize(("declared", "said"), [("?", "still open"), ([5, 1], "'age'"), ("text", "drop")])
 def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: Any, declared: Any, said: str) -> None:
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.age": declared})
-    code, _, err = cli("run", root)
-    assert code == 2
-    assert said in " ".join(err.split())
+    assert said in " ".join(cli.refused(2, "run", root).split())
     assert not (root / "ledger.db").exists()
 
 
@@ -230,14 +221,12 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any
     for name in ("private", "evaluation"):
         table = pl.read_csv(root / f"{name}.csv")
         table.with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
-    code, _, err = cli("check", root)
-    assert code == 4
+    err = cli.refused(4, "check", root)
     assert "the cell of row 0 in column 'seen' is not what [schema] says" in " ".join(err.split())
     assert "23.08.2023" not in err
     path.write_text(path.read_text().replace('evaluation = "evaluation.csv"\n', ""))
     said = "dates of column 'seen' as ISO 8601 (2024-03-01), since no date_format is declared"
-    code, out, err = cli("check", root, "--look")
-    assert code == 0, err
+    out = cli.ok("check", root, "--look")
     assert said in " ".join(out.split())
     assert "Next: mend what the look shows, then quorate run" in out
     path.write_text(path.read_text().replace("[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n'))
@@ -252,8 +241,7 @@ def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(
     root = make_run(**LISTS_ALONE, **({} if marginals is None else {"method.marginals": marginals}))
     table = pl.read_csv(root / "private.csv")
     table.with_columns(note=pl.lit("x")).write_csv(root / "private.csv")
-    code, _, err = cli("run", root)
-    assert code == 4
+    err = cli.refused(4, "run", root)
     line = " ".join(err.split())
     assert "[schema] lacks the column 'note' of private.csv." in line
     assert '"note"]' in line

@@ -109,8 +109,7 @@ def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: A
         "def teacher():\n"
         "    return make_pipeline(StandardScaler(), LogisticRegression())\n"
     )
-    code, _, said = cli(verb, root)
-    assert code == 2
+    said = cli.refused(2, verb, root)
     assert "the teacher Pipeline fails on the public rows (polars): ValueError: could not convert string" in said
     assert said.strip().endswith("(QUO-E001; nothing was charged)")
     assert not (root / "ledger.db").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
+from tests.folder.conftest import PUBLISHED, labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -35,7 +35,6 @@ from quorate.mechanisms import (
     task_fields,
     user_fields,
 )
-from quorate.report import Facts
 from quorate.run.stage_store import FolderStages
 from quorate.voting.facts import told
 from quorate.voting.flow import votes
@@ -62,20 +61,10 @@ NOISE: dict[str, dict[str, float]] = {
     "StableSparseVector": {"epsilon": 1.5, "delta": 1e-6},
     "SoftLabel": {"epsilon": 1.5, "delta": 1e-6},
 }
-PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
 
 
 def section(name: str, **more: Any) -> dict[str, Any]:
     return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
-
-
-def rows_of(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def run(root: Path) -> Facts:
-    return execute(load_run(root), command="quorate run")
 
 
 def test_every_mechanism_is_here() -> None:
@@ -94,7 +83,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
     assert type(mechanism) is KINDS[name]
     facts = execute(batch, command="quorate run")
-    assert {path.name for path in (root / "public").iterdir()} == PUBLIC
+    assert {path.name for path in (root / "public").iterdir()} == PUBLISHED
     with Ledger(root / "ledger.db") as ledger:
         spent = ledger.spent
         assert len(ledger.reservations()) == 1
@@ -104,7 +93,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert (facts.guarantee.epsilon, facts.guarantee.delta) == (spent.epsilon, spent.delta)
     assert facts.guarantee.mechanism == f"at most 60 answers of {told(mechanism)}"
     assert all(f"{field} = " in facts.guarantee.mechanism for field in user_fields(KINDS[name]))
-    rows = rows_of(root)
+    rows = labels(root)
     assert len(rows) == 60
     states = {"answered", *({"declined"} if name in DECLINING else ()), *({"never asked"} if name in CLOSING else ())}
     assert {row["status"] for row in rows} <= states
@@ -144,9 +133,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
     make_run: Any, cli: Any, name: str, field: str
 ) -> None:
     root = make_run(**{**section(name), f"mechanism.{field}": None})
-    code, _, said = cli("check", root)
-    assert code == 2
-    assert f"{name} needs {field}. Example: {field} = " in " ".join(said.split())
+    assert f"{name} needs {field}. Example: {field} = " in " ".join(cli.refused(2, "check", root).split())
     assert not (root / "ledger.db").exists()
 
 
@@ -154,8 +141,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
 @pytest.mark.parametrize("name", KINDS)
 def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
     field = user_fields(KINDS[name])[0]
-    code, _, said = cli("check", make_run(**section(name, **{f"{field}x": 1.0})))
-    assert code == 2
+    said = cli.refused(2, "check", make_run(**section(name, **{f"{field}x": 1.0})))
     assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
 
 
@@ -180,8 +166,7 @@ def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -
     ],
 )  # fmt: skip
 def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: str, field: str, value: Any) -> None:
-    code, _, said = cli("check", make_run(m=60, **section(name, **{field: value})), "--json")
-    assert code == 2
+    said = cli.refused(2, "check", make_run(m=60, **section(name, **{field: value})), "--json")
     assert field in said
     assert "Traceback" not in said
 
@@ -190,7 +175,7 @@ def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: s
 def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
     root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
     facts = run(root)
-    rows = rows_of(root)
+    rows = labels(root)
     scores = {row["score_yes"] for row in rows}
     assert facts.answers.asked - facts.answers.declined > 5
     assert scores <= {"", "0.25", "0.5", "0.75"}
@@ -218,15 +203,14 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run:
     words = "10 asked, 0 answered, 10 declined, 50 never asked"
     assert words in (root / "public" / "model_card.md").read_text(encoding="utf-8")
     assert words in (root / "public" / "report.html").read_text(encoding="utf-8")
-    assert [row["status"] for row in rows_of(root)] == ["declined"] * 10 + ["never asked"] * 50
+    assert [row["status"] for row in labels(root)] == ["declined"] * 10 + ["never asked"] * 50
     status = json.loads(cli("status", root, "--json")[1])
     assert (status["answers"], status["answers_left"]) == (counted, 0)
     assert words in cli("status", root)[1]
     pl.read_csv(root / "public.csv").head(3).write_csv(root / "new.csv")
     assert cli("ask", root, root / "new.csv")[1].split() == ["declined"] * 3  # they were the first three asked
     pl.read_csv(root / "evaluation.csv").head(3).write_csv(root / "new.csv")
-    code, _, refusal = cli("ask", root, root / "new.csv")
-    assert code == 3
+    refusal = cli.refused(3, "ask", root, root / "new.csv")
     assert "StableSparseVector is closed: all 10 of its stages are used up" in " ".join(refusal.split())
 
 
@@ -316,11 +300,11 @@ def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) ->
     assert list(stored) == [0]
     assert counted >= 2
     facts = run(root)
-    rows = rows_of(root)
+    rows = labels(root)
     assert [row["status"] for row in rows].count("interrupted") == 64
     assert all(row["status"] == "interrupted" for row in rows[64:128])
-    labels = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
-    assert labels[:64] == stored[0]
+    codes = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
+    assert codes[:64] == stored[0]
     declined = sum(row["status"] == "declined" for row in rows)
     assert declined < 60  # the stream did go on
     with Ledger(root / "ledger.db") as ledger:
@@ -339,9 +323,9 @@ def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None
     for at in (2, 4):  # after one block of answers and after four: inside a round, and at its end
         kill(broken, "before", at)
     facts = run(broken)
-    assert rows_of(broken) == rows_of(whole)
+    assert labels(broken) == labels(whole)
     assert facts.answers.interrupted == 0
-    assert {row["status"] for row in rows_of(whole)} == {"answered", "declined"}
+    assert {row["status"] for row in labels(whole)} == {"answered", "declined"}
 
 
 # --- online answers -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from quorate.errors import InvalidParameter, named, naming
 from quorate.folder.section import MISSING, read_section, settings_of_section
 from quorate.folder.settings import KEYS_BY_ARGUMENT, SECTIONS, keys_of, settings_from
-from quorate.folder.template import Answers, filled, template
+from quorate.folder.template import filled, template
 
 KEYS = [(section, key) for section, shape in SECTIONS.items() for key in settings_of_section(shape)]
 WRONG: tuple[Any, ...] = ({"a": 1}, -3, [{}], "", "no such word")
@@ -81,9 +81,9 @@ def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section: str, k
 
 def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines() -> None:
     """What a new file has as lines are its examples and defaults; with its comments as lines each key would be read."""
-    settings = settings_from(tomllib.loads(filled(Answers(
-        private="a.csv", public="b.csv", label="y", classes=("no", "yes"), epsilon=1.0, delta=1e-6
-    ))), folder=Path())  # fmt: skip
+    settings = settings_from(tomllib.loads(filled({
+        "private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 1.0, "delta": 1e-6
+    })), folder=Path())  # fmt: skip
     assert settings == settings_from(document("run", "n_jobs", 1) | {"run": {}}, folder=Path())
     assert max(map(len, template().splitlines())) <= 120
     for section, shape in SECTIONS.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import lzma
 import os
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.conftest import entries
+from tests.folder.conftest import charges, entries, labels
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
@@ -74,11 +73,6 @@ def says(done: VotesReleased, caveat: str) -> bool:
     return any(each.startswith(caveat) or each.endswith(caveat) for each in done.guarantee.caveats)
 
 
-def labels(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def drawn(root: Path) -> tuple[Any, list[int]]:
     """What was spent, and how many answers were drawn for each reservation; refusals leave a trace of their own."""
     with Ledger(root / "ledger.db") as ledger:
@@ -135,8 +129,7 @@ def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path: Path) -> None:
     release(tmp_path, NoisyCounts(sigma=60.0))
     one = release(tmp_path, GNMAX)
     assert one.released.codes.max() <= 3
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(tmp_path) == 2
     release(tmp_path, CONFIDENT)
     other = release(tmp_path, ConfidentNoisyMax(threshold=1e9, sigma_threshold=80.0, sigma_answer=60.0))
     assert other.released.declined.all()
@@ -158,8 +151,7 @@ def test_other_votes_are_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
 def test_the_same_votes_in_another_order_are_other_queries(tmp_path: Path) -> None:
     release(tmp_path)
     turned = release(tmp_path, file=votes(COUNTS[::-1].copy()))
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(tmp_path) == 2
     clear = COUNTS[::-1].max(axis=1) > 240
     assert (turned.released.codes[clear] == COUNTS[::-1].argmax(axis=1)[clear]).mean() > 0.5
 
@@ -204,8 +196,7 @@ def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: P
     done = release(tmp_path)
     assert done.released.interrupted.tolist() == [False] * 64 + [True] * 36
     assert [row["status"] for row in labels(tmp_path)] == ["answered"] * 64 + ["interrupted"] * 36
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(tmp_path) == 1
 
 
 # --- seeded noise ---------------------------------------------------------------------------------------------------

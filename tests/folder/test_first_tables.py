@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+from tests.data.test_column_kinds import table as of_every_kind
+from tests.folder.conftest import DIRECT, edit
 from tests.used_rows import used
 
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
+from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
+from quorate.deferred import skops
+from quorate.errors import DataRefused
 from quorate.folder.methods import read_run
+from quorate.ledger import Ledger
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
 from quorate.run.schema import Schema
 
-WAYS: dict[str, dict[str, Any]] = {
-    "votes": {},
-    "direct": {
-        "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None,
-        "data.n_records": 400, "method.rounds": 4,
-    },
-}  # fmt: skip
+WAYS: dict[str, dict[str, Any]] = {"votes": {}, "direct": DIRECT}
 
 
 def with_commas(root: Path, *names: str) -> None:
@@ -72,9 +72,7 @@ def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int,
     root = make_run(m=n, **WAYS[by])
     found = json.loads(cli("check", root, "--json")[1])
     assert FEW_PUBLIC_ROWS in [each["code"] for each in found["cautions"]]
-    code, out, _ = cli("check", root)
-    assert code == 0
-    assert f"there are {n} different public rows, and " in out
+    assert f"there are {n} different public rows, and " in cli.ok("check", root)
 
 
 @pytest.mark.heavy
@@ -110,16 +108,14 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     private.write_csv(root / "private.csv")
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(hue=pl.lit(1)).write_csv(root / "public.csv")
-    code, _, err = cli("check", root)
-    assert code == 4
+    err = cli.refused(4, "check", root)
     assert err.startswith(
         "quorate: public.csv lacks the columns 'name', 'street' of private.csv; private.csv lacks the column 'hue' of "
         "public.csv. Give all tables the same feature columns, or leave out the others by a line under [data]: "
     )
     line = err.split("under [data]: ")[1].split("\n")[0]
     assert line == 'drop = ["name", "street", "hue"]'
-    settings = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(settings.replace("[data]\n", f"[data]\n{line}\n"))
+    edit(root, "[data]\n", f"[data]\n{line}\n")
     assert cli("check", root)[0] == 0
     evaluation = pl.read_csv(root / "evaluation.csv")
     evaluation.with_columns(id=pl.lit(1)).write_csv(root / "evaluation.csv")
@@ -141,8 +137,7 @@ def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: 
     root = make_run(**how, **{"data.drop": ["idd"]})
     with_ids(root, "private.csv", "public.csv")
     for verb in ("check", "run"):
-        code, _, err = cli(verb, root)
-        assert code == 2
+        err = cli.refused(2, verb, root)
         assert err.startswith("quorate: [data] drop names 'idd', and no table has such a column; did you mean 'id'?\n")
     assert not (root / "private").exists()
 
@@ -174,8 +169,8 @@ def test_keys_of_data_that_would_be_passed_over_are_refused(make_run: Any, cli: 
         ({**WAYS["direct"], **declared, "data.public_query": "select 1"}, "[data] public_query is put to a database,"),
     ]
     for number, (changes, told) in enumerate(wrong):
-        code, _, err = cli("check", make_run(str(number), **changes))
-        assert (code, err.startswith(f"quorate: {told}")) == (2, True), err
+        err = cli.refused(2, "check", make_run(str(number), **changes))
+        assert err.startswith(f"quorate: {told}"), err
 
 
 @pytest.mark.parametrize("by", WAYS)
@@ -186,3 +181,183 @@ def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run: Any, cli: Any, b
     err = cli("check", root)[2]
     assert "its own names are not quoted, since they may be a row" in err
     assert "secret" not in err
+
+
+def with_tables(root: Path) -> Path:
+    for name, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 90, 3)):
+        rows = of_every_kind(n, seed).drop("came", "stayed").with_columns(extra=pl.lit("x"))
+        ill = pl.Series("ill", np.where(rows["age"] > 55, "yes", "no"))
+        (rows if name == "public" else rows.with_columns(ill)).write_csv(root / f"{name}.csv")
+    return root
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", [{}, {**DIRECT, "data.n_records": 300}], ids=["votes", "direct"])
+def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
+    changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}
+    root = with_tables(make_run(**changes))
+    assert "'patient'" in " ".join(cli.ok("check", root).split())
+    assert cli("run", root)[0] == 0
+    before = (root / "public" / "facts.json").read_text(encoding="utf-8") if not how else ""
+    assert cli("run", root)[0] == 0
+    assert not before or "accuracy" in before
+    model = skops.io.load(root / "public" / "student.skops")
+    assert model is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"data.text": ["notes"]}, "did you mean 'note'"),
+        ({"data.text": ["ill"]}, "which is the label"),
+        ({"data.text": ["note"], "data.drop": ["note"]}, "more than once"),
+        ({"data.dates": 3}, "must name columns"),
+    ],
+)
+def test_what_data_says_wrongly_of_columns_is_one_line(
+    make_run: Any, cli: Any, changes: dict[str, Any], told: str
+) -> None:
+    assert told in " ".join(cli.refused(2, "check", with_tables(make_run(**changes))).split())
+
+
+def test_a_private_cell_turns_no_text_column_into_numbers(make_run: Any, cli: Any) -> None:
+    root = with_tables(make_run())
+    rows = pl.read_csv(root / "private.csv", infer_schema=False)
+    rows.with_columns(ward=pl.lit("3")).write_csv(root / "private.csv")
+    assert cli("check", root)[0] == 0
+
+
+HUGE = "1" + "0" * 400
+SMALL = {"n": 80, "m": 30, "teachers.count": 4, "mechanism.queries": 10}
+
+
+def put(file: Path, column: str, cell: str, *, narrow: bool = False) -> None:
+    """Write a cell into the fourth row of a file; where narrow, every other cell of its column is very small."""
+    lines = [line.split(",") for line in file.read_text().splitlines()]
+    at = lines[0].index(column)
+    for number, line in enumerate(lines[1:]):
+        if narrow:
+            line[at] = f"{number % 7}e-12"
+    lines[4][at] = cell
+    file.write_text("\n".join(map(",".join, lines)) + "\n")
+
+
+def assert_refused(root: Path, result: tuple[int, str, str], *expected: str) -> None:
+    code, said, told = result
+    assert code == 4, told
+    assert said == ""
+    assert len(told.splitlines()) == 2, told
+    assert "Traceback" not in told
+    assert "nothing was charged" in told
+    assert HUGE[:9] not in told
+    assert "308" not in told.replace(str(root), "")  # whose path pytest numbers
+    assert all(each in told for each in expected), told
+    if (root / "ledger.db").exists():
+        with Ledger(root / "ledger.db") as ledger:
+            assert ledger.reservations() == ()
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("cell", [HUGE, "1e400", "inf", "-inf"])
+@pytest.mark.parametrize(
+    ("table", "called"), [("private", "X"), ("public", "public"), ("evaluation", "evaluation.csv")]
+)
+def test_a_cell_that_no_model_can_be_given_is_refused(
+    make_run: Any, cli: Any, table: str, called: str, cell: str
+) -> None:
+    root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
+    put(root / f"{table}.csv", "bmi", cell)
+    expected = f"{called}: Input contains infinity in column 'bmi'"
+    assert_refused(root, cli("check", root), expected)
+    assert_refused(root, cli("run", root), expected)
+
+
+@pytest.mark.parametrize("table", ["private", "public", "evaluation"])
+def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run: Any, cli: Any, table: str) -> None:
+    root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
+    put(root / f"{table}.csv", "age", HUGE)
+    assert_refused(
+        root,
+        cli("run", root),
+        f"{table}.csv: column 1, counted from the left: an entry looks like a number and cannot be read",
+    )
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("cell", ["1e308", "-1e308"])
+@pytest.mark.parametrize(("table", "called"), [("private", "X"), ("evaluation", "evaluation.csv")])
+def test_a_cell_that_is_infinite_in_public_units_is_refused(
+    make_run: Any, cli: Any, table: str, called: str, cell: str
+) -> None:
+    root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
+    for each in ("private", "public", "evaluation"):
+        put(root / f"{each}.csv", "bmi", "2e-12", narrow=True)
+    put(root / f"{table}.csv", "bmi", cell)
+    assert_refused(root, cli("run", root), f"{called}: column 'bmi' holds a number too large to be scaled")
+
+
+@pytest.mark.parametrize("cell", ["1e308", "-1e308"])
+def test_a_public_cell_that_leaves_no_spread_is_refused(make_run: Any, cli: Any, cell: str) -> None:
+    root = make_run(**SMALL)
+    put(root / "public.csv", "bmi", cell)
+    assert_refused(root, cli("run", root), "public: column 'bmi' holds a number too large to be scaled")
+
+
+@pytest.mark.heavy
+def test_a_question_with_such_a_cell_costs_nothing(make_run: Any, cli: Any) -> None:
+    root = make_run(**SMALL, **{"mechanism.online_answers": 3})
+    assert cli("run", root)[0] == 0
+    before = (root / "ledger.db.anchor").read_bytes()
+    new = root / "new.csv"
+    for column, cell, expected in (
+        ("bmi", "1e400", "new.csv: Input contains infinity in column 'bmi'"),
+        ("age", HUGE, "new.csv: column 1, counted from the left: an entry looks like a number"),
+    ):
+        new.write_text((root / "public.csv").read_text())
+        put(new, column, cell)
+        told = cli.refused(4, "ask", root, new)
+        assert expected in told, told
+    assert (root / "ledger.db.anchor").read_bytes() == before
+
+
+def rows(cell: object, n: int = 40) -> list[list[object]]:
+    made: list[list[object]] = [[float(number % 7), float(number % 3)] for number in range(n)]
+    made[5][1] = cell
+    return made
+
+
+def containers(cell: object) -> dict[str, Any]:
+    table = rows(cell)
+    frame = pd.DataFrame(table, columns=["age", "bmi"], dtype=object)
+    found: dict[str, Any] = {"list": table, "array": np.array(table, dtype=object), "pandas": frame}
+    if isinstance(cell, float):
+        found["polars"] = pl.DataFrame(table, schema=["age", "bmi"], orient="row")
+    return found
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("cell", [10**400, -(10**400), float("inf"), 1e308])
+@pytest.mark.parametrize("side", ["private", "public"])
+def test_an_estimator_refuses_it_in_any_container(cell: Any, side: str) -> None:
+    y = [0, 1] * 20
+    for kind, table in containers(cell).items():
+        plain = containers(1.0)[kind]
+        private, public = (table, plain) if side == "private" else (plain, table)
+        model = PrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_teachers=5, n_jobs=1)
+        if cell == 1e308 and (side == "private" or kind in ("list", "array")):
+            continue  # a number like another one
+        with pytest.raises(DataRefused) as error:
+            model.fit(private, y, public=PublicPool(public))
+        text = str(error.value)
+        assert "\n" not in text
+        assert ("'bmi'" if kind in ("pandas", "polars") else "column 1") in text
+        assert text.startswith("X: " if side == "private" else "public: ")
+        assert not hasattr(model, "student_")
+
+
+@pytest.mark.parametrize("cell", [10**400, float("inf")])
+def test_where_labels_alone_are_private_features_are_refused_alike(cell: Any) -> None:
+    for table in containers(cell).values():
+        model = LabelPrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_jobs=1)
+        with pytest.raises(ValueError, match=r"beyond the range of 64-bit floats in column|contains infinity"):
+            model.fit(table, [0, 1] * 20)

@@ -285,10 +285,7 @@ def test_names_that_lead_elsewhere_are_no_images(tmp_path: Path) -> None:
     assert read_image(tmp_path / "scans", None) is None
 
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": N, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": N}
 
 
 @pytest.mark.heavy
@@ -298,10 +295,8 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
     folder(root)
     (root / "scans" / "3.pgm").write_bytes(b"rubbish")
     (root / "scans" / "4.pgm").unlink()
-    code, out, err = cli("check", root)
-    assert code == 0, err
-    code, out, err = cli("run", root)
-    assert code == 0, err
+    cli.ok("check", root)
+    out = cli.ok("run", root)
     assert "accuracy 9" in out or "accuracy 100" in out
     assert not how or "patches" in out
     assert cli("run", root)[0] == 0
@@ -320,9 +315,7 @@ def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, 
     more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **more})
     folder(root)
-    code, out, err = cli("plan", root, "--json")
-    assert code == 0, err
-    assert json.loads(out)["rows"][0]["expected"]["basis"] == "labelled public rows"
+    assert json.loads(cli.ok("plan", root, "--json"))["rows"][0]["expected"]["basis"] == "labelled public rows"
 
 
 @pytest.mark.heavy
@@ -336,8 +329,7 @@ def test_that_most_private_images_are_missing_is_told_to_the_owner(
     assert said not in cli("check", root)[1]
     for name in range(7, N):
         (root / "scans" / f"{name}.pgm").unlink()
-    code, out, err = cli("check", root)
-    assert code == 0, err
+    out = cli.ok("check", root)
     assert (said in " ".join(out.split())) != bool(how)  # of a direct run nothing is said that depends on private rows
     assert "hold 0 alone" not in cli("check", root, "--json")[1]
 
@@ -366,9 +358,7 @@ def test_what_is_wrong_with_public_images_is_one_line(change: Any, told: str, ma
 def test_images_without_public_ones_are_refused_in_one_line(make_run: Any, cli: Any) -> None:
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)
-    code, _, err = cli("check", root)
-    assert code == 2
-    assert "[data] images needs [data] public" in " ".join(err.split())
+    assert "[data] images needs [data] public" in " ".join(cli.refused(2, "check", root).split())
 
 
 @pytest.mark.heavy

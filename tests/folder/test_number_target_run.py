@@ -18,7 +18,7 @@ from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.methods import audit, read_run
 from quorate.folder.settings import read_settings
-from quorate.folder.template import Answers, range_of
+from quorate.folder.template import keys_lacking, range_of
 from quorate.report import Facts
 
 RNG = np.random.default_rng(0)
@@ -43,22 +43,19 @@ def written(root: Path, *, evaluation: pl.DataFrame | None = None, more: str = "
     return root
 
 
-def typed(*words: object) -> tuple[int, str]:
-    """Type a command; return its exit code and all that it said."""
+def typed(*words: object, code: int = 0) -> str:
+    """Type a command that ends with this code; return all that it said."""
     said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
-        try:
-            main([str(word) for word in words])
-        except SystemExit as stop:
-            return int(stop.code or 0), said.getvalue()
-    return 0, said.getvalue()
+    with redirect_stdout(said), redirect_stderr(said), pytest.raises(SystemExit) as stop:
+        main([str(word) for word in words])
+    assert (stop.value.code or 0) == code, said.getvalue()
+    return said.getvalue()
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = written(tmp_path_factory.mktemp("number") / "run", more='[method]\nfeature_map = "linear"')
-    code, said = typed("run", root)
-    assert code == 0, said
+    said = typed("run", root)
     assert "R²" in said
     return root
 
@@ -98,18 +95,17 @@ def test_predictions_are_cut_off_and_written_for_a_table(run: Path, tmp_path: Pa
         model.predict_proba(far)
     far.write_csv(tmp_path / "far.csv")
     out = tmp_path / "out.parquet"
-    _, said = typed("predict", run, tmp_path / "far.csv", "--out", out, "--json")
+    said = typed("predict", run, tmp_path / "far.csv", "--out", out, "--json")
     assert json.loads(said)["target_range"] == [0, 4_000]
     assert pl.read_parquet(out)["prediction"].to_list() == model.predict(far).tolist()
 
 
 @pytest.mark.heavy
 def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> None:
-    code, said = typed("plan", run, "--rehearse", "rules")
-    assert code == 2
+    said = typed("plan", run, "--rehearse", "rules", code=2)
     assert "leave them out" in said
-    assert "model      R²" in typed("status", run)[1]
-    looked = typed("check", run, "--look")[1]
+    assert "model      R²" in typed("status", run)
+    looked = typed("check", run, "--look")
     assert "a number from 0 to 4000" in looked
     assert "1,000" in looked
 
@@ -118,10 +114,8 @@ def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> No
 def test_it_leaves_as_a_package_and_as_onnx_and_is_audited(run: Path, tmp_path: Path) -> None:
     import onnxruntime
 
-    code, said = typed("export", run, "--to", tmp_path / "box", "--format", "tre", "--model", "onnx")
-    assert code == 0, said
-    code, said = typed("check-export", tmp_path / "box")
-    assert code == 0, said
+    typed("export", run, "--to", tmp_path / "box", "--format", "tre", "--model", "onnx")
+    typed("check-export", tmp_path / "box")
     file = next((tmp_path / "box").rglob("student.onnx"))
     session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
     held = TABLE[1_200:1_250].drop("price")
@@ -188,4 +182,4 @@ def test_a_wrong_range_is_told_with_what_was_typed(typed: str) -> None:
 
 
 def test_a_range_without_a_target_asks_for_one() -> None:
-    assert Answers(private="a.csv", public="b.csv", range=(0, 1), epsilon=1, delta=1e-6).lacking == ["[data] target"]
+    assert keys_lacking({"public": "b.csv", "range": (0, 1), "epsilon": 1, "delta": 1e-6}) == ["[data] target"]

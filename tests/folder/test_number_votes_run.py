@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import norm
+from tests.folder.conftest import edit
 from tests.folder.test_number_target_run import FRAME, PRICE, TABLE, facts_of, typed, written
 from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 
@@ -33,8 +34,7 @@ CLOSE: dict[str, Any] = {"range": "[100, 300]"}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = written(tmp_path_factory.mktemp("number-votes") / "run", more=VOTES, **CLOSE)
-    code, said = typed("run", root)
-    assert code == 0, said
+    typed("run", root)
     return root
 
 
@@ -72,7 +72,7 @@ def test_it_is_charged_for_all_noisy_means_and_told(run: Path) -> None:
     assert "Residuals" in (run / "public" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(PreconditionFailed, match="keep no answers back"):
         model.ask(held)
-    said = typed("status", run)[1]
+    said = typed("status", run)
     assert "✓ noisy means" in said
     assert "model      R²" in said
 
@@ -81,7 +81,7 @@ def test_it_is_charged_for_all_noisy_means_and_told(run: Path) -> None:
 def test_the_same_run_again_trains_nobody_and_is_charged_once(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = facts_of(run)
     monkeypatch.setattr("quorate.voting.number_flow.train_chunk", lambda *_, **__: pytest.fail("trained"))
-    assert typed("run", run)[0] == 0
+    typed("run", run)
     assert facts_of(run).spending == before.spending
     assert facts_of(run).utility == before.utility
 
@@ -91,10 +91,8 @@ def test_it_leaves_as_a_package_and_as_onnx(run: Path, tmp_path: Path) -> None:
     import onnxruntime
 
     box, held = tmp_path / "box", TABLE[1_200:1_250].drop("price")
-    code, said = typed("export", run, "--to", box, "--format", "tre", "--model", "onnx")
-    assert code == 0, said
-    code, said = typed("check-export", box)
-    assert code == 0, said
+    typed("export", run, "--to", box, "--format", "tre", "--model", "onnx")
+    typed("check-export", box)
     assert "No count of private units" in (box / "COVER-SHEET.md").read_text(encoding="utf-8")
     assert "counts of classes" not in (box / "COVER-SHEET.md").read_text(encoding="utf-8")
     session = onnxruntime.InferenceSession((box / "student.onnx").read_bytes(), providers=["CPUExecutionProvider"])
@@ -103,7 +101,7 @@ def test_it_leaves_as_a_package_and_as_onnx(run: Path, tmp_path: Path) -> None:
     predicted = quorate.load(run).predict(held)
     assert np.allclose(np.clip(numbers.ravel(), 100, 300), predicted, atol=0.05)
     held.write_csv(tmp_path / "held.csv")
-    assert typed("predict", run, tmp_path / "held.csv", "--out", tmp_path / "out.parquet")[0] == 0
+    typed("predict", run, tmp_path / "held.csv", "--out", tmp_path / "out.parquet")
     assert pl.read_parquet(tmp_path / "out.parquet")["prediction"].to_list() == predicted.tolist()
 
 
@@ -162,7 +160,7 @@ def test_no_private_cell_changes_what_is_said_or_asked(tmp_path: Path) -> None:
         FRAME[:1_000].with_columns(price=pl.Series(price)).write_csv(root / "private.csv")
         found = check(read_run(root, begin=False))
         said.append((found.text(), json.dumps(found.found)))
-        assert typed("run", root)[0] == 0
+        typed("run", root)
         facts = facts_of(root)
         *public, where = facts.setup.recipe  # where targets lie is released: counts of them, with noise
         assert "predictions of teachers were cut off at" in where
@@ -178,8 +176,7 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
     beyond.write_csv(root / "calibration.csv")
     promise = "the truth is in 90 % of intervals, for rows drawn as the 100"
     assert promise in " ".join(check(read_run(root, begin=False)).text().split())
-    code, said = typed("run", root)
-    assert code == 0, said
+    said = typed("run", root)
     assert "intervals of 90 % end" in " ".join(said.split())
     assert "intervals of 90 % end" in " ".join((root / "public" / "model_card.md").read_text().split()).lower()
     model, held = quorate.load(root), TABLE[1_300:].drop("price")
@@ -190,14 +187,13 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
     assert model.coverage_promise().n_rows == 100
     held.write_csv(tmp_path / "held.csv")
     out, more = tmp_path / "out.csv", ("--coverage", "0.9", "--json")
-    code, said = typed("predict", root, tmp_path / "held.csv", "--out", out, *more)
-    assert code == 0, said
+    said = typed("predict", root, tmp_path / "held.csv", "--out", out, *more)
     assert json.loads(said)["intervals"]["n_rows"] == 100
     table = pl.read_csv(out)
     assert table.columns == ["prediction", "lower", "upper"]
     assert np.allclose(table["lower"], low)
-    code, said = typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "more.csv", "--coverage", "0.999")
-    assert (code, said.count("QUO-")) == (2, 1)
+    beyond_reach = ("--out", tmp_path / "more.csv", "--coverage", "0.999")
+    assert typed("predict", root, tmp_path / "held.csv", *beyond_reach, code=2).count("QUO-") == 1
     (root / "calibration.csv").write_text("\n".join((root / "calibration.csv").read_text().splitlines()[:9]))
     with pytest.raises(InvalidParameter, match=r"\[data\] calibration got 8 rows"):
         read_run(root, begin=False)
@@ -208,14 +204,13 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
 def test_a_share_of_the_evaluation_makes_intervals(tmp_path: Path, method: str) -> None:
     beyond = TABLE[1_200:].with_columns(price=pl.Series(np.full(300, 900.0)))  # the range ends at 500
     root = written(tmp_path / "run", more=method, evaluation=beyond, calibration_of_evaluation="0.4", **CLOSE)
-    assert "records" in typed("plan", root)[1]
+    assert "records" in typed("plan", root)
     run = read_run(root, begin=False)
     assert set(run.calibration.truth) == {900.0}  # as they are, so that intervals are wide enough
     assert len(run.evaluation.truth) == 180
     assert max(run.evaluation.truth) <= 500.0
     assert "intervals, for rows drawn as the 120" in " ".join(check(run).text().split())
-    code, said = typed("run", root)
-    assert code == 0, said
+    typed("run", root)
     assert quorate.load(root).coverage_promise().n_rows == 120
 
 
@@ -225,8 +220,7 @@ def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, 
     root = written(tmp_path / "run", more=method, calibration_share="0.5", **CLOSE)
     said = " ".join(check(read_run(root, begin=False)).text().split())
     assert "50.0 % of the records for intervals, within the same charge: the truth is in 90 % of intervals" in said
-    code, said = typed("run", root)
-    assert code == 0, said
+    typed("run", root)
     facts = facts_of(root)
     assert facts.guarantee.epsilon <= 4
     private = facts.fitted.private_intervals if facts.fitted is not None else None
@@ -237,8 +231,7 @@ def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, 
     assert np.allclose(high - low, 2 * private.limit)
     assert np.mean((low <= PRICE[1_200:]) & (PRICE[1_200:] <= high)) > 0.9 - private.slack - 0.05
     held.write_csv(tmp_path / "held.csv")
-    code, said = typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9")
-    assert code == 0, said
+    said = typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9")
     assert "intervals: the truth is in 90 % of intervals" in " ".join(said.split())
     found = audit(read_run(root, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
     assert not found.violated
@@ -251,8 +244,7 @@ def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, 
 @pytest.mark.heavy
 def test_intervals_without_public_targets_are_refused_in_one_line(run: Path, tmp_path: Path) -> None:
     FRAME[:5].write_csv(tmp_path / "rows.csv")
-    code, said = typed("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9")
-    assert code == 4
+    said = typed("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9", code=4)
     assert "intervals need public rows with targets; first: name a table of them as [data] calibration" in said
     assert not (tmp_path / "out.csv").exists()
     with pytest.raises(PreconditionFailed, match="intervals need public rows"):
@@ -268,19 +260,17 @@ def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_p
     root = written(tmp_path / "run", **CLOSE)
     checked = {by: check(read_run(root, begin=False, settings=_by(root, by))).found for by in ("direct", "votes")}
     (root / "private.csv").unlink()
-    code, said = typed("plan", root, "--json")
-    assert code == 0, said
+    said = typed("plan", root, "--json")
     planned = json.loads(said)
     assert planned["chosen"] == "direct"
     for by, found in checked.items():
         for name in ("price", "n_units", "n_coordinates", "noise"):
             assert planned["methods"][by][name] == found[name], (by, name)
-    said = typed("plan", root)[1]
+    said = typed("plan", root)
     assert "the private file was not opened" in said
     assert "how near predictions come" in said
     assert all(len(line) <= 80 for line in said.splitlines() if str(root) not in line)
-    code, said = typed("plan", root, "--curve", "50:0.8")
-    assert (code, "leave them out" in said) == (2, True)
+    assert "leave them out" in typed("plan", root, "--curve", "50:0.8", code=2)
 
 
 def _by(root: Path, by: str) -> Any:
@@ -298,10 +288,10 @@ def test_models_of_settings_teach_and_the_method_follows_from_them(tmp_path: Pat
     task = read_run(root, begin=False).task
     assert (task.teacher_name, task.n_teachers, task.n_queries) == ("Ridge", 12, 50)
     for model, name in (("forest", "RandomForestRegressor"), ("tree", "DecisionTreeRegressor")):
-        (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace("own:lines", model))
+        edit(root, "own:lines", model)
         assert read_run(root, begin=False).task.teacher_name == name
-        (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace(f'"{model}"', '"own:lines"'))
-    (root / "quorate.toml").write_text((root / "quorate.toml").read_text().replace("own:lines", "logistic"))
+        edit(root, f'"{model}"', '"own:lines"')
+    edit(root, "own:lines", "logistic")
     with pytest.raises(InvalidParameter, match="votes for classes"):
         read_run(root, begin=False)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from tests.folder.conftest import write_run
 
 import quorate
 from quorate.data import row_digests
@@ -24,8 +25,8 @@ from quorate.errors import DataRefused, PreconditionFailed
 from quorate.export.contents import metadata, table_script
 from quorate.export.package import export_files
 from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
 from quorate.folder.labelled_rows import of_votes
+from quorate.folder.methods import execute, read_run
 from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
@@ -37,10 +38,7 @@ from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
 from quorate.voting.ask import asked_rows, question_keys
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "method.rounds": 4, "data.n_records": 300, "teachers.count": None,
-    "mechanism.queries": None, "run.n_jobs": None, "mechanism.online_answers": None,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": 300}
 
 
 def visits(n: int, seed: int) -> pl.DataFrame:
@@ -63,10 +61,6 @@ def visits(n: int, seed: int) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    from tests.folder.conftest import write_run
-
-    from quorate.folder.methods import execute
-
     made = {}
     for name, how in (("votes", {"mechanism.online_answers": 8, "budget.epsilon": 40.0}), ("direct", DIRECT)):
         root = write_run(
@@ -76,10 +70,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
             rows = visits(n, seed)
             (rows.drop("ill") if table == "public" else rows).write_csv(root / f"{table}.csv")
-        if name == "votes":
-            execute(load_run(root), command="quorate run")
-        else:
-            execute(read_direct(root), command="quorate run")
+        execute(read_run(root), command="quorate run")
         made[name] = root
     return made
 
@@ -238,10 +229,6 @@ def every_kind(n: int, seed: int) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of teachers on a table with a column of each kind."""
-    from tests.folder.conftest import write_run
-
-    from quorate.folder.methods import execute
-
     tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
     online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0, "data.numeric": ["level"]}
     root = write_run(tmp_path_factory.mktemp("typed") / "run", **{**tables, **online})

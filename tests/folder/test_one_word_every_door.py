@@ -10,14 +10,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.folder.conftest import DIRECT, write_run
 
 import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.export.package import export_files
-from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_table, reader_of
 from quorate.service.features import Features
@@ -78,26 +77,18 @@ MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """From the name of a door to what gives the probabilities of the rows of a frame."""
-    from tests.folder.conftest import write_run
-
     by: dict[str, Any] = {}
     private, public = drawn(400, 1), drawn(150, 2).drop("ill")
     for method in ("votes", "direct"):
-        direct = {
-            "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
-            "mechanism.queries": None, "run.n_jobs": None,
-        }  # fmt: skip
-        changes = direct if method == "direct" else {"mechanism.online_answers": 60}
+        changes = DIRECT if method == "direct" else {"mechanism.online_answers": 60}
         root = write_run(
             tmp_path_factory.mktemp(method) / "run",
             **{"data.categorical": ["code", "sure"], "budget.epsilon": 8.0, **changes},
         )
         private.write_csv(root / "private.csv", quote_style="non_numeric")
         public.write_csv(root / "public.csv", quote_style="non_numeric")
-        if method == "direct":
-            execute(read_direct(root), command="quorate run")
-        else:
-            execute(load_run(root), command="quorate run")
+        execute(read_run(root), command="quorate run")
+        if method == "votes":
             by["ask"] = quorate.load(root).ask
         export_files(root, root / "exported", unverified=True)
         run = quorate.load(root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import charges, edit, labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -22,7 +22,6 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -34,7 +33,6 @@ from quorate.mechanisms import (
     is_own,
 )
 from quorate.mechanisms.mechanism import register
-from quorate.report import Facts
 from quorate.voting.models import mechanism_of
 
 MODULE = '''
@@ -219,15 +217,6 @@ def hospital(tmp_path: Path) -> Any:
     return __import__(NAME)
 
 
-def run(root: Path) -> Facts:
-    return execute(load_run(root), command="quorate run")
-
-
-def rows_of(root: Path) -> list[dict[str, str]]:
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def statements(caveats: Any) -> list[str]:
     return [each for each in caveats if "is the owner's own" in each]
 
@@ -254,7 +243,7 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: An
         assert reservation.own_kinds == ("hospital.half_lead",)
         assert ledger.spent.epsilon == pytest.approx(price(Repeated(DiscreteLaplace(mechanism.scale, 1.0), 60), 1e-5))
         ledger.verify(prices=True)
-    assert len(rows_of(root)) == 60
+    assert len(labels(root)) == 60
     (statement,) = statements(facts.guarantee.caveats)
     assert "hospital_noise.HalfLead" in statement
     assert "by at most 1," in statement
@@ -282,8 +271,7 @@ def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> No
 def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     run(root)
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace(OWN, "NoisyCounts"))
+    edit(root, OWN, "NoisyCounts")
     facts = run(root)
     assert facts.setup.mechanism == "NoisyCounts"
     assert len(statements(facts.guarantee.caveats)) == 1
@@ -296,9 +284,7 @@ def test_noise_that_is_given_is_taken(make_own: Any) -> None:
 
 def test_status_reads_the_settings_without_running_the_owners_code(make_own: Any, cli: Any) -> None:
     root = make_own(kind="NotThere", **{"mechanism.name": "nobody_wrote_this:NotThere"})
-    code, said, _ = cli("status", root)
-    assert code == 0
-    assert "not started" in said
+    assert "not started" in cli.ok("status", root)
 
 
 @pytest.mark.heavy
@@ -339,7 +325,7 @@ def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     run(root)
     with Ledger(root / "ledger.db") as ledger:
         assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
-    statuses = [row["status"] for row in rows_of(root)]
+    statuses = [row["status"] for row in labels(root)]
     assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 
@@ -350,34 +336,30 @@ def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
     run(root)
     twin = f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n    pass\n"
     (root / "hospital_twin.py").write_text(twin, encoding="utf-8")
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace(OWN, "hospital_twin:HalfLead"))
+    edit(root, OWN, "hospital_twin:HalfLead")
     run(root)
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 2
+    assert charges(root) == 2
 
 
 @pytest.mark.heavy
 def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None:
     """Its name, fields and event are the same; what was charged paid for the code as it was."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
-    text = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(text.replace(OWN, "hospital_edited:HalfLead"))
+    edit(root, OWN, "hospital_edited:HalfLead")
     answers = "        return super().release_many(counts, noise)\n"
     source = (
         f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n"
         f"    def release_many(self, counts, noise):\n{answers}"
     )
     try:
-        for code, charges in (
+        for code, expected in (
             (source, 1),
             (f"# read again\n{source}", 1),
             (source.replace("(counts,", "(+counts,"), 2),
         ):
             (root / "hospital_edited.py").write_text(code, encoding="utf-8")
             run(root)
-            with Ledger(root / "ledger.db") as ledger:
-                assert len(ledger.reservations()) == charges
+            assert charges(root) == expected
             del sys.modules["hospital_edited"]
     finally:
         sys.modules.pop("hospital_edited", None)
@@ -394,21 +376,17 @@ def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
     run(root)
     event, module = OWN_KINDS.pop("hospital.half_lead"), sys.modules[NAME]  # as in a process that imported nothing
     try:
-        code, _, said = cli("ledger", "verify", root)
-        assert code == 2
+        said = cli.refused(2, "ledger", "verify", root)
         assert "nothing that was imported registered the event kind 'hospital.half_lead'" in " ".join(said.split())
         assert cli("ledger", "show", root)[0] == 0  # what was charged is known; nothing is priced
-        code, _, said = cli("ledger", "verify", root, "--import", "hospital_nois")
-        assert code == 2
+        said = cli.refused(2, "ledger", "verify", root, "--import", "hospital_nois")
         assert "no installed module has this name" in " ".join(said.split())
         del sys.modules[NAME]
         reviewed = tmp_path / "reviewed"
         reviewed.mkdir()
         (reviewed / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
         sys.path.append(str(reviewed))
-        code, said, wrong = cli("ledger", "verify", root, "--import", NAME)
-        assert code == 0, wrong
-        assert "1 charge priced again" in said
+        assert "1 charge priced again" in cli.ok("ledger", "verify", root, "--import", NAME)
         assert Path(sys.modules[NAME].__file__ or "").parent == reviewed
     finally:
         OWN_KINDS["hospital.half_lead"], sys.modules[NAME] = event, module
@@ -435,11 +413,9 @@ def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
         sys.path.insert(0, "")
     for name in ("sqlite3", "csv"):
         monkeypatch.delitem(sys.modules, name)
-    code, _, said = cli("ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")
-    assert code == 2
+    said = cli.refused(2, "ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")
     assert "none of the folder that is verified is imported" in " ".join(said.split())
-    code, said, wrong = cli("ledger", "verify", "." if here else root, "--import", "csv")
-    assert code == 0, wrong
+    cli.ok("ledger", "verify", "." if here else root, "--import", "csv")
     assert not (root / "was_run").exists()
     assert "priced_by_the_audited" not in sys.modules
     elsewhere = tmp_path / "elsewhere"  # the twin: the same file is imported where it does not lie beside the ledger
@@ -577,11 +553,9 @@ def test_votes_made_elsewhere_are_released_by_it(
     counts = RNG.multinomial(40, [0.3, 0.7], size=20)
     pl.DataFrame(counts, schema=["no", "yes"]).write_csv("votes.csv")
     common = ("votes.csv", "--classes", "no,yes", "--delta", 1e-5, "--out", "out", "--mechanism", OWN)
-    code, said, wrong = cli("votes", "analyse", *common, "--json")
-    assert code == 0, wrong
+    said = cli.ok("votes", "analyse", *common, "--json")
     assert json.loads(said)["data_independent_epsilon"] == pytest.approx(1.0, rel=1e-3)
-    code, said, wrong = cli("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")
-    assert code == 0, wrong
+    said = cli.ok("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")
     shown = json.loads(said)
     assert shown["epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert len(statements(shown["caveats"])) == 1
@@ -592,8 +566,7 @@ def test_votes_made_elsewhere_are_released_by_it(
     with Ledger("out/ledger.db") as ledger:
         assert ledger.head.sequence - entries <= 1  # a session that charges nothing
         assert len(ledger.reservations()) == 1
-    code, _, said = cli("votes", "release", *common[:-1], f"{NAME}:Undeclared", "--epsilon", 2.0)
-    assert code == 2
+    said = cli.refused(2, "votes", "release", *common[:-1], f"{NAME}:Undeclared", "--epsilon", 2.0)
     assert "does not declare its sensitivity" in said
 
 
@@ -608,8 +581,7 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, violated: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, said, wrong = cli("audit", f"{NAME}:{kind}", *ATTACK)
-    assert code == 0, wrong
+    said = cli.ok("audit", f"{NAME}:{kind}", *ATTACK)
     found = json.loads(said)
     assert found["violated"] is violated
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
@@ -619,21 +591,16 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
 def test_an_audit_of_a_run_attacks_it(make_own: Any, cli: Any) -> None:
     root = make_own(kind="Quiet")
     run(root)
-    code, said, wrong = cli("audit", root, "--runs", 20_000, "--seed", 1, "--json")
-    assert code == 0, wrong
-    assert json.loads(said)["violated"] is True
+    assert json.loads(cli.ok("audit", root, "--runs", 20_000, "--seed", 1, "--json"))["violated"] is True
 
 
 @pytest.mark.heavy
 def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> None:
-    code, said, wrong = cli("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
-    assert code == 0, wrong
+    said = cli.ok("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
     assert json.loads(said)["violated"] is False
-    code, _, said = cli("audit", "NoisyCounts")
-    assert code == 2
+    said = cli.refused(2, "audit", "NoisyCounts")
     assert "how much noise has NoisyCounts? Give --set sigma=..., or --epsilon" in " ".join(said.split())
-    code, _, said = cli("audit", "--set", "sigma=3")
-    assert code == 2
+    said = cli.refused(2, "audit", "--set", "sigma=3")
     assert "are for a MECHANISM" in said
 
 
@@ -672,8 +639,7 @@ def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(
 ) -> None:
     root = make_own(**{"mechanism.name": name})
     (root / "hospital_broken.py").write_text("1 / 0\n", encoding="utf-8")
-    code, _, refusal = cli("check", root)
-    assert code == 2
+    refusal = cli.refused(2, "check", root)
     lines = refusal.strip().splitlines()
     assert said in " ".join(lines)
     assert len(lines) == 2  # what is wrong, and that nothing was charged
@@ -682,8 +648,7 @@ def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(
 
 
 def test_a_key_that_is_no_field_of_it_is_refused(make_own: Any, cli: Any) -> None:
-    code, _, refusal = cli("check", make_own(**{"mechanism.handycap": 1}))
-    assert code == 2
+    refusal = cli.refused(2, "check", make_own(**{"mechanism.handycap": 1}))
     assert "HalfLead has no field 'handycap'; did you mean \"handicap\"?" in refusal
 
 

@@ -173,8 +173,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
         return plan_folder(root, learning_curve=learning_curve, **how)
 
     monkeypatch.setattr("quorate.folder.planned.plan_folder", fails)
-    code, _, said = cli("plan", folder, "--estimate", "--spend", "1")
-    assert code == 2
+    said = cli.refused(2, "plan", folder, "--estimate", "--spend", "1")
     assert "the estimate was charged, once" in said
     assert "nothing was charged" not in said
     assert len(entries(folder)) == 1

@@ -8,23 +8,20 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import visits, write_run
+from tests.folder.conftest import visits
 
 import quorate
 from quorate.data.dialect import Dialect
 from quorate.errors import DataRefused
 from quorate.estimators import predicted_table
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 
 N = 60
 ROWS = visits(N, seed=9)[0].with_row_index("id")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = write_run(tmp_path_factory.mktemp("runs") / "run")
-    execute(load_run(root), command="quorate run")
+def run(finished_runs: Any) -> Path:
+    root: Path = finished_runs()
     return root
 
 
@@ -105,8 +102,7 @@ def test_of_a_folder_each_file_that_does_not_fit_is_one_line(
     folder = parts_of(tmp_path / "parts")
     ROWS.drop("age").write_parquet(folder / "3.parquet")
     (folder / "4.parquet").write_bytes(b"no file of this kind")
-    code, _, told = cli("predict", run, folder, "--out", tmp_path / "out.csv")
-    assert code == 4
+    told = cli.refused(4, "predict", run, folder, "--out", tmp_path / "out.csv")
     assert ["3.parquet" in told, "4.parquet" in told, "0.parquet" in told] == [True, True, False]
     assert not (tmp_path / "out.csv").exists()
 
@@ -120,8 +116,7 @@ def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(
     for separator in (",", ";", "\t"):
         ROWS.write_csv(tmp_path / "rows.csv", separator=separator)
         out = tmp_path / f"{ord(separator)}.parquet"
-        code, _, said = cli("predict", tmp_path / "outbox", tmp_path / "rows.csv", "--out", out)
-        assert code == 0, said
+        cli.ok("predict", tmp_path / "outbox", tmp_path / "rows.csv", "--out", out)
         found[separator] = pl.read_parquet(out)
     assert found[","].equals(found[";"])
     assert found[","].equals(found["\t"])
@@ -132,8 +127,7 @@ def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(
 ) -> None:
     rows = ROWS.with_columns(ward=pl.lit("Gyn\u00e4kologie"))
     (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode("cp1252"))
-    code, _, said = cli("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
-    assert code == 4
+    said = cli.refused(4, "predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
     assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in " ".join(said.split())
     assert "Gyn" not in said
     assert not (tmp_path / "out.csv").exists()

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.ensemble.teachers.prompted.stand_in import BAD, Endpoint, endpoint, send, well
+from tests.folder.conftest import charges, edit
 
 from quorate import PrivateClassifier, PublicPool
-from quorate.cli import main
 from quorate.ensemble import ChatTeacher
 from quorate.ensemble.teachers.prompted import endpoint as endpoint_module
 from quorate.ensemble.teachers.prompted import teacher as teacher_module
@@ -22,20 +22,12 @@ from quorate.errors import PreconditionFailed, TeachersSilent, act
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.paid_estimate import estimate_for_plan
-from quorate.ledger import Ledger
 from quorate.service.open_run import opened
 from quorate.service.problems import Problem
 from quorate.service.settings import ServiceSettings
 from quorate.service.turns import Answered, LabelRequest
 from quorate.students import PromptStudent
 from quorate.voting import kept_votes
-
-
-def quorate(arguments: list[str]) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    return int(ended.value.code or 0)
-
 
 K, N, M = 8, 96, 40
 RNG = np.random.default_rng(7)
@@ -97,8 +89,7 @@ def write(root: Path, url: str, **teachers: Any) -> Path:
     return root
 
 
-@pytest.mark.heavy
-def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
+def fitted(there: Endpoint) -> PrivateClassifier:
     clf = PrivateClassifier(
         teacher=ChatTeacher(there.url, "toy", shots=4),
         classes=["no", "yes"],
@@ -109,7 +100,12 @@ def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
         n_jobs=1,
         allow_hopeless=True,
     )
-    clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
+    return clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
+
+
+@pytest.mark.heavy
+def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
+    clf = fitted(there)
     assert ENDPOINT_IS_STATED in clf.guarantee_.caveats
     assert len(requests_for_votes(there)) == K * M
     new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
@@ -129,17 +125,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there: Endpoint) -> None:
     """Else noise on no votes would be drawn, charged, and remembered as the answer."""
-    clf = PrivateClassifier(
-        teacher=ChatTeacher(there.url, "toy", shots=4),
-        classes=["no", "yes"],
-        epsilon=8.0,
-        delta=1e-5,
-        n_teachers=K,
-        online_answers=2,
-        n_jobs=1,
-        allow_hopeless=True,
-    )
-    clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
+    clf = fitted(there)
     new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
     there.manner = BAD["always busy"]
     for _ in range(2):
@@ -154,10 +140,8 @@ def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_agai
 def in_a_folder(root: Path, url: str) -> Path:
     """A finished run with answers kept back, and a table of a known and of a new row."""
     write(root, url)
-    settings = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(
-        settings.replace('queries = "all"', "queries = 20\nonline_answers = 2").replace("count = 8", "count = 4")
-    )
+    edit(root, 'queries = "all"', "queries = 20\nonline_answers = 2")
+    edit(root, "count = 8", "count = 4")
     execute(load_run(root), command="test")
     for name, row in (("new.csv", "good fun film 5"), ("other.csv", "dull bad film 6")):
         pl.DataFrame({"review": [row]}).write_csv(root / name)
@@ -167,18 +151,15 @@ def in_a_folder(root: Path, url: str) -> Path:
 @pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
 def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
-    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    there: Endpoint, tmp_path: Path, cli: Any
 ) -> None:
     root = in_a_folder(tmp_path / "run", there.url)
-    assert quorate(["ask", str(root), str(root / "new.csv")]) == 0
-    first = capsys.readouterr().out
+    first = cli.ok("ask", root, root / "new.csv")
     there.manner = BAD["always busy"]
     there.asked.clear()
-    assert quorate(["ask", str(root), str(root / "new.csv")]) == 0  # what was answered is told
-    assert capsys.readouterr().out == first
+    assert cli.ok("ask", root, root / "new.csv") == first  # what was answered is told
     assert there.asked == []
-    assert quorate(["ask", str(root), str(root / "other.csv")]) == 4
-    assert "has stopped answering" in (said := capsys.readouterr().err)
+    assert "has stopped answering" in (said := cli.refused(4, "ask", root, root / "other.csv"))
     assert "nothing was charged" in said
 
     known, other = (LabelRequest("me", ((row,),)) for row in ("good fun film 5", "dull bad film 6"))
@@ -202,10 +183,8 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
     there: Endpoint, tmp_path: Path, answers: int
 ) -> None:
     root = write(tmp_path / "run", there.url)
-    settings = (root / "quorate.toml").read_text()
-    (root / "quorate.toml").write_text(
-        settings.replace("[run]", "[run]\n        epsilon = 4.0").replace("count = 8", "count = 4")
-    )
+    edit(root, "[run]", "[run]\n        epsilon = 4.0")
+    edit(root, "count = 8", "count = 4")
     rehearsed, mend = len(there.asked), there.manner
 
     def dies(handler: Any, said: str) -> None:
@@ -219,14 +198,13 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
     there.manner = well
     found = estimate_for_plan(root, spend=2.0)
     assert found.error < 1
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
 
 
 @pytest.mark.heavy
-def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: Path) -> None:
+def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: Path, cli: Any) -> None:
     root = write(tmp_path / "run", there.url)
-    assert quorate(["run", str(root)]) == 0
+    cli.ok("run", root)
     assert len(requests_for_votes(there)) == K * M
     guarantee = json.loads((root / "public" / "guarantee.json").read_text())
     assert ENDPOINT_IS_STATED in guarantee["caveats"]
@@ -236,7 +214,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
     assert prompt.guarantee.epsilon == guarantee["epsilon"]
     assert {text for text, _ in prompt.examples} <= set(PUBLIC)
     asked = len(requests_for_votes(there))
-    assert quorate(["run", str(root)]) == 0
+    cli.ok("run", root)
     assert len(requests_for_votes(there)) == asked
     for path in (root / "private").glob("prompted-*.stage"):
         assert path.stat().st_mode & 0o077 == 0
@@ -244,7 +222,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
 
 @pytest.mark.heavy
 def test_a_killed_run_goes_on_without_asking_again(
-    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
 ) -> None:
     monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
@@ -257,8 +235,7 @@ def test_a_killed_run_goes_on_without_asking_again(
         execute(load_run(root), command="test", watch=killed)
     before = len(requests_for_votes(there))
     assert before == 3 * M
-    assert quorate(["status", str(root)]) == 0
-    assert f"· votes: 3 of {K} teachers" in capsys.readouterr().out
+    assert f"· votes: 3 of {K} teachers" in cli.ok("status", root)
     execute(load_run(root), command="test")
     assert len(requests_for_votes(there)) == K * M
     asked = [json.dumps(each, sort_keys=True) for each in requests_for_votes(there)]
@@ -278,7 +255,7 @@ def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
     there.manner = dies
     with pytest.raises(PreconditionFailed, match="has stopped answering"):
         execute(load_run(root), command="test")
-    assert not (root / "ledger.db").exists() or not _charged(root)
+    assert not (root / "ledger.db").exists() or not charges(root)
     there.manner = well
     there.asked.clear()
     execute(load_run(root), command="test")
@@ -287,51 +264,37 @@ def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
     assert len(requests_for_votes(there)) < K * M - 80  # what was answered before is not asked again
 
 
-def _charged(root: Path) -> bool:
-    with Ledger(root / "ledger.db") as ledger:
-        return bool(ledger.reservations())
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("manner", ["refused", "an unknown class", "not JSON"])
 def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
-    there: Endpoint, tmp_path: Path, manner: str, capsys: pytest.CaptureFixture[str]
+    there: Endpoint, tmp_path: Path, manner: str, cli: Any
 ) -> None:
     root = write(tmp_path / "run", there.url)
     there.manner = BAD[manner]
     for command in ("check", "run"):
-        assert quorate([command, str(root)]) == 4
-        said = capsys.readouterr().err
+        said = cli.refused(4, command, root)
         assert "gave no class for 8 of 8 public rows" in said
         assert "nothing was charged" in said
     assert requests_for_votes(there) == []
     assert not (root / "ledger.db").exists()
 
 
-def test_check_says_how_often_the_endpoint_will_be_asked(
-    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_says_how_often_the_endpoint_will_be_asked(there: Endpoint, tmp_path: Path, cli: Any) -> None:
     root = write(tmp_path / "run", there.url)
-    assert quorate(["check", str(root)]) == 0
-    assert f"{K * M} requests to {there.url}" in capsys.readouterr().out
+    assert f"{K * M} requests to {there.url}" in cli.ok("check", root)
     assert requests_for_votes(there) == []
 
 
 @pytest.mark.heavy
-def test_check_says_that_prompts_show_a_small_part_of_their_shards(
-    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_says_that_prompts_show_a_small_part_of_their_shards(there: Endpoint, tmp_path: Path, cli: Any) -> None:
     root = write(tmp_path / "run", there.url)
     assert N // K >= 2 * 4
-    assert quorate(["check", str(root)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(cli.ok("check", root).split())
     assert "each prompt shows 4 of the about 12 rows of its shard" in said
     assert f"up to {K * 12 // 4} teachers would show as many each" in said
     assert f"Each further teacher is asked about {M} rows" in said
-    settings = (root / "quorate.toml").read_text().replace("shots = 4", 'shots = 4\nchoose = "similar"')
-    (root / "quorate.toml").write_text(settings)
-    assert quorate(["check", str(root)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    edit(root, "shots = 4", 'shots = 4\nchoose = "similar"')
+    said = " ".join(cli.ok("check", root).split())
     assert "each prompt shows" not in said  # all rows are looked through for similar ones
 
 
@@ -348,18 +311,17 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(
-    there: Endpoint, tmp_path: Path, wrong: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+    there: Endpoint, tmp_path: Path, wrong: dict[str, Any], said: str, cli: Any
 ) -> None:
-    assert quorate(["check", str(write(tmp_path / "run", there.url, **wrong))]) in (2, 4)
-    assert said in capsys.readouterr().err
+    code, _, told = cli("check", write(tmp_path / "run", there.url, **wrong))
+    assert (code in (2, 4), said in told) == (True, True), told
 
 
-def test_keys_of_prompts_need_an_endpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keys_of_prompts_need_an_endpoint(tmp_path: Path, cli: Any) -> None:
     root = write(tmp_path / "run", "http://127.0.0.1:9/v1")
-    settings = (root / "quorate.toml").read_text().replace('endpoint = "http://127.0.0.1:9/v1"\n', "")
-    (root / "quorate.toml").write_text(settings.replace("toy:8b", "logistic"))
-    assert quorate(["check", str(root)]) == 2
-    assert "there is no endpoint" in capsys.readouterr().err
+    edit(root, 'endpoint = "http://127.0.0.1:9/v1"\n', "")
+    edit(root, "toy:8b", "logistic")
+    assert "there is no endpoint" in cli.refused(2, "check", root)
 
 
 @pytest.mark.heavy

@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import shutil
+import zipfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from tests.folder.conftest import PUBLISHED
 
+from quorate.deferred import skops
 from quorate.errors import PreconditionFailed
 from quorate.export.package import export_files
 from quorate.folder import published
-from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import execute
-from quorate.folder.published import NAMES, publish_files, read_facts, read_published
-
-WRITTEN = {"labels.csv", "guarantee.json", "model_card.md", "report.html", "student.skops", "facts.json"}
-
-
-@pytest.fixture(scope="module")
-def done_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.folder.conftest import SETTINGS, toml, visits
-
-    root = tmp_path_factory.mktemp("done") / "run"
-    root.mkdir()
-    rows, ill = visits(200, seed=1)
-    rows.insert_column(0, __import__("polars").Series("ill", ill)).write_csv(root / "private.csv")
-    visits(60, seed=2)[0].write_csv(root / "public.csv")
-    (root / "quorate.toml").write_text(toml(SETTINGS), encoding="utf-8")
-    execute(load_run(root), command="quorate run")
-    return root
+from quorate.folder.published import NAMES, publish_files, read_facts, read_published, student_from, untrusted_types
 
 
 @pytest.fixture
-def run(done_once: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(done_once, tmp_path / "run")
+def run(finished_run: Any) -> Path:
+    root: Path = finished_run()
+    return root
 
 
 @pytest.mark.heavy
 def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> None:
     noted = RunFolder(run).published
     sums = json.loads(noted.read_text())["sha256"]
-    assert sums.keys() == WRITTEN
-    assert all(sums[name] == [sha256((run / "public" / name).read_bytes()).hexdigest()] for name in WRITTEN)
+    assert sums.keys() == PUBLISHED
+    assert all(sums[name] == [sha256((run / "public" / name).read_bytes()).hexdigest()] for name in PUBLISHED)
     assert noted.stat().st_mode & 0o777 == 0o600
 
 
@@ -58,11 +47,11 @@ def test_only_what_was_published_is_exported_and_the_rest_is_named(run: Path, cl
     (run / "public" / "key").symlink_to(run / "private" / "run.key")
     code, said, told = cli("export", run, "--to", tmp_path / "out")
     assert code == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {*WRITTEN, "manifest.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert "notes.txt" not in said
     assert told == "not copied, since this run did not publish it: 'key', 'more', 'notes.txt'\n"
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())["sha256"]
-    assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in WRITTEN)
+    assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in PUBLISHED)
 
 
 def swap(file: Path) -> None:
@@ -156,13 +145,12 @@ def test_a_report_that_is_written_again_may_be_exported(run: Path, cli: Any, tmp
 def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli: Any, tmp_path: Path) -> None:
     RunFolder(run).published.unlink()
     (run / "public" / "notes.txt").write_text("patients of ward 7")
-    code, _, told = cli("export", run, "--to", tmp_path / "refused")
-    assert code == 4
+    told = cli.refused(4, "export", run, "--to", tmp_path / "refused")
     assert f"quorate run {run} notes it" in told
     assert "--unverified" in told
     assert cli("report", run)[0] == 0
     assert cli("export", run, "--to", tmp_path / "unverified", "--unverified")[0] == 0
-    assert {path.name for path in (tmp_path / "unverified").iterdir()} == {*WRITTEN, "manifest.json"}
+    assert {path.name for path in (tmp_path / "unverified").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert cli("run", run)[0] == 0
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
@@ -233,4 +221,39 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
 
 def test_every_name_that_is_published_is_known(run: Path) -> None:
     editions = {"report.de.html", "report.fr.html"}
-    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json", "pool.parquet", *editions}
+    assert set(NAMES) == {*PUBLISHED, "audit.json", "prompt.json", "pool.parquet", *editions}
+
+
+def opened(content: bytes) -> object:
+    return student_from(content, place="student.skops", trusted=(), name_them_in="trusted=", anew="export it again")
+
+
+def model() -> bytes:
+    return skops.io.dumps(LogisticRegression().fit(np.eye(4), [0, 1, 0, 1]))
+
+
+def damaged(content: bytes) -> bytes:
+    """The description is whole, and the numbers that it describes are cut off."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as read, zipfile.ZipFile(made, "w") as written:
+        for name in read.namelist():
+            kept = read.read(name)
+            written.writestr(name, kept[:20] if name.endswith(".npy") else kept)
+    return made.getvalue()
+
+
+def test_a_model_is_opened() -> None:
+    assert opened(model()).predict(np.eye(4)).shape == (4,)
+
+
+def test_what_a_model_of_trees_has_to_be_trusted_with_is_named() -> None:
+    made = RandomForestClassifier(2, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
+    assert untrusted_types(skops.io.dumps(made)) == ["sklearn.tree._tree.Tree"]
+    assert untrusted_types(model()) == []
+
+
+@pytest.mark.parametrize("content", [lambda _: b"", lambda _: b"no archive", lambda whole: whole[:300], damaged])
+def test_a_damaged_file_is_refused_in_one_line(content: Callable[[bytes], bytes]) -> None:
+    with pytest.raises(PreconditionFailed, match=r"^student.skops cannot be read; export it again$") as refused:
+        opened(content(model()))
+    assert refused.value.__cause__ is None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import edit
 
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
@@ -35,23 +36,13 @@ def made(root: Path) -> Any:
     return execute(read_run(root), command="quorate run")
 
 
-def rewritten(root: Path, old: str, new: str) -> None:
-    file = root / "quorate.toml"
-    text = file.read_text(encoding="utf-8")
-    assert old in text
-    file.write_text(text.replace(old, new), encoding="utf-8")
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
     make_run: MakeRun, by: str
 ) -> None:
     direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
-    dropped = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs")) if direct else {}
-    root = make_run(**{**direct, **dropped, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
-    for empty in ("[teachers]\n", "[mechanism]\n") if direct else ():
-        rewritten(root, empty, "")
+    root = make_run(**{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
     make_rare(root)
     facts = made(root)
     score = facts.utility.student
@@ -63,7 +54,7 @@ def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_
     with Ledger(root / "ledger.db") as ledger:
         spent, n_charges = ledger.spent, len(ledger.reservations())
 
-    rewritten(root, "[budget]", '[student]\ndecision_threshold = "balanced"\n[budget]')
+    edit(root, "[budget]", '[student]\ndecision_threshold = "balanced"\n[budget]')
     moved = made(root)
     with Ledger(root / "ledger.db") as ledger:
         assert (ledger.spent, len(ledger.reservations())) == (spent, n_charges)
@@ -97,7 +88,7 @@ def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_b
         ("maybe = 0.1", "yes = 0.1", None),
         ('"f1"', '"auc"', r"\[data\] score must be one of"),
     ):
-        rewritten(root, old, new)
+        edit(root, old, new)
         if said is not None:
             with pytest.raises(InvalidParameter, match=said):
                 settings_of(root)
@@ -116,12 +107,8 @@ def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(
 
 def make_linear(make_run: MakeRun) -> Path:
     """Leave all but the direct method, in few dimensions."""
-    votes = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
-    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200, **votes}
-    root: Path = make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
-    rewritten(root, "[teachers]\n", "")
-    rewritten(root, "[mechanism]\n", "")
-    return root
+    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200}
+    return make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
 
 
 @pytest.mark.heavy
@@ -137,17 +124,17 @@ def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_d
             return run.task.plan.dimension, len(ledger.reservations())
 
     whole, _ = dimension_and_charges()
-    rewritten(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    edit(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
     assert dimension_and_charges() == (whole, 1)
-    rewritten(root, "epsilon = 0.5", "epsilon = 0.4")
+    edit(root, "epsilon = 0.5", "epsilon = 0.4")
     fewer, n_charges = dimension_and_charges()
     assert n_charges == 2
     for old, new in (("yes = 0.05", "no = 0.9"), ("class_shares = { no = 0.9 }\n", "")):
-        rewritten(root, old, new)
+        edit(root, old, new)
         assert dimension_and_charges() == (fewer, 2)
-    rewritten(root, "epsilon = 0.4", "epsilon = 0.5")
+    edit(root, "epsilon = 0.4", "epsilon = 0.5")
     assert dimension_and_charges() == (whole, 2)
-    rewritten(root, "epsilon = 0.5", "epsilon = 0.3")
+    edit(root, "epsilon = 0.5", "epsilon = 0.3")
     without, n_charges = dimension_and_charges()
     assert (n_charges, fewer < 0.5 * without < whole) == (3, True)
 
@@ -161,5 +148,5 @@ def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, mon
     monkeypatch.undo()
     assert list((root / "private").glob("coordinates-*"))
     before = read_run(root).task.plan.dimension
-    rewritten(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    edit(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
     assert read_run(root).task.plan.dimension < 0.5 * before

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.folder.conftest import DIRECT
 
 from quorate.accounting import PureDP
 from quorate.data.formats import DelimitedText
@@ -48,7 +49,8 @@ VALUES = [
     ("a missing evaluation file is named", {"data.evaluation": "e.csv"}, 4,
      '[data] evaluation: there is no file "e.csv" beside quorate.toml; write its path relative to quorate.toml'),
     ("the private file as the pool", {"data.public": "private.csv"}, 4, "public is the private file again"),
-    ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4, "a label outside classes was found"),
+    ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4,
+     "private.csv, column 'ill': a label outside classes was found"),
     ("classes that are not declared", {"data.classes": None}, 2, "classes is required. Reading the label set"),
     ("classes that are one", {"data.classes": ["no"]}, 2,
      "[data] classes must be a list of at least two labels, got ['no']"),
@@ -143,9 +145,7 @@ def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read
     root = make_run(**{"run.epsilon": 5.0, "run.delta": 1e-4, "data.n_records": 400})
     (root / "private.csv").write_text("no table,at all\n1\n")
     for verb in ("check", "plan", "run"):
-        code, _, said = cli(verb, root)
-        message = one_line(said)
-        assert code == 2, message
+        message = one_line(cli.refused(2, verb, root))
         assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
         assert "quorate ledger open --raise-budget REASON" in message
     assert charged(root) == []
@@ -180,15 +180,12 @@ def test_columns_that_are_named_for_a_table_without_names_are_refused(
 ) -> None:
     changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
     if by == "direct":
-        changes |= {
-            "method.by": "direct", "data.n_records": 400, "teachers.count": None, "mechanism.queries": None,
-            "run.n_jobs": None,
-        }  # fmt: skip
+        changes |= DIRECT
     root = make_run(**changes, **{f"data.{key}": "scans" if key == "images" else ["1"]})
     sparse(root)
-    code, _, said = cli("check", root)
-    assert f"[data] {key} names columns, and those of private.svm have no names" in one_line(said), said
-    assert code == 2
+    assert f"[data] {key} names columns, and those of private.svm have no names" in one_line(
+        cli.refused(2, "check", root)
+    )
 
 
 FILES: list[tuple[str, Break, str]] = [
@@ -225,9 +222,7 @@ def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, b
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     broken(root)
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert expected in one_line(said), said
-        assert code == 4
+        assert expected in one_line(cli.refused(4, verb, root))
     assert charged(root) == []
 
 
@@ -249,9 +244,7 @@ def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: 
         "def teacher():\n"
         "    return make_pipeline(StandardScaler().fit([[0.0], [1.0]]), LogisticRegression())\n"
     )
-    code, _, said = cli("run", root)
-    assert "this Pipeline step is already fitted: StandardScaler" in one_line(said)
-    assert code == 2
+    assert "this Pipeline step is already fitted: StandardScaler" in one_line(cli.refused(2, "run", root))
     assert charged(root) == []
 
 
@@ -259,12 +252,8 @@ def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: A
     root = make_run()
     for content, expected in ((b"[data\n", "is not valid TOML"), (b"\xff\xfe", "cannot be read as UTF-8")):
         (root / "quorate.toml").write_bytes(content)
-        code, _, said = cli("run", root)
-        assert expected in one_line(said)
-        assert code == 4
-    code, _, said = cli("run", tmp_path / "nowhere")
-    assert "write one: quorate init" in one_line(said)
-    assert code == 4
+        assert expected in one_line(cli.refused(4, "run", root))
+    assert "write one: quorate init" in one_line(cli.refused(4, "run", tmp_path / "nowhere"))
 
 
 @pytest.mark.heavy
@@ -274,9 +263,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
         ledger.reserve(PureDP(3.5), delta=0, purposes={"label": 1}, key="earlier")
     before = charged(root)
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        message = one_line(said)
-        assert code == 3
+        message = one_line(cli.refused(3, verb, root))
         assert all(part in message for part in ("3.5", "4", "ask fewer queries", "raise the budget with a reason"))
     assert charged(root) == before
     code, out, said = cli("run", root, "--json")
@@ -290,9 +277,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
 @pytest.mark.heavy
 def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.sigma": 0.5})
-    code, _, said = cli("run", root)
-    assert "raise sigma" in one_line(said)
-    assert code == 3
+    assert "raise sigma" in one_line(cli.refused(3, "run", root))
     assert charged(root) == []
 
 
@@ -304,9 +289,7 @@ def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
         shutil.copy(each, root / each.name)
     before = charged(root)
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert "bound to another data set" in one_line(said)
-        assert code == 4
+        assert "bound to another data set" in one_line(cli.refused(4, verb, root))
     assert charged(root) == before
 
 
@@ -315,18 +298,16 @@ def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
     root = make_run()
     assert cli("run", root)[0] == 0
     (root / "ledger.db.key").unlink()
-    code, _, said = cli("run", root)
-    assert "ledger.db.key is missing" in one_line(said)
-    assert code == 4
+    assert "ledger.db.key is missing" in one_line(cli.refused(4, "run", root))
 
 
 @pytest.mark.heavy
 def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
     root = make_run()
     Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
-    code, _, said = cli("run", root)
-    assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(said)
-    assert code == 4
+    assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(
+        cli.refused(4, "run", root)
+    )
 
 
 def test_a_ledger_that_another_process_holds_is_refused(make_run: Any, cli: Any) -> None:
@@ -369,18 +350,14 @@ def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli:
         ("ledger", "show", root),
         ("ledger", "verify", root),
     ):
-        code, _, said = cli(*command)
-        assert one_line(said)
-        assert code == 5, command
+        assert one_line(cli.refused(5, *command))
 
 
 def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
     root = make_run()
     (root / "private").mkdir()
     (root / "private" / "run.key").write_bytes(b"")
-    code, _, said = cli("run", root)
-    assert "is not a key of 32 bytes" in one_line(said)
-    assert code == 4
+    assert "is not a key of 32 bytes" in one_line(cli.refused(4, "run", root))
 
 
 @pytest.mark.heavy
@@ -402,9 +379,9 @@ def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run:
         table = pl.read_csv(root / name).drop("ward")
         gaps = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("age")).alias("age")
         table.with_columns(gaps if name == "private.csv" else pl.col("age")).write_csv(root / name)
-    code, _, said = cli("run", root)
-    assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(said)
-    assert code == 4
+    assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(
+        cli.refused(4, "run", root)
+    )
     assert charged(root) == []
 
 
@@ -415,8 +392,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: A
     kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
     table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert code == 4
+        said = cli.refused(4, verb, root)
         line = " ".join(said.split())
         assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
         assert str(missing) not in line.replace("QUO-E005", "")
@@ -436,8 +412,7 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
     original = settings.read_text()
     settings.write_text(original.replace("count = 12", "count = 13"))
     for verb in ("check", "run"):
-        code, _, said = cli(verb, root)
-        assert code == 3
+        said = cli.refused(3, verb, root)
         line = " ".join(said.split())
         assert "differ from those of the run begun here, which was charged; put them back" in line
         assert "raise" not in line

@@ -69,21 +69,21 @@ class Snapshot:
     spent: Totals | None
     reservations: int
     stored: dict[int, list[Any]]
-    drawn: int
+    drawn: list[int]
 
     @classmethod
-    def of(cls, root: Path) -> Snapshot:
+    def of(cls, root: Path, purpose: str = "label") -> Snapshot:
         if not (root / "ledger.db").exists() or not entries_so_far(root):
-            return cls([], None, 0, {}, 0)
+            return cls([], None, 0, {}, [])
         with Ledger(root / "ledger.db") as ledger:
             ledger.verify(prices=True)
-            blocks = [block for each in ledger.reservations() for block in each.blocks("label")]
+            blocks = [block for each in ledger.reservations() for block in each.blocks(purpose)]
             return cls(
                 lines=ledger.export(),
                 spent=ledger.spent,
                 reservations=len(ledger.reservations()),
                 stored={block.first: block.answers for block in blocks if block.answers is not None},
-                drawn=sum(block.count for block in blocks),
+                drawn=sorted(at for block in blocks for at in range(block.first, block.first + block.count)),
             )
 
 
@@ -101,11 +101,11 @@ def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
         if before.reservations and after.spent != before.spent:
             found.add("charged twice")
         if any(after.stored.get(first) != answers for first, answers in before.stored.items()):
-            found.add("a stored label changed")
+            found.add("what was stored changed")
     last = snapshots[-1]
     if last.reservations != 1:
         found.add("charged twice")
-    if last.drawn != n_queries:
+    if last.drawn != list(range(n_queries)):
         found.add("drawn more or less often than charged")
     return sorted(found)
 
@@ -175,8 +175,8 @@ class _Killed(BaseException):
     """Stands for the end of the process: nothing in the package may catch it and tidy up."""
 
 
-def perform_killed(root: Path, *, after: int, in_flight: bool) -> None:
-    """Run until `after` label blocks were drawn, and die there: between charge and storage, or just after storage."""
+def perform_killed(root: Path, *, after: int, in_flight: bool, read: Callable[[Path], Any] = load_run) -> None:
+    """Run until `after` blocks were drawn, and die there: between charge and storage, or just after storage."""
     real, done = Reservation.store, []
 
     def store(self: Reservation, block: Any, answers: object) -> Any:
@@ -191,7 +191,7 @@ def perform_killed(root: Path, *, after: int, in_flight: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reservation, "store", store)
         with pytest.raises(_Killed):
-            execute(load_run(root), command="quorate run")
+            execute(read(root), command="quorate run")
 
 
 def killed_and_resumed(root: Path) -> list[Snapshot]:

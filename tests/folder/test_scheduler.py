@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
-from tests.folder.conftest import write_run
-from tests.folder.test_direct_runs import SMALL
+from tests.folder.conftest import DIRECT, charges, write_run
 from tests.folder.test_spooled import released
 from tests.processes import Tree, on_linux, start
 
@@ -222,7 +221,7 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(
 def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    how = {**SMALL, "method.rounds": 5, "run.unsafe_noise_seed": 5, "data.unit": "patient_id"}
+    how = {**DIRECT, "method.rounds": 5, "run.unsafe_noise_seed": 5, "data.unit": "patient_id"}
     here = write_run(tmp_path / "here", n=400, m=60, **how)
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
@@ -277,7 +276,7 @@ def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_ask
     import numpy._core._multiarray_umath as built
 
     off = " ".join(name for name in built.__cpu_dispatch__ if built.__cpu_features__[name])
-    here = write_run(tmp_path / "here", n=400, m=60, **{**SMALL, "method.rounds": 2, "run.unsafe_noise_seed": 5})
+    here = write_run(tmp_path / "here", n=400, m=60, **{**DIRECT, "method.rounds": 2, "run.unsafe_noise_seed": 5})
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
     execute(read_direct(here), command="quorate run")
@@ -331,7 +330,7 @@ main(["run", *sys.argv[1:]])
 def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = write_run(tmp_path / "run", n=400, m=60, **{**SMALL, "method.rounds": 6})
+    root = write_run(tmp_path / "run", n=400, m=60, **{**DIRECT, "method.rounds": 6})
     with a_cluster(tmp_path / "one") as one:
         one.add_worker()
         one.wait(1)
@@ -465,8 +464,7 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
     (root / "hold").unlink()
     main_says(root, cluster, code=0)
     assert_same(root, here)
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
+    assert charges(root) == 1
 
 
 @pytest.mark.heavy
@@ -517,8 +515,7 @@ def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, before: Path, tm
     teachers = [int(path.name.split("-")[2]) for path in root.glob("begun-*")]
     (root / "hold").unlink()
     tree.ends()
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 0
+    assert charges(root) == 0
     until = time.monotonic() + 120
     while any(map(alive, teachers)):
         assert time.monotonic() < until

@@ -17,7 +17,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.voting.dry_run import ROWS
 
-pytestmark = on_linux
+pytestmark = [on_linux, pytest.mark.heavy]
 
 COMMAND = "import sys; from quorate.cli import main; main(['run', *sys.argv[1:]])"
 HOW_TO_GO_ON = ": quorate run "
@@ -65,7 +65,6 @@ def assert_stopped(tree: Tree, code: int) -> None:
         assert "Traceback" not in tree.text()
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(
     ("number", "group", "code", "n_jobs"),
@@ -91,7 +90,6 @@ def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
-@pytest.mark.heavy
 def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) -> None:
     """Its fit is one long compiled call in the process of the command itself; the labels stay, paid for once."""
     root = slow(make_run(m=60, **{"student.model": "slow_ward:model"}))
@@ -109,7 +107,6 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) ->
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
-@pytest.mark.heavy
 def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
     """``nohup quorate run``: the terminal may be closed."""
     root = make_run(m=60)
@@ -156,7 +153,6 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
     return seconds
 
 
-@pytest.mark.heavy
 def test_sigterm_at_a_random_moment_leaves_no_process_and_one_charge(make_run: Any) -> None:
     assert len(stopped_at_random_moments(make_run, 1, random.Random(20261130), 1)) == 1
 
@@ -195,7 +191,6 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:

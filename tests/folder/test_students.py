@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.folder.conftest import Cli, MakeRun
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.deferred import skops
@@ -37,9 +37,6 @@ from quorate.students import (
     VotingClass,
 )
 from quorate.voting.models import METHODS, SHARES, student_of
-
-MakeRun = Callable[..., Path]
-Cli = Callable[..., tuple[int, str, str]]
 
 CLASSES = ["no", "maybe", "yes"]
 WAYS: dict[str, tuple[Student, str]] = {
@@ -286,7 +283,5 @@ def test_another_method_learns_from_the_same_answers_at_no_charge(make_run: Make
 
 def test_a_method_that_cannot_learn_is_refused_by_check(make_run: MakeRun, cli: Cli) -> None:
     root = make_run(**{"student.method": "values", "mechanism.name": "GaussianNoisyMax"})
-    code, _, error = cli("check", root)
-    assert code == 2
-    assert "VoteShareStudent learns from noisy votes" in error
+    assert "VoteShareStudent learns from noisy votes" in cli.refused(2, "check", root)
     assert not (root / "private" / "ledger.db").exists()

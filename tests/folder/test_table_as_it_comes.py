@@ -59,8 +59,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     new = export_of(visits(300, 3), tmp_path / "evaluation.csv")
     tables = ("--from", "private.csv", "--public", "public.csv", "--evaluation", "evaluation.csv")
     facts = ("--label", "Sepsis", "--unit", "Patient", "--n-records", 750, "--n-rows", 1_500, "--epsilon", 4)
-    code, out, err = cli("init", "run", *tables, *facts, "--yes")
-    assert code == 0, err
+    out = cli.ok("init", "run", *tables, *facts, "--yes")
     assert "date      'Aufnahme'" in out
     assert "number    'Temperatur', 'Leukozyten'" in out
     path = tmp_path / "run" / "quorate.toml"
@@ -72,8 +71,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     for command in (("check", "run"), ("run", "run"), export):
         code, out, err = cli(*command)
         assert code == 0, (command, err)
-    code, out, err = cli("check-export", "out")
-    assert code == 0, err
+    out = cli.ok("check-export", "out")
     assert cli("export", "run", "--to", "files")[0] == 0
     assert (tmp_path / "files" / "read_table.py").read_bytes() == (tmp_path / "out" / "read_table.py").read_bytes()
     assert "✗" not in cli("check-export", "files")[1]

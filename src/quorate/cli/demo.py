@@ -18,6 +18,61 @@ if TYPE_CHECKING:
     from quorate.report import Score
 
 
+SETTINGS = """\
+# {head}
+[data]
+private = "{at}private.csv"
+public = "{at}public.csv"
+evaluation = "{at}evaluation.csv"
+label = "income"
+classes = ["<=50K", ">50K"]
+n_records = 32561
+
+[method]
+{method}
+
+[budget]
+epsilon = 1.0
+delta = 1e-5
+"""
+OF_VOTES = SETTINGS.format(
+    head="The demo's run: income above 50K in Adult (UCI, CC BY 4.0). The rows are public; they play the private ones "
+    "here.",
+    at="",
+    method='by = "votes"',
+)
+DIRECT = SETTINGS.format(
+    head="The demo's rows once more, by the direct method. Its ledger is its own, so that the two can be compared at "
+    "the same ε:\n# on private data both runs would be charged to one ledger, and cost twice that.",
+    at="../",
+    method='by = "direct"\nfeature_map = "linear"',
+)
+
+
+#: What UCI's description of Adult says of its columns: a public statement, and nothing was read off the rows.
+SCHEMA = """
+[schema]                       # in place of public rows: what the published description says of each column
+age = [0, 120]
+workclass = ["Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov", "Without-pay",
+             "Never-worked"]
+fnlwgt = "drop"
+education = "drop"             # education-num says the same as a number
+education-num = [1, 16]
+marital-status = ["Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent",
+                  "Married-AF-spouse"]
+occupation = ["Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty",
+              "Handlers-cleaners", "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving",
+              "Priv-house-serv", "Protective-serv", "Armed-Forces"]
+relationship = ["Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"]
+race = ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"]
+sex = ["Female", "Male"]
+capital-gain = [0, 100000]
+capital-loss = [0, 10000]
+hours-per-week = [0, 168]
+native-country = "drop"
+"""
+
+
 @click.command(name="demo")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="A new folder. [default: quorate-demo, or -2, …]"
@@ -38,7 +93,6 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     load_ahead_of_skops()
 
     from quorate.folder.batch import load_run
-    from quorate.folder.demo import write_direct, write_inputs
     from quorate.folder.direct_run import read_direct
     from quorate.folder.methods import execute
     from quorate.folder.prepared import charged_so_far, outputs
@@ -117,3 +171,47 @@ def new_folder() -> Path:
         number += 1
         folder = Path(f"quorate-demo-{number}")
     return folder
+
+
+def write_direct(folder: Path, *, public: bool = True) -> Path:
+    """Write the settings of a direct run on the demo's tables, in a folder of its own; return that."""
+    direct = folder / "direct"
+    direct.mkdir()
+    (direct / "quorate.toml").write_text(DIRECT if public else _without_public(DIRECT), encoding="utf-8")
+    return direct
+
+
+def _without_public(settings: str) -> str:
+    """Return settings with a schema in the place of the public rows, and the default feature map."""
+    lines = (line for line in settings.splitlines() if not line.startswith(("public", "feature_map")))
+    return "\n".join(lines) + "\n" + SCHEMA
+
+
+def write_inputs(folder: Path, *, public: bool = True) -> Score:
+    """Write the demo's tables and its settings; return the score of the same student without privacy.
+
+    `public`: whether there are public rows; else a schema says what columns hold.
+    """
+    import numpy as np
+    import polars as pl
+
+    from quorate.data import load_adult, public_encoder
+    from quorate.run.scores import score_predictions
+    from quorate.voting.models import built_in
+
+    adult = load_adult()
+    shuffled = np.random.default_rng().permutation(adult.test.height)
+    half = adult.test.height // 2
+    pool, held_out = shuffled[:half], shuffled[half:]
+    folder.mkdir(parents=True, exist_ok=True)
+    labelled = adult.test.with_columns(pl.Series("income", adult.test_labels))
+    adult.train.with_columns(pl.Series("income", adult.train_labels)).write_csv(folder / "private.csv")
+    if public:
+        adult.test[pool].write_csv(folder / "public.csv")
+    labelled[held_out].write_csv(folder / "evaluation.csv")
+    (folder / "quorate.toml").write_text(OF_VOTES if public else _without_public(OF_VOTES), encoding="utf-8")
+
+    encoder = public_encoder(adult.test[pool])
+    model = built_in("logistic", "student").fit(encoder.transform(adult.train), adult.train_labels)
+    predicted = model.predict(encoder.transform(adult.test[held_out]))
+    return score_predictions(predicted, np.asarray(adult.test_labels)[held_out], list(adult.classes))

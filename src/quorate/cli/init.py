@@ -48,7 +48,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     path = folder / "quorate.toml"
     if path.exists():
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
-    from quorate.folder.template import filled, template
+    from quorate.folder.template import filled, keys_lacking, template
 
     text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "plan"
     if private is not None:
@@ -58,7 +58,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
         if not yes:
             begun = _ask_or_nothing(begun)
         answers = begun.answers(folder)
-        text, left = filled(answers), answers.lacking
+        text, left = filled(answers), keys_lacking(answers)
         following = begun.next_command
         for line in begun.told():
             click.echo(line)

@@ -167,7 +167,7 @@ def open_(
     if (same_release is None) == (raise_budget is None):
         raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
     from quorate.accounting.figures import at_most
-    from quorate.folder.changed import changed_fingerprint, larger_budget
+    from quorate.folder.methods import changed_fingerprint, larger_budget
 
     if same_release is not None:
         _place_of(run)  # before the files are read, which takes its time

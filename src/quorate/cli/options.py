@@ -114,13 +114,7 @@ def mechanism_class(name: str, called: str = "--mechanism") -> type[Mechanism]:
 
 
 def fields_of(given: tuple[str, ...]) -> dict[str, Any]:
-    """Read ``FIELD=VALUE`` pairs; what looks like a number is one.
-
-    Examples
-    --------
-    >>> fields_of(("sigma=40", "calibration=tight"))
-    {'sigma': 40, 'calibration': 'tight'}
-    """
+    """Read ``FIELD=VALUE`` pairs; what looks like a number is one."""
     fields: dict[str, Any] = {}
     for pair in given:
         field, equals, value = pair.partition("=")

@@ -13,10 +13,11 @@ from quorate.arguments import for_shell
 from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
 
 if TYPE_CHECKING:
-    from quorate.folder.sites.combined import Combined, SitesReleased
+    from quorate.folder.sites.combined import Combined
     from quorate.folder.sites.signed_votes import Statement
     from quorate.folder.votes_file import VotesFile
     from quorate.mechanisms import Mechanism
+    from quorate.report import Facts
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -83,7 +84,6 @@ def sign(
     from quorate.data import check_classes
     from quorate.errors import DataRefused, PreconditionFailed
     from quorate.folder.sites import signed_votes
-    from quorate.folder.sites.facts import read_queries
     from quorate.folder.votes_file import read_votes
     from quorate.release.keys import write_atomically
 
@@ -91,7 +91,7 @@ def sign(
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
     named = check_classes([name.strip() for name in classes.split(",")])
     votes = read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
-    rows = read_queries(queries, label=label)
+    rows = signed_votes.read_queries(queries, label=label)
     if rows.n != votes.n_queries:
         raise DataRefused(f"{file} has not one row of votes for each row of {queries}")
     said = signed_votes.Statement(
@@ -149,9 +149,9 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
         sites.refuse_export(combined, outbox)
     done = None if check else sites.release_combined(folder, combined, to=outbox)
     if as_json:
-        print_json({**_planned(combined), **({} if done is None else _released(combined, done))})
+        print_json({**_planned(combined), **({} if done is None else _released(*done))})
         return
-    for word, line in [*_planned_lines(combined), *([] if done is None else _released_lines(combined, done))]:
+    for word, line in [*_planned_lines(combined), *([] if done is None else _released_lines(*done))]:
         click.echo(f"{word:<10} {line}")
     if check:
         click.echo(f"\nNothing was charged. Next: quorate votes combine {for_shell(folder)}")
@@ -182,30 +182,29 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     ]
 
 
-def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
+def _released(facts: Facts, exported: list[Path]) -> dict[str, Any]:
     from quorate.accounting.figures import as_printed
-    from quorate.voting.facts import answers_of
 
+    student = facts.utility.student
     return {
-        **answers_of(done.released, len(combined.votes.classes)).numbers,
-        "epsilon": as_printed(done.guarantee.epsilon),
-        "delta": as_printed(done.guarantee.delta),
-        "caveats": list(done.guarantee.caveats),
-        "accuracy": None if done.score is None else done.score.accuracy,
-        "exported": [str(path) for path in done.exported],
+        **facts.answers.numbers,
+        "epsilon": as_printed(facts.guarantee.epsilon),
+        "delta": as_printed(facts.guarantee.delta),
+        "caveats": list(facts.guarantee.caveats),
+        "accuracy": None if student is None else student.accuracy,
+        "exported": [str(path) for path in exported],
     }
 
 
-def _released_lines(combined: Combined, done: SitesReleased) -> list[tuple[str, str]]:
+def _released_lines(facts: Facts, exported: list[Path]) -> list[tuple[str, str]]:
     from quorate.report.sentences import counted
-    from quorate.voting.facts import answers_of
 
-    answers = answers_of(done.released, len(combined.votes.classes))
-    lines = [("queries", counted(answers)), ("guarantee", str(done.guarantee))]
-    lines += [("caveat", caveat) for caveat in done.guarantee.caveats]
-    if done.score is not None:
-        lines.append(("student", f"accuracy {100 * done.score.accuracy:.1f} % on {done.score.n_rows:,} public rows"))
-    return lines + [("wrote", str(path)) for path in done.exported]
+    student = facts.utility.student
+    lines = [("queries", counted(facts.answers)), ("guarantee", str(facts.guarantee))]
+    lines += [("caveat", caveat) for caveat in facts.guarantee.caveats]
+    if student is not None:
+        lines.append(("student", f"accuracy {100 * student.accuracy:.1f} % on {student.n_rows:,} public rows"))
+    return lines + [("wrote", str(path)) for path in exported]
 
 
 def _statement_line(said: Statement, n_queries: int) -> str:

@@ -123,7 +123,7 @@ def questions(facts: Facts, receipt: ExportReceipt, files: Mapping[str, bytes]) 
         ("Could the model have stored single records?", _stored(facts, files)),
         (
             "Can somebody tell from it whether one unit was in the data?",
-            f"Only as far as the guarantee allows. {sentences.odds(facts)}",
+            f"Only as far as the guarantee allows. {facts.guarantee.odds}",
         ),
         ("On how many private units does it rest?", _units(facts)),
         ("Is the noise secret?", _noise(facts)),

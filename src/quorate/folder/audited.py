@@ -34,20 +34,12 @@ NOT_A_PROOF = "That is not a proof: another attack may find more."
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunAudit:
-    """What the audit of a run found.
+    """What the audit of a run found, of the mechanism (`schedule`) and of the teacher pipeline (`shards`).
 
-    `schedule`: on the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact
-    distribution.
-    `sizes`: how small a fault the audit of the mechanism would have found, as far as that was measured; None where
-    :attr:`ScheduleAudit.sees` says it.
-    `delta`: the run's δ.
-    `shards`: of the run's teacher pipeline and partition, on public rows with made-up labels.
-    `without_shards`: why there is none.
-    `seeded`: whether the run's own noise was seeded: then it has no guarantee, whatever an audit finds.
-    `seed`: of the audit.
-    `seconds`: that it took.
-    `beside`: what was looked at beside the mechanism, in a word.
-    `ran`: name of the function that attacked it.
+    `sizes`: how small a fault would have been found, as far as that was measured; None where
+    :attr:`ScheduleAudit.sees` says it. `without_shards`: why there is no audit of shards. `seeded`: whether the run's
+    own noise was: then it has no guarantee, whatever an audit finds. `seed`: of the audit. `beside`: what was looked
+    at beside the mechanism, in a word. `ran`: name of the function that attacked it.
     """
 
     schedule: ScheduleAudit
@@ -132,9 +124,7 @@ class RunAudit:
             "confidence": self.confidence,
             "delta": self.delta,
             "attacks": [_attack_tree(attack) for attack in self.attacks],
-            "comparisons": [
-                asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
-            ],
+            "comparisons": [asdict(each) | {"violated": each.violated} for each in self.schedule.comparisons],
             "charge": None
             if (charge := self.schedule.charge) is None
             else {
@@ -241,15 +231,15 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
         ),
         comparisons=tuple(
             Comparison(
-                name=comparison.name,
-                event=comparison.event,
-                observed=comparison.observed,
-                expected=comparison.expected,
-                violated=comparison.violated,
-                confidence=comparison.confidence,
-                trials=comparison.trials,
+                name=each.name,
+                event=each.event,
+                observed=each.observed,
+                expected=each.expected,
+                violated=each.violated,
+                confidence=each.confidence,
+                trials=each.trials,
             )
-            for comparison in schedule.comparisons
+            for each in schedule.comparisons
         ),
         stage=None
         if (stage := schedule.stage) is None

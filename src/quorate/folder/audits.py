@@ -65,11 +65,13 @@ class AuditOptions:
     watch: Watch | None = None
     clock: Callable[[], float] = time.perf_counter
 
-    def attack(self, audit: Callable[..., ScheduleAudit], **of: Any) -> ScheduleAudit:
-        """Return what an attack finds that is made so."""
-        return audit(
-            confidence=self.confidence, runs=self.runs, seed=self.seed, n_jobs=self.n_jobs, watch=self.watch, **of
-        )
+    def attack(
+        self, audit: Callable[..., ScheduleAudit], limit: Any = None, *, drew: bool = False, **of: Any
+    ) -> ScheduleAudit:
+        """Return what an attack finds that is made so; `limit`: what chooses that of sets, `drew`: whether a pool."""
+        how: dict[str, Any] = {"seed": self.seed, "n_jobs": self.n_jobs, "watch": self.watch, **of}
+        found = with_limit(audit, limit, confidence=self.confidence, runs=self.runs, **how)
+        return replace(found, does_not_see=(*found.does_not_see, NOT_THE_COUNTS)) if drew else found
 
     def found(self, schedule: ScheduleAudit, *, begun: float, **of: Any) -> RunAudit:
         """Return what a whole audit found that began at `begun`."""
@@ -86,17 +88,13 @@ def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
     task, event = run.task, run.task.paying_for_answers(charged_event(run))
     see = options.watch or (lambda stage, done, total: None)
     schedule = options.attack(
-        partial(
-            with_limit,
-            partial(audit_schedule, task.recipe.mechanism, event),
-            None if task.sets is None else task.sets.mechanism,
-        ),
+        partial(audit_schedule, task.recipe.mechanism, event),
+        None if task.sets is None else task.sets.mechanism,
+        drew=task.draws_pool,
         n_teachers=task.recipe.n_teachers,
         n_classes=task.n_classes,
         delta=task.facts.delta,
     )
-    if task.draws_pool:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=options.seed, n_jobs=options.n_jobs)
     see("shards", 1, 1)
@@ -122,17 +120,13 @@ def audit_direct(run: DirectRun, options: AuditOptions) -> RunAudit:
     rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
     schedule = options.attack(
-        partial(
-            with_limit,
-            partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
-            None if task.held is None else task.held.plan.mechanism,
-        ),
+        partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
+        None if task.held is None else task.held.plan.mechanism,
+        drew=task.drawn is not None,
         of="prediction sets" if task.target_range is None else "intervals",
         delta=task.delta,
         neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
     )
-    if task.drawn is not None:
-        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
     return options.found(
         schedule,
         begun=begun,
@@ -149,11 +143,8 @@ def audit_numbers(run: NumberRun, options: AuditOptions) -> RunAudit:
     begun, task = options.clock(), run.task
     charged = charged_event(run)
     schedule = options.attack(
-        partial(
-            with_limit,
-            partial(audit_means, task.mechanism, task.learning if charged == task.event else charged),
-            None if task.held is None else task.held.plan.mechanism,
-        ),
+        partial(audit_means, task.mechanism, task.learning if charged == task.event else charged),
+        None if task.held is None else task.held.plan.mechanism,
         of="intervals",
         queries=task.n_queries,
         counts=task.counts,

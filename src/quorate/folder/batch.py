@@ -51,12 +51,10 @@ def load_run(
 ) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
-    `root`: the run's folder. `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is
-    written, and keys that are not there yet are made up. `settings`: what :func:`~quorate.folder.settings.settings_of`
-    has read for this folder; read here where it is not given. `try_models`: whether models of the user's own are tried
-    on public rows; those of a run that was charged were tried before. `watch`: ``watch("private rows", done, total)``,
-    in parts of the private table. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line;
-    nothing was charged.
+    `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys are
+    made up. `try_models`: whether models of the user's own are tried on public rows; those of a run that was charged
+    were tried before. `watch`: ``watch("private rows", done, total)``, in parts of the private table.
+    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -164,13 +162,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
-    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them.
-
-    Examples
-    --------
-    >>> queries_of(MechanismSettings(queries=300)), queries_of(MechanismSettings(queries=300, strategy="core-set"))
-    (300, CoreSet(n=300))
-    """
+    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them."""
     if settings.strategy == "random" or isinstance(settings.queries, str):
         return settings.queries
     return named(settings.strategy)(settings.queries)

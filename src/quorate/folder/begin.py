@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -34,7 +34,7 @@ from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
 from quorate.folder.table_source import DIALECT, same_source
-from quorate.folder.template import Answers, classes_of, number_of, range_of, suggested_delta, whole_of, written
+from quorate.folder.template import classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
 from quorate.run.pool_cautions import OF_WRITING, pool_cautions
 from quorate.run.unread_entries import proposed_lines
@@ -262,23 +262,23 @@ class Begun:
                 having[path] = Counter(label for label in said if label is not None)
         return having
 
-    def answers(self, folder: Path) -> Answers:
-        """Return what goes into ``quorate.toml`` of a folder."""
-        known = {part.name: getattr(self, part.name) for part in fields(Answers) if hasattr(self, part.name)}
-        for key in ("private", "public", "evaluation"):
-            if known[key] is not None:
-                known[key] = os.path.relpath(known[key], folder)
+    def answers(self, folder: Path) -> dict[str, Any]:
+        """Return what goes into ``quorate.toml`` of a folder, as :func:`~quorate.folder.template.filled` takes it."""
+        tables = {key: getattr(self, key) for key in ("private", "public", "evaluation")}
         classes = self.classes or (classes_of(labels) if (labels := self.public_classes()) else ())
-        shares = None if self.is_number else self.public_shares(classes)
-        delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
-        written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
-        known |= {"likely": self.likely, "schema": self.to_declare}
-        if self.is_number:
-            known |= {"label": None, "target": self.label}
-        return Answers(
-            **{**known, **written, "classes": classes, "class_shares": shares, "drop": self.left_out, "delta": delta}
-        )
+        return {
+            **{key: None if path is None else os.path.relpath(path, folder) for key, path in tables.items()},
+            **{key: getattr(self, key) for key in ("unit", "unit_name", "range", "n_records", "n_rows", "epsilon")},
+            **{key: value for key, value in written.items() if value != getattr(PLAIN, key)},
+            "target" if self.is_number else "label": self.label,
+            "classes": classes,
+            "class_shares": None if self.is_number else self.public_shares(classes),
+            "drop": self.left_out,
+            "delta": self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0]),
+            "likely": self.likely,
+            "schema": self.to_declare,
+        }
 
     @property
     def likely(self) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class CellRun(PreparedRun):
     def look(self) -> Secret[Look | None]:
         """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
         data = self.settings.data
-        private = CellTables.of(self.folder, self.settings, begin=False).private
+        _, _, private = read_tables(self.folder, self.settings, begin=False)
         names = Names(data.private.name, data.public_side)
         return look_by_cells(
             self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
@@ -120,43 +120,32 @@ class CellRun(PreparedRun):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class CellTables:
-    """The tables of a run: the pool, what was declared of columns in its place, and private cells as they are."""
+def read_tables(
+    folder: RunFolder,
+    settings: Settings,
+    *,
+    begin: bool,
+    watch: Watch | None = None,
+    public_alone: bool = False,
+) -> tuple[PublicPool | None, Any, Table]:
+    """Read the pool, what was declared of columns in its place, and private cells as they are.
 
-    public: PublicPool | None
-    declared: Any
-    private: Table
-
-    @classmethod
-    def of(
-        cls,
-        folder: RunFolder,
-        settings: Settings,
-        *,
-        begin: bool,
-        watch: Watch | None = None,
-        public_alone: bool = False,
-    ) -> CellTables:
-        """Read them.
-
-        `begin`: whether a place for rows that memory does not hold is made. `watch`: of a large file. `public_alone`:
-        whether the private file is not opened, and stands for no row.
-        """
-        data = settings.data
-        refuse_unknown_drop(data)
-        public = None if data.public is None else pool_of(data, read_pool(data))
-        declared, n_features = _declared(settings, public)
-        if public_alone:
-            assert public is not None  # noqa: S101 - the caller's condition
-            nobody: list[str] | None = None if data.unit is None else []
-            return cls(public, declared, Table(X=take(public.rows(), np.arange(0)), y=np.empty(0), unit=nobody))
-        if watch is not None:
-            watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-        place = partial(folder.place_for_rows, begin=begin)
-        how: dict[str, Any] = {"folder": place, "declared": tuple(declared or ()), "memory": settings.run.bytes_allowed}
-        private = read_private_cells(data, public, n_features=n_features, **how)
-        return cls(public, declared, private)
+    `begin`: whether a place for rows that memory does not hold is made. `watch`: of a large file. `public_alone`:
+    whether the private file is not opened, and stands for no row.
+    """
+    data = settings.data
+    refuse_unknown_drop(data)
+    public = None if data.public is None else pool_of(data, read_pool(data))
+    declared, n_features = _declared(settings, public)
+    if public_alone:
+        assert public is not None  # noqa: S101 - the caller's condition
+        nobody: list[str] | None = None if data.unit is None else []
+        return public, declared, Table(X=take(public.rows(), np.arange(0)), y=np.empty(0), unit=nobody)
+    if watch is not None:
+        watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
+    place = partial(folder.place_for_rows, begin=begin)
+    how: dict[str, Any] = {"folder": place, "declared": tuple(declared or ()), "memory": settings.run.bytes_allowed}
+    return public, declared, read_private_cells(data, public, n_features=n_features, **how)
 
 
 def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:

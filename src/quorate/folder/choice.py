@@ -38,13 +38,7 @@ class Choice:
 
     @property
     def in_words(self) -> str:
-        """What a command says of it.
-
-        Examples
-        --------
-        >>> Choice(ChosenMethod("direct", "each record is one row")).in_words
-        'method: direct, since each record is one row'
-        """
+        """What a command says of it."""
         words = f"method: {self.method.in_words}"
         count, mechanism = self.settings.get("teachers", {}).get("count"), self.settings.get("mechanism")
         if count is None or mechanism is None:
@@ -55,13 +49,7 @@ class Choice:
 
 
 def is_open(document: Mapping[str, Any]) -> bool:
-    """Whether ``quorate.toml`` leaves the method to the rule.
-
-    Examples
-    --------
-    >>> is_open({}), is_open({"method": {"by": "votes"}})
-    (True, False)
-    """
+    """Whether ``quorate.toml`` leaves the method to the rule."""
     method = document.get("method", {})
     return isinstance(method, Mapping) and method.get("by", "auto") == "auto"
 
@@ -72,14 +60,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 
 def with_choice(document: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
-    """Return the document with a choice filled in.
-
-    Examples
-    --------
-    >>> asked = {"method": {"by": "auto"}, "teachers": {"model": "forest"}, "run": {"n_jobs": 2}}
-    >>> with_choice(asked, Choice(ChosenMethod("votes", ""), {"teachers": {"count": 20}}))["teachers"]
-    {'model': 'forest', 'count': 20}
-    """
+    """Return the document with a choice filled in."""
     filled = {name: dict(section) if isinstance(section, Mapping) else section for name, section in document.items()}
     if choice.method == "votes" and "schema" not in document:  # one price for adding, removing and replacing
         filled.get("method", {}).pop("neighbours", None)

@@ -23,7 +23,7 @@ from quorate.direct.spool import units_of
 from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, note
-from quorate.folder.cell_run import CellRun, CellTables
+from quorate.folder.cell_run import CellRun, read_tables
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import labelled_rows, of_cells
 from quorate.folder.prepared import scheduler_of
@@ -99,19 +99,16 @@ def read_direct(
 ) -> DirectRun:
     """Read a run's settings and files, and fix everything that the rounds follow from.
 
-    `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
-    `settings`: what :func:`~quorate.folder.settings.settings_of` has read for this folder; read here where it is not
-    given. `watch`: ``watch(stage, done, total)``, where the private file is large. `public_alone`: whether that file
-    is not opened, and stands for no row. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one
-    line; nothing was charged. No private row decides on it.
+    `begin`: whether a run that has no folders yet gets them; where not, nothing is written. `watch`: where the private
+    file is large. `public_alone`: whether that file is not opened, and stands for no row. Raises PreconditionFailed,
+    InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No private row decides on it.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     data = settings.data
     watch = watch if watch is not None and is_large(data.private) else None
-    tables = CellTables.of(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
-    private = tables.private
+    public, declared, private = read_tables(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -119,7 +116,7 @@ def read_direct(
         replace(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
-            schema=tables.declared,
+            schema=declared,
             unit=data.whose,
             dialect=data.dialect,
             scheduler=scheduler_of(settings.run, folder),
@@ -127,7 +124,7 @@ def read_direct(
         ),
         private.X,
         private.y,
-        public=tables.public,
+        public=public,
         groups=private_ids(data, private),
         fingerprint_key=folder.fingerprint_key(begin=begin),
         noise=noise,

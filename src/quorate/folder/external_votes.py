@@ -19,7 +19,6 @@ from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.data.cell_text import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
-from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
@@ -33,7 +32,7 @@ from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach
 from quorate.run.expected import refuse_hopeless
 from quorate.run.stage_store import stage_key
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 from quorate.voting.facts import told
 from quorate.voting.scope import scope_of_votes
 
@@ -68,22 +67,14 @@ def release_votes(
     sanitiser: DataDependentRelease | None = None,
     allow_hopeless: bool = False,
 ) -> VotesReleased:
-    """Charge, release and write labels for votes made elsewhere.
+    """Charge, release and write labels for votes made elsewhere; the same votes and mechanism are charged once.
 
-    `votes`: as read.
-    `mechanism`: what answers.
-    `root`: a run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
-    charged once, however often this is called.
-    `budget`: what a new ledger is opened with. One that is there keeps its own, to which this release is charged.
-    `delta`: δ at which the whole is priced.
-    `noise`: where privacy noise comes from.
-    `unit`: whose data one teacher saw alone.
-    `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
-    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation.
-    `allow_hopeless`: whether to pay although the mechanism can answer nothing with so many teachers.
-
-    Raises BudgetExhausted, LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which
-    votes do not hold.
+    `root`: a run's folder: its ledger is opened or made, and its public side written. `budget`: what a new ledger is
+    opened with; one that is there keeps its own, to which this release is charged. `unit`: whose data one teacher saw
+    alone. `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
+    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation. `allow_hopeless`:
+    whether to pay although the mechanism can answer nothing with so many teachers. Raises BudgetExhausted,
+    LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which votes do not hold.
     """
     if sanitiser is not None and data_dependent_terms(mechanism) is None:
         raise InvalidParameter(
@@ -94,8 +85,9 @@ def release_votes(
         raise InvalidParameter(
             f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
         )
-    check_mechanism(mechanism, n_classes=len(votes.classes))
-    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), answers=votes.n_queries)
+    n_classes = len(votes.classes)
+    check_mechanism(mechanism, n_classes=n_classes)
+    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, answers=votes.n_queries)
     folder = RunFolder(root)
     folder.make()
     key = fingerprint_key(folder.ledger)
@@ -112,7 +104,8 @@ def release_votes(
     )
     with _ledger_of(folder, budget, data) as ledger:
         if not allow_hopeless and charge.find(ledger) is None:
-            refuse_hopeless([_reach_of(votes, mechanism)], unless="allow_hopeless=True (--allow-hopeless)")
+            near = reach(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, n_queries=votes.n_queries)
+            refuse_hopeless([near], unless="allow_hopeless=True (--allow-hopeless)")
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
@@ -128,11 +121,13 @@ def release_votes(
             seeded=noise.seeded,
             caveats=(FIGURE_LOST,) if lost else (),
         )
-    return VotesReleased(released, promised, sanitised, _written(folder, votes, released, promised))
-
-
-def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Finding:
-    return reach(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries)
+    files = {
+        "labels.csv": _labels(votes, released, seeded=promised.seeded).encode(),
+        "guarantee.json": (promised.to_json() + "\n").encode(),
+    }
+    for name, content in files.items():
+        write_atomically(folder.public / name, content)
+    return VotesReleased(released, promised, sanitised, files)
 
 
 def _charge(
@@ -148,6 +143,7 @@ def _charge(
 ) -> Charge:
     """Everything that is to be charged at once: the labels, and the data-dependent figure if there is to be one."""
     event = mechanism.schedule(votes.n_queries)
+    order = blake2b(np.ascontiguousarray(votes.counts.reveal()).tobytes(), key=key.reveal(), digest_size=16)
     purposes = {"label": votes.n_queries, **stages_of(mechanism)}
     charged_to = None
     if sanitiser is not None:
@@ -162,7 +158,7 @@ def _charge(
             "votes made elsewhere",
             {
                 "votes": data,
-                "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
+                "order": order.hexdigest(),  # the fingerprint does not see it, and labels go by it
                 "mechanism": _text_in_key(mechanism, sanitiser),
                 "event": event.to_json(),
                 "delta": delta,
@@ -218,11 +214,6 @@ def votes_fingerprint(votes: VotesFile, root: Path) -> str:
     return fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
 
 
-def _order(counts: IntArray, key: Secret[bytes]) -> str:
-    """Keyed hash of the votes in the order of the file."""
-    return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()
-
-
 def price_of(votes: VotesFile, mechanism: Mechanism, delta: float) -> float:
     """The data-independent ε of answering every query of a file: a public number."""
     return epsilon(mechanism.schedule(votes.n_queries), delta)
@@ -232,11 +223,8 @@ def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float)
     """What the votes as they fell would cost (PATE18): a secret, for the owner alone.
 
     For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
-    expectation over random answers; it is never a guarantee.
-
-    `votes`: as read. `mechanism`: one that has data-dependent terms: a GaussianNoisyMax or ConfidentNoisyMax in the
-    histogram form, and none of a user's own. `delta`: δ of the conversion. Returns: ``epsilon`` by the tight
-    conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
+    expectation over random answers; it is never a guarantee. Returns ``epsilon`` by the tight conversion,
+    ``epsilon_integer_orders`` as the paper converts, ``order``.
     """
     counts = votes.counts
     terms = data_dependent_terms(mechanism)
@@ -287,16 +275,6 @@ def _sanitised(
         noise=noise,
         answered=released.answered if mechanism.may_decline else None,
     )
-
-
-def _written(folder: RunFolder, votes: VotesFile, released: Released, promised: Guarantee) -> dict[str, bytes]:
-    files = {
-        "labels.csv": _labels(votes, released, seeded=promised.seeded).encode(),
-        "guarantee.json": (promised.to_json() + "\n").encode(),
-    }
-    for name, content in files.items():
-        write_atomically(folder.public / name, content)
-    return files
 
 
 def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:

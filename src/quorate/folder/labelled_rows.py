@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from quorate.accounting.figures import several
 from quorate.data import encode_labels, refuse_private_rows, take
-from quorate.data.rows import columns
+from quorate.data.formats import Table
+from quorate.data.rows import Rows, columns
 from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DataSettings
+from quorate.folder.table_source import Source
 from quorate.folder.tables import read_public, refuse_other_columns
 from quorate.students.prediction_sets import COVERAGE, FEWEST, apart
 from quorate.students.temperature import require_rows
@@ -87,18 +89,23 @@ def _require_enough(n_rows: int, *, of_a_number: bool, name: str) -> None:
         )
 
 
+def _read(data: DataSettings, source: Source, pool: Rows) -> Table:
+    """Read public rows with labels, of the columns of the pool."""
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, source, pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, pool)
+    return table
+
+
 def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
     """Read the rows as teachers that vote on classes do.
 
     Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
     published at no charge.
     """
-    source = data.tables.get(key)
-    if source is None:
+    if (source := data.tables.get(key)) is None:
         return None
-    drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, source, task.inputs.public, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, source, task.inputs.public)
+    table = _read(data, source, task.inputs.public)
     if task.draws_pool:
         rows = as_declared(task.inputs, table.X)
     else:
@@ -115,16 +122,12 @@ def of_cells(data: DataSettings, task: Any, key: str) -> Evaluation | None:
 
     Raises DataRefused if they do not fit the pool.
     """
-    source = data.tables.get(key)
-    if source is None:
+    if (source := data.tables.get(key)) is None:
         return None
-    name = f"[data] {key}"
-    drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, source, task.schema.pool)
+    table = _read(data, source, task.schema.pool)
     rows, fits, usable = task.schema.judged(table.X, source.name)
     if not usable.all():
-        where, holds = f"{name}, {source.name}", "the public pool" if data.public is not None else "[schema]"
+        where, holds = f"[data] {key}, {source.name}", "the public pool" if data.public is not None else "[schema]"
         raise DataRefused(f"{where}: {_first_unusable(rows, fits)} not what {holds} says; {_HOW_TO_MEND}")
     name_of_column = f"{source.name}, column {data.label!r}"
     if task.target_range is not None:

@@ -1,44 +1,63 @@
-"""A run whose files were read: what it asks for, whether it was begun before, and by which version."""
+"""A run whose files were read: what it asks for, whether and by which version it was begun, what its owner may see."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.ambient import one_thread
+from quorate.data import n_rows, take
 from quorate.data.cell_text import csv_text
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
-from quorate.ensemble import ChatTeacher
+from quorate.ensemble import (
+    ChatTeacher,
+    agreement,
+    average_stability,
+    high_margin_curve,
+    margins,
+    soft_label_quality,
+    train_teachers,
+)
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
-from quorate.folder import notes
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import Evaluation
+from quorate.folder.notes import notes_on_ids, public_notes
 from quorate.folder.prepared import PreparedRun
 from quorate.folder.published import POOL, PROMPT
 from quorate.folder.settings import keys_of
 from quorate.mechanisms import Values
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
-from quorate.report import Facts, Score
+from quorate.report import AgreementFacts, Facts, InternalFacts, QualityFacts, Score, StabilityFacts, TeacherFacts
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, FolderStages, stage_key
 from quorate.students import PromptStudent
-from quorate.types import Secret
-from quorate.voting.claims import look_at_votes
+from quorate.types import IntArray, Secret, derive
+from quorate.voting.claims import look_at_votes, private_notes, promise_notes
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import RunResult, schedule
+from quorate.voting.flow import RunResult, schedule, shards_of, votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.recipe import FEW_ROWS
+from quorate.voting.shard_rows import learning
 from quorate.voting.task import Task
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
+EXCHANGES = 10  # pairs of teachers trained to estimate stability
+SHOWN_POINTS = 200  # of a running sum or a curve; more cannot be seen
+EXACT = "Margins, agreement and shard sizes are exact: whoever reads this page reads private data."
+BETA = 0.05  # share of teachers that may be off in a strong soft label
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +84,25 @@ class LoadedRun(PreparedRun):
 
     def notes(self) -> Iterable[Finding]:
         """Return what there is to say about the public table and about a mechanism of the owner's own."""
-        return notes.public_notes(self.settings, self.task)
+        return public_notes(self.settings, self.task)
 
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
-        return notes.private_notes(self.settings.data, self.task)
+        return private_notes(self.task, **self._called, n_records="[data] n_records", n_rows="[data] n_rows")
 
     def promise_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
-        return notes.promise_notes(self.settings.data, self.task)
+        return promise_notes(self.task, **self._called)
+
+    @property
+    def _called(self) -> dict[str, Any]:
+        """What notes on the private table call the tables, and what says whose ids stand in public ones."""
+        data, private = self.settings.data, self.task.inputs.private
+        return {
+            "private": data.private.name,
+            "public": data.public_side,
+            "ids": lambda: notes_on_ids(data, private.reveal().unit_keys),
+        }
 
     @one_thread()
     def look(self) -> Secret[Look | None]:
@@ -219,3 +248,93 @@ def labels_csv(task: Task, result: RunResult) -> str:
             line.append(f"none: {SEEDED_MARK}")
         lines.append(line)
     return csv_text(names, lines)
+
+
+def facts_for_owner(run: LoadedRun) -> Secret[InternalFacts]:
+    """Gather what only the owner may see of a run, from its stored votes where they fit: for its internal report alone.
+
+    One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
+    one record exchanged.
+    """
+    task = run.task
+    _, counts = votes(task, task.queries, FolderStages(run.folder.private), lambda stage, done, total: None)
+    facts: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
+    if task.recipe.mechanism.takes == "scores":
+        facts["quality"] = _quality(counts)
+    else:
+        facts["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))
+        curve = high_margin_curve(counts, task.recipe.n_teachers).reveal()
+        facts["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
+        facts["agreement"] = _agreement(task, counts)
+    tips = [caution.words for caution in task.recipe.cautions if caution.code not in OF_BUDGETS]
+    words = (*tips, *(note.words for note in run.private_notes().reveal()))
+    return Secret(InternalFacts(**facts, notes=(EXACT, *(f"{line[0].upper()}{line[1:]}." for line in words))))
+
+
+def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
+    private = task.inputs.private.reveal()
+    alone = train_teachers(
+        task.classifier,
+        task.views.teacher(private.X),
+        private.codes,
+        Secret(np.zeros(len(private.codes), dtype=np.int64)),
+        n_teachers=1,
+        n_classes=task.n_classes,
+        key=Secret(derive(task.key, "one model of all rows")),
+        n_jobs=1,
+    )
+    reference = alone.voters.reveal()[0].vote(task.views.teacher(take(task.inputs.public, task.queries)))
+    if (reference < 0).any():
+        return None  # the model failed on all rows; nothing to compare with
+    agreed = agreement(counts, reference, task.recipe.n_teachers).reveal()
+    points = np.unique(np.linspace(0, len(reference) - 1, min(SHOWN_POINTS, len(reference))).astype(int))
+    ours, theirs = agreed.cumulated
+    return AgreementFacts(
+        plurality=agreed.plurality,
+        correlation=None if math.isnan(agreed.correlation) else agreed.correlation,
+        cumulated=tuple(zip(ours[points].tolist(), theirs[points].tolist(), strict=True)),
+    )
+
+
+def _stability(task: Task) -> StabilityFacts | None:
+    private = task.inputs.private.reveal()
+    n_rows_each = n_rows(private.X) // task.recipe.n_teachers
+    if n_rows_each < 1 or n_rows_each >= n_rows(private.X):
+        return None
+    try:
+        stability = average_stability(
+            task.classifier,
+            task.views.teacher(private.X),
+            private.codes,
+            task.views.teacher(take(task.inputs.public, task.queries[:SHOWN_POINTS])),
+            n_rows_each=n_rows_each,
+            n_classes=task.n_classes,
+            exchanges=EXCHANGES,
+            rng=np.random.default_rng(int.from_bytes(derive(task.key, "stability"), "big")),
+        ).reveal()
+    except Exception:  # noqa: BLE001 - the teacher's own code: without its scores there is no such fact
+        return None
+    return StabilityFacts(
+        mean=stability.mean, standard_error=stability.standard_error, n_records=n_rows_each, exchanges=EXCHANGES
+    )
+
+
+def _quality(scores: Secret[Any]) -> QualityFacts:
+    quality = soft_label_quality(scores, beta=BETA).reveal()
+    known = ~np.isnan(quality.weak)
+    return QualityFacts(
+        beta=BETA,
+        weak=tuple(np.sort(quality.weak[known]).tolist()),
+        strong=tuple(np.sort(quality.strong[known]).tolist()),
+    )
+
+
+def _teachers(task: Task) -> list[TeacherFacts]:
+    private, assigned = task.inputs.private.reveal(), learning(task, shards_of(task))
+    shards, facts = assigned.reveal(), []
+    for teacher in range(task.number_of_shards(assigned)):
+        codes = private.codes[shards == teacher]
+        kinds = len(np.unique(codes))
+        status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"
+        facts.append(TeacherFacts(index=teacher, n_records=len(codes), status=status))
+    return facts

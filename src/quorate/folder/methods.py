@@ -12,20 +12,33 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.accounting.figures import at_most
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
-from quorate.errors import PreconditionFailed, naming
+from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder.batch import load_run
 from quorate.folder.cell_run import CellRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
 from quorate.folder.direct_run import DirectRun, read_direct
-from quorate.folder.loaded import LoadedRun
+from quorate.folder.folder import RunFolder
+from quorate.folder.loaded import LoadedRun, facts_for_owner
 from quorate.folder.number_run import NumberRun, read_numbers
-from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
-from quorate.folder.settings import Settings, keys_of, settings_of
+from quorate.folder.prepared import (
+    PreparedRun,
+    budget_of,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    write_draft,
+)
+from quorate.folder.settings import Settings, keys_of, read_settings, settings_of
+from quorate.folder.sites.settings import combines_sites, read_sites_settings
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.table_source import is_large
+from quorate.ledger import Budget
+from quorate.ledger.rules import may_be_raised
+from quorate.release.charge import floor_budget
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
@@ -183,11 +196,9 @@ def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callab
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
     """Gather what only the owner may see. Raises PreconditionFailed if a run has no votes, margins or teachers."""
-    from quorate.folder import internal
-
     if isinstance(run, CellRun):
         raise PreconditionFailed(run.no_internal)
-    return internal.internal_facts(_voted(run))
+    return facts_for_owner(_voted(run))
 
 
 def _voted(run: PreparedRun) -> LoadedRun:
@@ -202,3 +213,62 @@ def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
     rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
     more, seeded = run.files(result, facts), run.task.noise.seeded
     return publish_run(run.folder, model, facts, more, pool=run.pool_as_taken(), rows=rows, seeded=seeded)
+
+
+def changed_fingerprint(
+    root: Path, *, votes: Path | None = None, classes: str | None = None, n_teachers: int | None = None
+) -> str:
+    """Return the fingerprint of the data as they are now, for ``quorate ledger open``.
+
+    A run says in its ``quorate.toml`` where they are. A folder of votes made elsewhere has none, so its owner does by
+    `votes`, `classes` (with commas) and `n_teachers`, which are refused for a run.
+    """
+    from quorate.folder.external_votes import votes_fingerprint
+    from quorate.folder.votes_file import read_votes
+
+    if combines_sites(root):
+        from quorate.folder.sites.combined import combine
+
+        return votes_fingerprint(combine(root).votes, root)
+    if RunFolder(root).settings.exists():
+        if votes is not None or classes is not None:
+            raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
+        return read_run(root, try_models=False).fingerprint
+    if votes is None or classes is None:
+        raise PreconditionFailed(
+            f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "
+            "changed file with --votes FILE --classes no,yes"
+        )
+    file = read_votes(votes, classes=[name.strip() for name in classes.split(",")], n_teachers=n_teachers)
+    return votes_fingerprint(file, root)
+
+
+def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delta: float | None = None) -> Budget:
+    """Return the budget that a ledger is to be raised to.
+
+    `root`: the folder of a run, or of votes made elsewhere. `own`: what the ledger has. `epsilon`, `delta`: the larger
+    amounts: for votes made elsewhere alone. What is left out stays as it is. Raises InvalidParameter if amounts are
+    given for a run, whose ``quorate.toml`` says them; PreconditionFailed if they are not given where they are needed.
+    """
+    if combines_sites(root):
+        budget = read_sites_settings(root).budget
+        return Budget(*floor_budget(budget.epsilon, budget.delta), composition=own.composition)
+    if RunFolder(root).settings.exists():
+        if epsilon is not None or delta is not None:
+            raise InvalidParameter(f"the budget of {root} is raised to that of its quorate.toml; edit [budget] there")
+        cap = budget_of(read_settings(RunFolder(root).settings))
+        if cap.composition == own.composition and (cap.same_as(own) or not may_be_raised(own, cap)):
+            has, wants = (f"epsilon = {at_most(a.epsilon)} and delta = {at_most(a.delta)}" for a in (own, cap))
+            raise InvalidParameter(
+                f"the ledger has {has}, and [budget] of {RunFolder(root).settings} asks for {wants}; a raised budget "
+                "must have epsilon and delta not below the one before, and one above. Write the larger cap for all "
+                "runs together there first, with the δ that the next run needs as well"
+            )
+        return cap
+    if epsilon is None and delta is None:
+        raise PreconditionFailed(
+            f"{root} has no quorate.toml that says the larger budget, as a release of votes made elsewhere has none; "
+            "say it with --epsilon and --delta"
+        )
+    wanted = floor_budget(own.epsilon if epsilon is None else epsilon, own.delta if delta is None else delta)
+    return Budget(*wanted, composition=own.composition)

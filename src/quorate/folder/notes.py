@@ -23,10 +23,7 @@ from quorate.folder.data_settings import DataSettings, reads_well, word_of_colum
 from quorate.folder.settings import Settings
 from quorate.folder.table_source import Source, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
-from quorate.types import Secret
 from quorate.voting.claims import note_on_mechanism
-from quorate.voting.claims import private_notes as notes_on_private
-from quorate.voting.claims import promise_notes as notes_on_promise
 from quorate.voting.task import Task
 
 
@@ -181,28 +178,6 @@ def line_breaks_caution(data: DataSettings) -> Finding:
         f"{data.private.name} puts such cells in quotation marks and doubles marks within them; else save it as Parquet"
     )
     return caution("cells-with-line-breaks", Severity.SERIOUS, words if broken else None)
-
-
-def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:
-    """Return what there is to say about the private table, which is for its owner alone."""
-    return notes_on_private(
-        task,
-        private=data.private.name,
-        public=data.public_side,
-        n_records="[data] n_records",
-        n_rows="[data] n_rows",
-        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
-    )
-
-
-def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:
-    """Return those of them that say that the guarantee will not hold: `quorate run` says them before it charges."""
-    return notes_on_promise(
-        task,
-        private=data.private.name,
-        public=data.public_side,
-        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
-    )
 
 
 def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Finding]:

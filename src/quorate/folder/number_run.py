@@ -9,7 +9,7 @@ from typing import ClassVar, NoReturn
 
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding
-from quorate.folder.cell_run import CellRun, CellTables
+from quorate.folder.cell_run import CellRun, read_tables
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import labelled_rows, of_cells
 from quorate.folder.notes import direct_notes
@@ -82,7 +82,7 @@ def read_numbers(
     folder, data = RunFolder(root), settings.data
     folder.refuse_wrong_ledger()
     watch = watch if watch is not None and is_large(data.private) else None
-    tables = CellTables.of(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
+    public, _, private = read_tables(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
     if begin:
         folder.make()
     noise, seeded_key = noise_and_key(settings.run.unsafe_noise_seed)
@@ -95,10 +95,10 @@ def read_numbers(
     )
     task = NUMBER_VOTES.prepare(
         config,
-        tables.private.X,
-        tables.private.y,
-        public=tables.public,
-        groups=private_ids(data, tables.private),
+        private.X,
+        private.y,
+        public=public,
+        groups=private_ids(data, private),
         fingerprint_key=folder.fingerprint_key(begin=begin),
         noise=noise,
         key=seeded_key if noise.seeded else None,

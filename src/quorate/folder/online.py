@@ -24,13 +24,11 @@ from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 
 
 def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
-    """Ask the ensemble of a run about the rows of a file, or of a table.
+    """Ask the ensemble of a run about the rows of a file, or of a table; what it leaves out is left out of them.
 
-    `run`: one whose labels are released. `asked`: rows with the columns of the public pool; a label, a unit, and
-    what the run leaves out is left out. `watch`: ``watch(stage, done, total)``: where a question is new, teachers that
-    were not kept are trained again, and come out the same. `tell`: takes a line on cells that count as missing though
-    something stands in them, if there are any. Raises what :meth:`~quorate.voting.ask.OpenEnsemble.ask`
-    raises; PreconditionFailed if the run has not released its labels yet. Nothing is drawn then.
+    `watch`: where a question is new, teachers that were not kept are trained again, and come out the same. `tell`:
+    takes a line on cells that count as missing though something stands in them, if there are any. Raises what
+    :meth:`~quorate.voting.ask.OpenEnsemble.ask` raises; PreconditionFailed if the run has not released its labels yet.
     """
     rows, earlier, unread = _new_rows(run, asked)
     with run.open_ledger(bind=True) as ledger:

@@ -42,13 +42,9 @@ FAILURE = 0.1  # how often the range of the estimate may be missed: that of a pl
 class PaidEstimate:
     """What was released for a plan, and what it cost. All of it may be published, unless the noise was seeded.
 
-    `error`: estimate of the mean error of the teachers on rows held out of their own shards, in [0, 1].
-    `half_width`: how far the noise may have moved it, but for a probability of :data:`FAILURE`.
-    `rows_each`: rows that such a teacher learned from.
-    `n_teachers`: k.
-    `epsilon`: what was charged, ε; δ is 0.
-    `left`: ε that is left in the run's ledger; None where it adds up ρ.
-    `seeded`: whether the noise can be computed again: then nothing is promised, and it must not be published.
+    `error`: estimate of the mean error of the k teachers on rows held out of their own shards, in [0, 1], which the
+    noise may have moved by `half_width`, but for a probability of :data:`FAILURE`. `rows_each`: rows that a teacher
+    learned from. `epsilon`: what was charged; δ is 0. `left`: ε left in the run's ledger; None where it adds up ρ.
     """
 
     error: float
@@ -87,12 +83,10 @@ class PaidEstimate:
 def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     """Release the teachers' mean error, charged to the run's ledger; asked again it is read there, and is free.
 
-    `root`: the run's folder. `spend`: ε of the estimate, > 0. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has
-    to cover it. Raises InvalidParameter if `spend` is not given or is no number, the run has no teachers, or its own
-    share leaves no room. Nothing was charged then; PreconditionFailed, DataRefused, BudgetExhausted as
-    :func:`~quorate.folder.batch.load_run` and the ledger have it. Privacy: one unit changes one teacher's error, by at
-    most 1, so the sum of the K errors is released with Laplace noise of scale 1/ε at the price ε, whichever unit is
-    added, removed or replaced (:func:`~quorate.labelling.estimate_error`).
+    `spend`: ε of the estimate. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has to cover it; nothing is
+    charged where it is refused. Privacy: one unit changes one teacher's error, by at most 1, so the sum of the K errors
+    is released with Laplace noise of scale 1/ε at the price ε, whichever unit is added, removed or replaced
+    (:func:`~quorate.labelling.estimate_error`).
     """
     if spend is None:
         raise InvalidParameter(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +15,13 @@ from quorate.data.feature_maps.composed import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.labels import Label
 from quorate.data.reading import has_named_columns
-from quorate.errors import InvalidParameter, PreconditionFailed, naming
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError, naming
+from quorate.folder.cell_run import CellRun
 from quorate.folder.choice import Choice
 from quorate.folder.data_settings import DataSettings
+from quorate.folder.direct_run import read_direct
 from quorate.folder.folder import RunFolder
+from quorate.folder.number_run import read_numbers
 from quorate.folder.settings import (
     Settings,
     keys_of,
@@ -28,20 +31,30 @@ from quorate.folder.settings import (
     settings_from,
     settings_of,
 )
-from quorate.folder.table_source import is_there
+from quorate.folder.table_source import Source, is_there
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
 from quorate.planning.rehearsal.made_up import LearningCurve
+from quorate.report.notation import under_label
+from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import ChosenMethod, ChosenRelation, choose_relation
 from quorate.run.expected import Expected
 from quorate.run.held_out import SetsPlan, plan_sets
+from quorate.run.method import check_of
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of
 
 _WAYS = {"direct": "the direct method", "votes": "votes of teachers"}
+_READERS: Mapping[str, Callable[..., CellRun]] = {"direct": read_direct, "votes": read_numbers}
+#: Keys of public rows with targets, which a plan does not read.
+_WITH_TARGETS = ("evaluation", "evaluation_query", "calibration", "calibration_query", "calibration_of_evaluation")
+_NOT_KNOWN = (
+    "how near predictions come, which rests on the private targets. In what was measured the direct method was nearer "
+    "on every table: docs/how-to/predict-a-number.md. The run scores its model on [data] evaluation"
+)
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
 
 
@@ -56,17 +69,11 @@ def plan_folder(
     before: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Plan:
-    """Plan a run from its settings and its public rows.
+    """Plan a run from its settings and its public rows; `rehearse`, `learning_curve` and more as :func:`quorate.plan`.
 
-    `root`: the run's folder.
-    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them.
-    `learning_curve`: of one teacher.
-    `rehearse`: as for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
-    `before`: is told what takes a while, before it begins: where something is rehearsed.
-    `**how`: more of :func:`quorate.plan`.
-
-    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
-    to be declared: it is not read here.
+    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them: they are not
+    read here. `before`: is told what takes a while, before it begins: where something is rehearsed. Raises
+    PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line.
     """
     settings = read_settings(root / "quorate.toml")
     if settings.data.range is not None:
@@ -75,7 +82,11 @@ def plan_folder(
             f"out, and declare [data] n_records. What each method would release says: quorate plan {for_shell(root)}"
         )
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
-    _refuse_without_public(settings, root)  # before what else is lacking, which would then be given for nothing
+    if settings.data.public is None:  # before what else is lacking, which would then be given for nothing
+        raise InvalidParameter(
+            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
+            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
+        )
     by_option = n_records is not None
     n_records = settings.data.n_records if n_records is None else n_records
     if n_records is None:
@@ -114,10 +125,10 @@ def plan_folder(
             **models_of(settings, root),
             **how,
         )
-    facts = replace(plan_of_run.facts, why_neighbours=relation.why)
-    return replace(
-        plan_of_run, facts=facts, notes=(*plan_of_run.notes, *_notes_on_drop(data), *_notes_on_sets(sets, unit))
-    )
+    facts, notes = replace(plan_of_run.facts, why_neighbours=relation.why), _notes_on_drop(data)
+    if sets is not None:
+        notes.append(f"A run would hold out {sets.step(unit)[1]}; the figures are of those that learn")
+    return replace(plan_of_run, facts=facts, notes=(*plan_of_run.notes, *notes))
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
@@ -167,10 +178,8 @@ def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tup
 def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
     """Read the settings of a run that is to be made or checked, with the method that it has.
 
-    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them.
-
-    `root`: the run's folder. `before`: as for :func:`plan_folder`. Raises PreconditionFailed, InvalidParameter,
-    DataRefused as :func:`~quorate.folder.settings.settings_of` does; or if nothing in the plan can answer.
+    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them;
+    `before`: as for :func:`plan_folder`. Raises InvalidParameter if nothing in the plan can answer.
     """
     settings = settings_of(root)
     if settings.chosen is not None:
@@ -234,8 +243,7 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     data = settings.data
     if data.evaluation is None:
         return None
-    if not is_there(data.evaluation):
-        raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
+    _require_file("evaluation", data.evaluation)
     named = has_named_columns(data.evaluation, data.dialect) and data.unit in column_names(
         data.evaluation, data.dialect
     )
@@ -263,11 +271,6 @@ def _learning_rows(n_rows: int | None, sets: SetsPlan | None) -> int | None:
     return n_rows if sets is None or n_rows is None else max(1, round(n_rows * (1 - sets.share)))
 
 
-def _notes_on_sets(sets: SetsPlan | None, unit: str) -> list[str]:
-    """Say what units that are held out will promise; the figures of the plan are of those that learn."""
-    return [] if sets is None else [f"A run would hold out {sets.step(unit)[1]}; the figures are of those that learn"]
-
-
 def _notes_on_drop(data: DataSettings) -> list[str]:
     """Say of a column to leave out that it is nearly called as a public one; the private table may have it or not.
 
@@ -289,20 +292,15 @@ def _feature_map(settings: Settings) -> FeatureMapName:
     return map_ if map_ in FEATURE_MAPS else "auto"
 
 
-def _refuse_without_public(settings: Settings, root: Path) -> None:
-    if settings.data.public is None:
-        raise InvalidParameter(
-            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
-            f"can be foretold. quorate check {for_shell(root)} says what the run would release and cost"
-        )
-
-
 def _public(settings: Settings) -> PublicPool:
     data = settings.data
-    assert data.public is not None  # noqa: S101 - refused by the plan
-    if not is_there(data.public):
-        raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
+    _require_file("public", data.pool)
     return pool_of(data, read_pool(data))
+
+
+def _require_file(key: str, table: Source) -> None:
+    if not is_there(table):
+        raise PreconditionFailed(f"[data] {key} names {table}, and there is no such file")
 
 
 def recommended(root: Path, plan_: Plan) -> str:
@@ -334,3 +332,80 @@ def _declared_shares(data: DataSettings) -> dict[Label, float] | None:
     if shares is None:
         return None
     return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class NumberPlan:
+    """What each method would do, or why it cannot; and the one that a run takes."""
+
+    ways: Mapping[str, CheckResult | str]
+    chosen: ChosenMethod
+    command: str
+
+    def tree(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        ways = {way: {"cannot": of} if isinstance(of, str) else dict(of.found) for way, of in self.ways.items()}
+        return {"target": "number", "methods": ways, "chosen": self.chosen.by, "why": self.chosen.why}
+
+    def __str__(self) -> str:
+        """Return it in 80 columns."""
+        lines: list[str] = []
+        for way, of in self.ways.items():
+            steps = [("cannot", of)] if isinstance(of, str) else [*of.steps, *_noise(of.found)]
+            lines += [{"votes": "votes of teachers"}.get(way, way)]
+            lines += [line for word, what in steps for line in under_label(f"  {word}", what, room=13)]
+        lines += under_label("not known", _NOT_KNOWN, room=13)
+        lines += under_label("taken", f"{self.chosen.in_words}: {self.command}", room=13)
+        return "\n".join(lines)
+
+
+def _noise(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say how large the noise of a mean is, where there are means."""
+    if found["method"] != "votes":
+        return []
+    where = "on each mean (one standard deviation)"
+    if found["cells"]:
+        where += ", in a part of the range as much less as the part is narrower"
+    return [("noise", f"{found['noise']:.4g} in the unit of the target {where}")]
+
+
+@one_thread()
+def plan_number(root: Path) -> NumberPlan | None:
+    """Plan a run whose target is a number; None where classes are predicted. The private file is never opened.
+
+    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
+    to be declared: it is not read here.
+    """
+    settings = read_settings(root / "quorate.toml")
+    data, chosen = settings.data, settings.chosen
+    if data.range is None or chosen is None:
+        return None
+    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    if data.public is None:
+        raise InvalidParameter(
+            "a plan follows from public rows, and [data] public names none; "
+            f"quorate check {for_shell(root)} says what the run would release and cost"
+        )
+    _require_file("public", data.public)
+    if data.n_records is None:
+        raise InvalidParameter(
+            "a plan never opens the private file, so the number of private units has to be declared: [data] n_records"
+        )
+    ways = {way: _what(root, way) for way in _READERS}
+    if isinstance(refused := ways[chosen.by], str):
+        raise InvalidParameter(refused)
+    return NumberPlan(ways, chosen, f"quorate run {for_shell(root)}")
+
+
+def _what(root: Path, way: str) -> CheckResult | str:
+    """Return what a method would do, or why it cannot."""
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
+    data = {key: held for key, held in document["data"].items() if key not in _WITH_TARGETS}
+    sections = {"data": data, "method": {**document.get("method", {}), "by": way}}
+    try:
+        settings = settings_from({**document, **sections}, folder=root)
+        with naming(keys_of(settings)):
+            run = _READERS[way](root, begin=False, settings=settings, public_alone=True)
+            return check_of(run.method, run.task, notes=(), cautions=())
+    except QuorateError as refusal:
+        return str(refusal)

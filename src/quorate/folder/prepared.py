@@ -342,17 +342,9 @@ def publish_run(
 ) -> Facts:
     """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
 
-    A run counts as finished where its facts are, so that no half of a public side is ever exported.
-
-    `folder`: the run's folder.
-    `model`: the student.
-    `facts`: what the report says.
-    `more`: files of the method, by their names.
-    `pool`: the public rows as the student takes them, or None.
-    `rows`: what the student takes.
-    `seeded`: whether the noise was seeded: then the student stays on the private side.
-
-    Returns: as they were published: with the types that must be trusted to open the student.
+    A run counts as finished where its facts are, so that no half of a public side is ever exported. `pool`: the public
+    rows as the student takes them, or None. `rows`: what it takes. `seeded`: whether the noise was: then the student
+    stays on the private side. Returns the facts as they were published, with the types that must be trusted.
     """
     student = student_bytes(model)
     facts = with_importances(with_decision(facts, model), most_important(model, pool))

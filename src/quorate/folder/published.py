@@ -326,12 +326,10 @@ def _put_places(tree: Any) -> bool:
 
 
 def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_them_in: str, anew: str) -> Any:
-    """Open a model from the bytes that a run published.
+    """Open a model from the bytes that a run published, which skops wrote.
 
-    `content`: what skops wrote. `place`: where they are from, for messages. `trusted`: types that are opened beside
-    :data:`TRUSTED`, by their full names. `name_them_in`: where a user says which types are theirs. `anew`: what to do
-    about a file that cannot be read. Raises PreconditionFailed if it cannot be read, or holds a type that is not
-    trusted.
+    `place`: where they are from, for messages. `trusted`: types that are opened beside :data:`TRUSTED`, by their full
+    names. `name_them_in`: where a user says which types are theirs. `anew`: what to do about an unreadable file.
     """
     from quorate.deferred import skops
 

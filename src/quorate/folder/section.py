@@ -6,7 +6,7 @@ What reads a file, writes a new one or documents the keys follows from the field
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -25,58 +25,35 @@ _SETTING: Final = "setting"
 class Setting:
     """One key.
 
-    `name`: the key. `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or
-    raises InvalidParameter. A path that it returns is relative to the file. `help`: what the key says, for the page on
-    settings; its first sentence stands beside the key in a new file. `default`: of the field; MISSING where the key is
-    required. `default_words`: what the page says of it, where the value says too little. `example`: the value in a new
-    file, where the key is a comment unless it is `written`; None for a key that a new file does not have. `argument`:
-    what it is called in Python. `required`: what is said where it is required, and missing.
+    `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or raises
+    InvalidParameter. A path that it returns is relative to the file. `help`: for the page on settings; its first
+    sentence stands beside the key in a new file. `default`: MISSING where the key is required. `default_words`: what
+    the page says of it, where the value says too little. `example`: the value in a new file, where the key is a comment
+    unless it is `written`; None for a key that a new file does not have. `argument`: what it is called in Python.
+    `required`: what is said where it is required, and missing.
     """
 
-    name: str
     check: Check
-    help: str
+    help: str = ""
     default: Any
-    default_words: str
-    example: Any
-    written: bool
-    argument: str
-    required: str
+    default_words: str = ""
+    example: Any = None
+    written: bool = False
+    argument: str = ""
+    required: str = ""
+    name: str = ""
 
 
-def setting(
-    check: Check,
-    help: str = "",  # noqa: A002 - as click calls it
-    *,
-    default: Any = MISSING,
-    default_words: str = "",
-    example: Any = None,
-    written: bool = False,
-    argument: str = "",
-    required: str = "",
-) -> Any:
+def setting(check: Check, help: str = "", *, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002 - as click calls it
     """Return the field of a key; see :class:`Setting`."""
-    facts = {
-        "check": check, "help": help, "default_words": default_words, "example": example, "written": written,
-        "argument": argument, "required": required,
-    }  # fmt: skip
-    return field(default=default, metadata={_SETTING: facts})
+    known = Setting(check=check, help=help, default=default, **more)
+    return field(default=default, metadata={_SETTING: known})
 
 
 def settings_of_section(section: type) -> dict[str, Setting]:
     """Return the keys of a section, in their order."""
-    parts = [part for part in fields(section) if _SETTING in part.metadata]
-    return {
-        part.name: Setting(
-            **{
-                **part.metadata[_SETTING],
-                "name": part.name,
-                "default": part.default,
-                "argument": part.metadata[_SETTING]["argument"] or part.name,
-            }
-        )
-        for part in parts
-    }
+    known = {part.name: part.metadata[_SETTING] for part in fields(section) if _SETTING in part.metadata}
+    return {name: replace(each, name=name, argument=each.argument or name) for name, each in known.items()}
 
 
 def no_section(name: str, sections: Collection[str]) -> str:

@@ -167,13 +167,7 @@ def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
 
 
 def no_file(key: str, path: Path, root: Path) -> str:
-    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant.
-
-    Examples
-    --------
-    >>> no_file("[data] private", Path("run/visits.csv"), Path("run"))
-    '[data] private: there is no file "visits.csv" beside quorate.toml; write its path relative to quorate.toml'
-    """
+    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant."""
     typed = path.relative_to(root) if path.is_relative_to(root) else path
     where = "" if typed.is_absolute() else " beside quorate.toml"
     try:
@@ -421,10 +415,6 @@ def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) 
 
     `run`: what ``[run]`` says. `epsilon`, `delta`: what ``[budget]`` says. Raises InvalidParameter if it is; both parts
     are named in one line.
-
-    Examples
-    --------
-    >>> refuse_more_than_the_cap(RunSettings(epsilon=1.0), epsilon=1.0, delta=1e-6)
     """
     pairs = (("epsilon", run.epsilon, epsilon), ("delta", run.delta, delta))
     above = [(name, share, cap) for name, share, cap in pairs if share is not None and share > cap]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
@@ -23,11 +23,8 @@ from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.report.utility import Score
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
-PURPOSES = {
-    "votes": LABEL,
-    "direct": GRADIENT_ROUND,
-    "auto": LABEL,
-}  # what the newest reservation of a method pays for first
+#: What the newest reservation of a method pays for first.
+PURPOSES = {"votes": LABEL, "direct": GRADIENT_ROUND, "auto": LABEL}
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -41,32 +38,22 @@ class State(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """An ε and a δ."""
 
     epsilon: float
     delta: float
 
-    def tree(self) -> dict[str, float]:
-        """Return the amount as JSON has it."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountStatus:
-    """What a ledger says of a run.
+    """What a ledger says of a run: its lifetime budget, what was charged to it, and what is left.
 
-    `budget`, `spent`, `left`: the lifetime budget, what was charged to it, and the difference.
-    `drawn`: whether every label, or round, that the newest run reserved was drawn.
-    `answers_left`: online answers that may still be asked, none once the mechanism is closed; None where the newest run
-    keeps none back.
-    `raises`: every raise of the budget.
-    `estimates`: estimates that ``quorate plan --estimate`` has charged.
-    `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
-    `lost`: what of the newest run was charged and drawn by a process that ended before it was stored: labels, online
-    answers or rounds, by their purpose. Nothing where several servers share the ledger, since one of them may still
-    store it.
+    `drawn`: whether every label, or round, that the newest run reserved was drawn. `answers_left`: online answers that
+    may still be asked, none once the mechanism is closed; None where the newest run keeps none back. `estimates`: those
+    that ``quorate plan --estimate`` has charged. `run_charged`: whether a run, and not an estimate alone, was charged
+    or may have been. `lost`: what of the newest run was drawn by a process that ended before it was stored, by its
+    purpose; nothing where several servers share the ledger, since one of them may still store it.
     """
 
     budget: Amount
@@ -89,22 +76,11 @@ class AccountStatus:
 class RunStatus:
     """How far a run is.
 
-    `run`: its folder.
-    `state`: where it stands.
-    `seeded`: whether its settings ask for seeded noise: reproducible, therefore not private.
-    `stages`: whether each stage is done.
-    `teachers_stored`: how many teachers are stored, in parts of which the last may be smaller; never more than the
-    settings say.
-    `votes_stored`: of how many teachers the votes are stored, where teachers are prompts or a command.
-    `teachers`: how many teachers there are to be, where the settings say it.
-    `account`: what the ledger says; None where there is none yet, or another process holds it.
-    `answers`: what became of the queries; None where the run is not finished, or has none.
-    `rounds`: what became of the rounds of the direct method, likewise.
-    `student`: how good the student is on public rows with labels; None where the run is not finished, or there are
-    none.
-    `number`: the same where a number is predicted, in words.
-    `baseline`: what always saying the commonest class of those rows would score, in words.
-    `export`: the command that writes a package; None where the run is not finished, or no package would be accepted.
+    `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be smaller; never more
+    than the settings say. `votes_stored`: of how many teachers, where these are prompts or a command. `teachers`: how
+    many there are to be, where the settings say it. `account`: None where there is no ledger yet, or another process
+    holds it. `answers`, `rounds`, `student`, `number`, `baseline`: what came of a finished run, the last two in words.
+    `export`: the command that writes a package, where one would be accepted.
     """
 
     run: Path
@@ -155,9 +131,9 @@ class RunStatus:
             "stages": self.stages,
             "teachers_stored": self.teachers_stored,
             "votes_stored": self.votes_stored,
-            "budget": account and account.budget.tree(),
-            "spent": account and account.spent.tree(),
-            "left": account and account.left.tree(),
+            "budget": account and account.budget._asdict(),
+            "spent": account and account.spent._asdict(),
+            "left": account and account.left._asdict(),
             "answers_left": account and account.answers_left,
             "answers": self.answers and self.answers.numbers,
             "rounds": self.rounds
@@ -241,7 +217,6 @@ def stored_so_far(root: Path) -> str | None:
 
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
-    (epsilon, delta), (left_epsilon, left_delta) = spent_of(ledger), left_of(ledger)
     drawn, answers_left = False, None
     runs = _runs(ledger)
     estimates = len(ledger.reservations()) - len(runs)
@@ -255,9 +230,9 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         if answers_left and is_closed(newest):
             answers_left = 0  # however many are paid for
     return AccountStatus(
-        budget=Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta),
-        spent=Amount(epsilon=epsilon, delta=delta),
-        left=Amount(epsilon=left_epsilon, delta=left_delta),
+        budget=Amount(ledger.budget.epsilon, ledger.budget.delta),
+        spent=Amount(*spent_of(ledger)),
+        left=Amount(*left_of(ledger)),
         drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),

@@ -37,8 +37,6 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
     before there was a rule, which is told by what its encoder takes for texts. One that was made before words were
     those of the public entries has some that say the same, and tells these apart.
-
-    `settings`: of its run. `pool`: the public rows. `student`: as it was published.
     """
     direct, encoder = settings.method.by == "direct", encoder_of(student)
     if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):

@@ -6,8 +6,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quorate.accounting.figures import several
@@ -24,76 +23,24 @@ HEAD = """\
 _COMMENT, _WIDTH = 31, 120  # where comments begin, and end
 _FORMS = 'bounds [0, 120], dates [2000-01-01, 2040-01-01], list ["F", "M"], "number", "drop"'  # of a schema
 _OF_THE_OWNER = ("epsilon", "delta")  # of [budget]: to be filled in
+_OF_THE_TABLES = ("private", "public", "label", "classes")  # of [data], likewise
 _MORE = {  # beside the keys of a section: those of the default mechanism
     "mechanism": ("# sigma = 40.0", "noise in votes; by default the least that the budget allows"),
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answers:
-    """What is known of a run that is begun; None, or nothing, where it is to be filled in.
-
-    `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
-    order. `class_shares`: how common they are, where public labels say that one is rare. `target`, `range`: the column
-    of a number to predict, in place of them, and the least and largest value. `drop`: columns to leave out.
-    `likely`: what public rows propose for a key, for a line to uncomment.
-    `schema`: columns that are to be declared, where there are no public rows.
-    `separator` to `missing`: how tables are written.
-    """
-
-    private: str | None = None
-    public: str | None = None
-    evaluation: str | None = None
-    label: str | None = None
-    unit: str | None = None
-    unit_name: str | None = None
-    classes: tuple[Any, ...] = ()
-    class_shares: dict[str, float] | None = None
-    target: str | None = None
-    range: tuple[float, float] | None = None
-    drop: tuple[str, ...] = ()
-    likely: dict[str, Any] | None = None
-    schema: tuple[str, ...] = ()
-    separator: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    line_breaks: bool | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    date_format: str | None = None
-    missing: tuple[str, ...] = ()
-    n_records: int | None = None
-    n_rows: int | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-
-    @property
-    def lacking(self) -> list[str]:
-        """Keys without which there is no run, and which nobody has given."""
-        of_classes = {"[data] label": self.label, "[data] classes": self.classes}
-        of_number = {"[data] target": self.target, "[data] range": self.range}
-        needed = {
-            "[data] public": self.public or self.schema,
-            **(of_classes if self.target is None and self.range is None else of_number),
-            "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
-        }  # fmt: skip
-        lacking = [key for key, value in needed.items() if value is None or value == ()]
-        return [*lacking, *[f"[schema] ({several(len(self.schema), 'column')})"] * bool(self.schema)]
-
-
 def template() -> str:
     """Return the text of a new file of which nothing is known."""
-    return filled(Answers(private=_example("private"), public=_example("public"), label=_example("label"),
-                          classes=tuple(_example("classes"))))  # fmt: skip
+    return filled({key: settings_of_section(SECTIONS["data"])[key].example for key in _OF_THE_TABLES})
 
 
-def filled(answers: Answers) -> str:
-    """Return the text of ``quorate.toml`` with what is known; what is not stands there as a comment to be filled in."""
-    known = {
-        key: value
-        for key in (part.name for part in fields(answers))
-        if (value := getattr(answers, key)) is not None and value != ()
-    }
+def filled(given: Mapping[str, Any]) -> str:
+    """Return the text of ``quorate.toml`` with what is known; what is not stands there as a comment to be filled in.
+
+    `given`: values by keys of ``[data]`` and ``[budget]``, None or nothing where there is none; ``likely``: what public
+    rows propose for a key, for a line to uncomment; ``schema``: columns that are to be declared.
+    """
+    known = {key: value for key, value in given.items() if value is not None and value != ()}
     likely, declared = known.pop("likely", {}), known.pop("schema", ())
     steps = ("check", "run") if declared else ("plan", "check", "run")  # a plan follows from public rows
     lines = [HEAD.format(commands=", ".join(f"quorate {step}" for step in steps)).rstrip()]
@@ -112,21 +59,25 @@ def filled(answers: Answers) -> str:
             value = known.pop(key) if is_known else proposed
             if section == "budget" and key in _OF_THE_OWNER and not is_known:
                 comment = f"to be filled in: {comment}"
-            lacking = section == "data" and key in ("private", "public", "label", "classes")
-            is_line = is_known or (setting.written and not lacking)
+            is_line = is_known or (setting.written and not (section == "data" and key in _OF_THE_TABLES))
             lines += _commented(f"{'' if is_line else '# '}{key} = {written(value)}", comment)
         lines += _commented(*_MORE[section]) if section in _MORE else []
     return "\n".join(lines) + "\n"
 
 
-def schema_of(names: Sequence[str]) -> list[str]:
-    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column.
+def keys_lacking(given: Mapping[str, Any]) -> list[str]:
+    """Return the keys without which there is no run, and which nobody has given; `given` as for :func:`filled`."""
+    of_number, schema = (given.get(key) is not None for key in ("target", "range")), given.get("schema", ())
+    needed = {
+        "data": (*(() if schema else ("public",)), *(("target", "range") if any(of_number) else ("label", "classes"))),
+        "budget": _OF_THE_OWNER,
+    }
+    left = [f"[{section}] {key}" for section, keys in needed.items() for key in keys if given.get(key) in (None, ())]
+    return [*left, *[f"[schema] ({several(len(schema), 'column')})"] * bool(schema)]
 
-    Examples
-    --------
-    >>> schema_of(["age"])[-1].split("#")[0].rstrip()
-    'age = "?"'
-    """
+
+def schema_of(names: Sequence[str]) -> list[str]:
+    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column."""
     questions = (f'{_key(name)} = "?"'.ljust(_COMMENT - 1) + f" # {_FORMS}" for name in names)
     return [
         "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
@@ -135,10 +86,6 @@ def schema_of(names: Sequence[str]) -> list[str]:
         '#                              # text are "drop"',
         *questions,
     ]
-
-
-def _example(key: str) -> Any:
-    return settings_of_section(SECTIONS["data"])[key].example
 
 
 def _without_links(text: str) -> str:
@@ -158,15 +105,7 @@ def _commented(line: str, comment: str) -> list[str]:
 
 
 def written(value: Any) -> str:
-    r"""Write a value as TOML does.
-
-    Examples
-    --------
-    >>> written(("no", "yes")), written(True), written(1e-06), written('a "b"')
-    ('["no", "yes"]', 'true', '1e-6', '"a \\"b\\""')
-    >>> written({"no": 0.89, ">50K": 0.11})
-    '{ no = 0.89, ">50K" = 0.11 }'
-    """
+    """Write a value as TOML does."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
     if isinstance(value, dict):
@@ -181,13 +120,7 @@ def _key(name: str) -> str:
 
 
 def place_of(name: str) -> str:
-    """Return the section and the key of that name, or nothing where there is none.
-
-    Examples
-    --------
-    >>> place_of("epsilon"), place_of("jobs"), place_of("colour")
-    ('[budget] epsilon', '[run] n_jobs', '')
-    """
+    """Return the section and the key of that name, or nothing where there is none."""
     for section, shape in SECTIONS.items():
         for key in settings_of_section(shape):
             if section != "method" and key.removeprefix("n_") == name.removeprefix("n_"):
@@ -239,11 +172,6 @@ def range_of(typed: str) -> tuple[float, float]:
     """Read the least and the largest value that a number can have, as they are typed.
 
     Raises InvalidParameter if they are not two ascending numbers.
-
-    Examples
-    --------
-    >>> range_of("0, 5000"), range_of("-0.5,1.5")
-    ((0, 5000), (-0.5, 1.5))
     """
     got = f"got {visible(typed)}" if typed.strip() else "got nothing"
     try:

@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom, norm
+from tests.folder.conftest import charges, edit
 
 from quorate import load
 from quorate.accounting import epsilon
-from quorate.cli import main
 from quorate.data import public_digest, read_data
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.export.check import check_export
@@ -36,7 +36,6 @@ from quorate.folder.sites.signed_votes import (
     verified,
 )
 from quorate.folder.votes_file import VotesFile
-from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
 from quorate.mechanisms.answers import half_lead
 from quorate.noise.source import MAX_SCALE
@@ -49,12 +48,6 @@ TIME = "2026-11-23T08:00:00Z"
 PAIRS = {site: new_key() for site in SITES}
 X = np.random.default_rng(2).normal(size=(M, 2))
 YES = X[:, 0] > 0
-
-
-def quorate(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(each) for each in arguments])
-    return int(ended.value.code or 0)
 
 
 def votes_of(site: str) -> VotesFile:
@@ -122,15 +115,12 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
-    root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root: Path, cli: Any, tmp_path: Path) -> None:
     made = combined.combine(root)
     expected = np.sum([votes_of(site).counts.reveal() for site in SITES], axis=0)
     assert np.array_equal(made.votes.counts.reveal(), expected)
     assert made.votes.n_teachers == 250
-    assert quorate("votes", "combine", root, "--to", tmp_path / "outbox", "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(cli.ok("votes", "combine", root, "--to", tmp_path / "outbox", "--json"))
     assert shown["epsilon"] <= 4.0
     assert shown["answered"] == M
     assert shown["accuracy"] > 0.7
@@ -139,11 +129,9 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
     student = skops.io.load(tmp_path / "outbox" / "student.skops")
     assert set(student.predict(read_data(root / "public.csv").X)) <= set(CLASSES)
     labels = (root / "public" / "labels.csv").read_text()
-    assert quorate("votes", "combine", root) == 0
+    said = cli.ok("votes", "combine", root)
     assert (root / "public" / "labels.csv").read_text() == labels
-    with Ledger(root / "ledger.db") as ledger:
-        assert len(ledger.reservations()) == 1
-    said = capsys.readouterr().out
+    assert charges(root) == 1
     assert "votes      250 teachers of 3 sites; one patient may be at 1 of them" in said
     assert "That no patient is at more was promised by the agreement of May" in said
 
@@ -155,16 +143,16 @@ def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(
 ) -> None:
     write_toml(root, most=most, more="[run]\nallow_hopeless = true")
     made = combined.combine(root)
-    done = combined.release_combined(root, made)
+    guarantee = combined.release_combined(root, made)[0].guarantee
     assert type(made.mechanism) is SeveralVotesNoisyMax
     moved = {1: 2, 2: 3, 3: 3}[most]
     assert made.mechanism.votes_per_unit == moved
-    assert any(f"takes their place: {moved} votes" in said for said in done.guarantee.caveats) is (most < 3)
+    assert any(f"takes their place: {moved} votes" in said for said in guarantee.caveats) is (most < 3)
     alone = combined._mechanism(made.settings, made.votes)
     assert alone == made.mechanism
-    assert len(done.guarantee.caveats) == caveats
-    assert done.guarantee.epsilon <= 4.0
-    assert "as the owner states" in done.guarantee.neighbours
+    assert len(guarantee.caveats) == caveats
+    assert guarantee.epsilon <= 4.0
+    assert "as the owner states" in guarantee.neighbours
 
 
 def mechanism_for(root: Path, *, most: int, sites: tuple[str, ...] = SITES) -> Any:
@@ -242,7 +230,7 @@ def test_no_vote_of_an_honest_site_decides_a_refusal(root: Path, honest: int) ->
     hand_in(root, "south", votes=VotesFile(Secret(np.tile([[honest, 1 - honest]], (M, 1))), CLASSES, 1), n_teachers=1)
     made = combined.combine(root)
     assert made.votes.counts.reveal()[0].tolist() == [2**21 + honest, 1 - honest]
-    assert combined.release_combined(root, made).released.codes.shape == (M,)
+    assert combined.release_combined(root, made)[0].answers.asked == M
     assert MOST_SITES * MOST_TEACHERS <= MAX_SCALE  # what mechanisms refuse
 
 
@@ -258,7 +246,7 @@ def test_more_sites_than_a_sum_has_room_for_are_refused(root: Path) -> None:
 def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root: Path, weak: tuple[str, ...]) -> None:
     for site in weak:
         hand_in(root, site, neighbours="replace")
-    guarantee = combined.release_combined(root, combined.combine(root)).guarantee
+    guarantee = combined.release_combined(root, combined.combine(root))[0].guarantee
     change = "replace one patient" if weak else "add, remove or replace one patient"
     assert guarantee.neighbours == f"{change}, as the owner states"
     said = [caveat for caveat in guarantee.caveats if "nobody comes or goes" in caveat]
@@ -320,69 +308,62 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(
-    root: Path, wrong: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root: Path, wrong: str, cli: Any) -> None:
     spoil, said = WRONG[wrong]
     spoil(root)
-    assert quorate("votes", "combine", root) == 4
-    err = capsys.readouterr().err
+    err = cli.refused(4, "votes", "combine", root)
     assert re.search(said, err)
     assert "nothing was charged" in err
     assert not (root / "ledger.db").exists()
     assert not re.search(r"\b(40|80|50|120)\b", err.partition("nothing was charged")[0].replace("2026", ""))
 
 
-def test_other_classes_are_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_classes_are_refused(root: Path, cli: Any) -> None:
     turned = VotesFile(votes_of("south").counts, ("yes", "no"), K["south"])
     hand_in(root, "south", votes=turned, classes=("yes", "no"))
-    assert quorate("votes", "combine", root) == 4
-    assert "other classes than [data] classes" in capsys.readouterr().err
+    assert "other classes than [data] classes" in cli.refused(4, "votes", "combine", root)
 
 
 @pytest.mark.heavy
-def test_an_older_file_put_back_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_older_file_put_back_is_refused(root: Path, cli: Any) -> None:
     old = (root / "south.votes").read_bytes()
     hand_in(root, "south", time="2026-11-24T08:00:00Z")
     combined.release_combined(root, combined.combine(root))
     (root / "south.votes").write_bytes(old)
-    assert quorate("votes", "combine", root) == 4
-    assert "an older file was put back" in capsys.readouterr().err
+    assert "an older file was put back" in cli.refused(4, "votes", "combine", root)
     hand_in(root, "south", time="2026-11-24T08:00:00Z", votes=VotesFile(votes_of("west").counts, CLASSES, K["west"]),
             n_teachers=K["west"])  # fmt: skip
-    assert quorate("votes", "combine", root) == 4
-    assert "differs from the file of the same time" in capsys.readouterr().err
+    assert "differs from the file of the same time" in cli.refused(4, "votes", "combine", root)
 
 
 @pytest.mark.heavy
-def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, cli: Any) -> None:
     """The newer file is other data, which the ledger refuses; the older one can then be put back."""
     taken = (root / "south.votes").read_bytes()
     combined.release_combined(root, combined.combine(root))
     hand_in(root, "south", time="2026-11-24T08:00:00Z", votes=VotesFile(votes_of("west").counts, CLASSES, K["west"]),
             n_teachers=K["west"])  # fmt: skip
-    assert quorate("votes", "combine", root) == 4
-    assert "nothing was charged" in capsys.readouterr().err
+    assert "nothing was charged" in cli.refused(4, "votes", "combine", root)
     (root / "south.votes").write_bytes(taken)
-    assert quorate("votes", "combine", root) == 0
+    cli.ok("votes", "combine", root)
 
 
 @pytest.mark.heavy
 def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, tmp_path: Path) -> None:
     hand_in(root, "south", neighbours="replace")
-    done = combined.release_combined(root, combined.combine(root), to=tmp_path / "outbox")
-    assert {path.name for path in done.exported} == {
+    told, exported = combined.release_combined(root, combined.combine(root), to=tmp_path / "outbox")
+    assert {path.name for path in exported} == {
         "facts.json", "guarantee.json", "labels.csv", "model_card.md", "report.html", "student.skops", "manifest.json",
     }  # fmt: skip
     facts = read_facts(root)
-    assert (facts, facts.guarantee) == (done.facts, done.guarantee)
+    assert facts == told
     assert (facts.setup.partition, facts.setup.n_teachers, facts.answers.answered) == ("sites", 250, M)
-    assert facts.spending.of_run == pytest.approx(done.guarantee.epsilon, abs=1e-9)
+    assert facts.spending.of_run == pytest.approx(facts.guarantee.epsilon, abs=1e-9)
     outcomes = {check.code: str(check.outcome) for check in facts.checks}
     assert (outcomes["signatures"], outcomes["shards"], outcomes["seed"]) == ("passed", "not run", "passed")
-    told = " ".join(re.sub(r"<[^>]+>", "", (root / "public" / "report.html").read_text()).split())
-    assert "250 teachers; one patient of a site → exactly one teacher there; signed by each site" in told
-    assert "Whoever adds up is trusted with the votes of every site" in told
+    page = " ".join(re.sub(r"<[^>]+>", "", (root / "public" / "report.html").read_text()).split())
+    assert "250 teachers; one patient of a site → exactly one teacher there; signed by each site" in page
+    assert "Whoever adds up is trusted with the votes of every site" in page
     export_package(root, tmp_path / "out.zip", kind="tre")
     assert not [check for check in check_export(tmp_path / "out.zip").checks if check.outcome is Outcome.FAILED]
     opened = load(root)
@@ -394,7 +375,7 @@ def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, t
 @pytest.mark.heavy
 def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root: Path, tmp_path: Path) -> None:
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
-    facts = combined.release_combined(root, combined.combine(root)).facts
+    facts = combined.release_combined(root, combined.combine(root))[0]
     assert facts.seeded
     assert "therefore not private" in (root / "public" / "report.html").read_text()
     with pytest.raises(SeededNoiseRefused):
@@ -409,12 +390,11 @@ def occupied(outbox: Path) -> None:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("occupy", [occupied, lambda outbox: outbox.symlink_to("nowhere")], ids=["folder", "link"])
 def test_where_to_export_is_looked_at_before_anything_is_charged(
-    root: Path, tmp_path: Path, occupy: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+    root: Path, tmp_path: Path, occupy: Callable[[Path], None], cli: Any
 ) -> None:
     occupy(tmp_path / "outbox")
     for check in ([], ["--check"]):
-        assert quorate("votes", "combine", root, "--to", tmp_path / "outbox", *check) == 4
-        said = capsys.readouterr().err
+        said = cli.refused(4, "votes", "combine", root, "--to", tmp_path / "outbox", *check)
         assert "name a new folder" in said
         assert "nothing was charged" in said
         assert not (root / "ledger.db").exists()
@@ -422,7 +402,7 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(
 
 @pytest.mark.heavy
 def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    root: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit = combined._taught
 
@@ -431,8 +411,7 @@ def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charg
         return fit(*given)
 
     monkeypatch.setattr(combined, "_taught", taught)
-    assert quorate("votes", "combine", root, "--to", tmp_path / "outbox") == 4
-    said = capsys.readouterr().err
+    said = cli.refused(4, "votes", "combine", root, "--to", tmp_path / "outbox")
     assert "name a new folder" in said
     assert "the release was charged, once" in said
     assert "nothing was charged" not in said
@@ -498,78 +477,66 @@ def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root: Path) -> 
     ).write_csv(root / "evaluation.csv")
     for site in SITES:
         hand_in(root, site)
-    found = combined.release_combined(root, combined.combine(root)).score
+    found = combined.release_combined(root, combined.combine(root))[0].utility.student
     assert found is not None
     assert found.accuracy > 0.6
 
 
-def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root: Path, cli: Any) -> None:
     shown = pl.read_csv(root / "evaluation.csv")
     shown.rename({"a": "other"}).write_csv(root / "evaluation.csv")
-    assert quorate("votes", "combine", root, "--check") == 4
-    assert "evaluation.csv" in capsys.readouterr().err
+    assert "evaluation.csv" in cli.refused(4, "votes", "combine", root, "--check")
     shown.with_columns(ill=pl.lit("perhaps")).write_csv(root / "evaluation.csv")
-    assert quorate("votes", "combine", root, "--check") == 4
-    assert "column 'ill'" in capsys.readouterr().err
+    assert "column 'ill'" in cli.refused(4, "votes", "combine", root, "--check")
 
 
-def signed_by_command(root: Path, *more: object, classes: str, header: str) -> None:
+def signed_by_command(cli: Any, root: Path, *more: object, classes: str) -> None:
     """Each site's votes, signed as a site does it."""
     for site in SITES:
         (root / f"{site}.key").write_bytes(PAIRS[site][0])
-        np.savetxt(root / f"{site}.csv", votes_of(site).counts.reveal(), "%d", ",", header=header, comments="")
-        assert quorate("votes", "sign", root / f"{site}.csv", "--site", site, "--key", root / f"{site}.key",
-                       "--queries", root / "public.csv", "--classes", classes, "--round", "2026-11",
-                       "--unit", "patient", "--neighbours", "replace", "--to", root / f"{site}.votes",
-                       *more) == 0  # fmt: skip
+        np.savetxt(root / f"{site}.csv", votes_of(site).counts.reveal(), "%d", ",", header=classes, comments="")
+        cli.ok("votes", "sign", root / f"{site}.csv", "--site", site, "--key", root / f"{site}.key", "--queries",
+               root / "public.csv", "--classes", classes, "--round", "2026-11", "--unit", "patient", "--neighbours",
+               "replace", "--to", root / f"{site}.votes", *more)  # fmt: skip
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("declared", "typed"), [("[0, 1]", "0,1"), ('["0", "1"]', "0,1"), ("[false, true]", "false,true")]
 )
-def test_classes_that_are_no_texts_are_met_by_what_a_site_types(root: Path, declared: str, typed: str) -> None:
-    settings = root / "quorate.toml"
-    settings.write_text(
-        settings.read_text().replace('["no", "yes"]', declared).replace('evaluation = "evaluation.csv"', "")
-    )
-    signed_by_command(root, classes=typed, header=typed)
-    assert combined.combine(root).votes.classes == tuple(tomllib.loads(settings.read_text())["data"]["classes"])
+def test_classes_that_are_no_texts_are_met_by_what_a_site_types(
+    root: Path, cli: Any, declared: str, typed: str
+) -> None:
+    edit(root, '["no", "yes"]', declared)
+    edit(root, 'evaluation = "evaluation.csv"', "")
+    signed_by_command(cli, root, classes=typed)
+    document = tomllib.loads((root / "quorate.toml").read_text())
+    assert combined.combine(root).votes.classes == tuple(document["data"]["classes"])
 
 
 @pytest.mark.heavy
-def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(root: Path, cli: Any) -> None:
     rows = pl.read_csv(root / "public.csv")
     rows.with_columns(ill=pl.Series(np.where(YES, "yes", "no").tolist())).write_csv(root / "public.csv")
-    signed_by_command(root, classes="no,yes", header="no,yes")
-    capsys.readouterr()
-    assert quorate("votes", "combine", root, "--check") == 4
-    assert "without the column 'ill' (--label ill where it is there)" in capsys.readouterr().err
-    signed_by_command(root, "--label", "ill", classes="no,yes", header="no,yes")
-    assert quorate("votes", "combine", root, "--check") == 0
+    signed_by_command(cli, root, classes="no,yes")
+    said = cli.refused(4, "votes", "combine", root, "--check")
+    assert "without the column 'ill' (--label ill where it is there)" in said
+    signed_by_command(cli, root, "--label", "ill", classes="no,yes")
+    cli.ok("votes", "combine", root, "--check")
 
 
 @pytest.mark.heavy
-def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(root: Path, cli: Any) -> None:
     combined.release_combined(root, combined.combine(root))
     corrected = votes_of("south").counts.reveal()[::-1].copy()
     hand_in(root, "south", time="2026-11-25T08:00:00Z", votes=VotesFile(Secret(corrected), CLASSES, K["south"]))
-    assert quorate("votes", "combine", root) == 4
-    assert "nothing was charged" in capsys.readouterr().err
-    assert quorate("ledger", "open", root, "--same-release", "south had counted a day twice") == 0
-    assert quorate("votes", "combine", root) == 3  # nothing is left for them
+    assert "nothing was charged" in cli.refused(4, "votes", "combine", root)
+    cli.ok("ledger", "open", root, "--same-release", "south had counted a day twice")
+    cli.refused(3, "votes", "combine", root)  # nothing is left for them
     write_toml(root, more="[run]\nepsilon = 4.0\ndelta = 1e-5")
-    settings = root / "quorate.toml"
-    larger = (
-        settings.read_text().replace("epsilon = 4.0", "epsilon = 8.0", 1).replace("delta = 1e-5", "delta = 2e-5", 1)
-    )
-    settings.write_text(larger)
-    assert quorate("ledger", "open", root, "--raise-budget", "for the corrected votes") == 0
-    assert quorate("votes", "combine", root) == 0
+    edit(root, "[budget]\n        epsilon = 4.0\n        delta = 1e-5", "[budget]\nepsilon = 8.0\ndelta = 2e-5")
+    cli.ok("ledger", "open", root, "--raise-budget", "for the corrected votes")
+    cli.ok("votes", "combine", root)
     assert json.loads((root / "public" / "guarantee.json").read_text())["epsilon"] > 4.0
 
 
@@ -589,13 +556,10 @@ def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(
         (lambda toml: toml + "[teachers]\ncount = 3\n", "has no section"),
     ],
 )
-def test_wrong_settings_are_refused(
-    root: Path, change: Callable[[str], str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_settings_are_refused(root: Path, change: Callable[[str], str], said: str, cli: Any) -> None:
     path = root / "quorate.toml"
     path.write_text(change(path.read_text()))
-    assert quorate("votes", "combine", root) == 2
-    assert said in capsys.readouterr().err
+    assert said in cli.refused(2, "votes", "combine", root)
 
 
 def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key(root: Path) -> None:
@@ -607,26 +571,23 @@ def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key
         combined.combine(root)
 
 
-def test_the_commands_of_a_run_say_whose_folder_it_is(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert quorate("run", root) == 2
-    assert "quorate votes combine" in capsys.readouterr().err
+def test_the_commands_of_a_run_say_whose_folder_it_is(root: Path, cli: Any) -> None:
+    assert "quorate votes combine" in cli.refused(2, "run", root)
 
 
-def test_check_prices_and_charges_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert quorate("votes", "combine", root, "--check") == 0
-    said = capsys.readouterr().out
+def test_check_prices_and_charges_nothing(root: Path, cli: Any) -> None:
+    said = cli.ok("votes", "combine", root, "--check")
     assert "ε = 4, δ = 1e-5 for any one patient" in said
     assert "Nothing was charged" in said
     assert not (root / "ledger.db").exists()
 
 
 @pytest.mark.heavy
-def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, cli: Any) -> None:
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
-    assert quorate("votes", "combine", root, "--check", "--to", tmp_path / "outbox") == 4
-    assert quorate("votes", "combine", root, "--to", tmp_path / "outbox") == 4
-    said = capsys.readouterr().err
-    assert said.count("it is not exported") == said.count("nothing was charged") == 2
+    for check in (["--check"], []):
+        said = cli.refused(4, "votes", "combine", root, *check, "--to", tmp_path / "outbox")
+        assert ("it is not exported" in said, "nothing was charged" in said) == (True, True)
     assert not (root / "ledger.db").exists()
     combined.release_combined(root, combined.combine(root))
     assert not (root / "public" / "student.skops").exists()
@@ -636,14 +597,14 @@ def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, capsys: pytest
 
 
 @pytest.mark.heavy
-def test_no_vote_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_vote_is_shown(root: Path, cli: Any) -> None:
     counts = votes_of("north").counts.reveal()
     counts[0] = (98_765, 1_235)
     hand_in(root, "north", votes=VotesFile(Secret(counts), CLASSES, 100_000), n_teachers=100_000)
     path = root / "north.votes"
-    assert quorate("votes", "verify", path, "--key", PAIRS["north"][1]) == 0
-    assert quorate("votes", "combine", root) == 0
-    out = "".join(capsys.readouterr())
+    told = cli("votes", "verify", path, "--key", PAIRS["north"][1]), cli("votes", "combine", root)
+    assert [code for code, *_ in told] == [0, 0]
+    out = "".join(each for _, *streams in told for each in streams)
     for public in ("report.html", "model_card.md", "facts.json", "guarantee.json"):
         assert not any(each in (root / "public" / public).read_text() for each in ("98765", "98,765"))
     assert not any(each in out for each in ("98765", "98,765", "1235", "1,235"))
@@ -652,35 +613,20 @@ def test_no_vote_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "98765" not in repr(found)
 
 
-def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root: Path, tmp_path: Path, cli: Any) -> None:
     site = tmp_path / "east"
-    assert quorate("votes", "keys", "east", "--to", site) == 0
-    public = capsys.readouterr().out.strip()
+    public = cli.ok("votes", "keys", "east", "--to", site).strip()
     assert (site / "east.key").stat().st_mode & 0o077 == 0
-    assert quorate("votes", "keys", "east", "--to", site) == 4
+    cli.refused(4, "votes", "keys", "east", "--to", site)
     np.savetxt(site / "votes.csv", votes_of("west").counts.reveal(), "%d", ",", header="no,yes", comments="")
-    asked = (
-        "--site",
-        "east",
-        "--key",
-        site / "east.key",
-        "--queries",
-        root / "public.csv",
-        "--classes",
-        "no,yes",
-        "--neighbours",
-        "replace",
-    )
-    assert quorate("votes", "sign", site / "votes.csv", *asked, "--round", "r1", "--to", site / "east.votes") == 0
+    asked = ("--site", "east", "--key", site / "east.key", "--queries", root / "public.csv", "--classes", "no,yes")
+    asked += ("--neighbours", "replace")
+    cli.ok("votes", "sign", site / "votes.csv", *asked, "--round", "r1", "--to", site / "east.votes")
     assert (site / "east.votes").stat().st_mode & 0o077 == 0
-    capsys.readouterr()
-    assert quorate("votes", "verify", site / "east.votes", "--key", public, "--json") == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(cli.ok("votes", "verify", site / "east.votes", "--key", public, "--json"))
     assert (said["site"], said["n_teachers"], said["n_queries"]) == ("east", 120, M)
     assert said["neighbours"] == "replace"
-    assert quorate("votes", "verify", site / "east.votes", "--key", PAIRS["west"][1]) == 4
+    cli.refused(4, "votes", "verify", site / "east.votes", "--key", PAIRS["west"][1])
 
 
 def test_a_changed_byte_anywhere_is_noticed() -> None:

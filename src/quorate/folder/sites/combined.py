@@ -9,37 +9,41 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Guarantee
-from quorate.arguments import shown
+from quorate.accounting import epsilon as price
+from quorate.accounting.figures import several
+from quorate.arguments import for_shell, shown
 from quorate.data import PublicPool, check_classes, encode_labels, match_columns, read_data
 from quorate.errors import DataRefused, PreconditionFailed, SeededNoiseRefused
+from quorate.findings import Finding, Outcome
 from quorate.folder.external_votes import VotesReleased, release_votes
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import Evaluation
 from quorate.folder.prepared import publish_run
 from quorate.folder.published import published_files, refuse_filled, write_copies
 from quorate.folder.settings import no_file
-from quorate.folder.sites.facts import Queries, SitesFacts, read_queries
 from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_sites_settings
-from quorate.folder.sites.signed_votes import SignedVotes, Statement, same_classes, verified
+from quorate.folder.sites.signed_votes import Queries, SignedVotes, Statement, read_queries, same_classes, verified
 from quorate.folder.student_rows import student_file
 from quorate.folder.tables import texts_of
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import Released
-from quorate.ledger import Budget
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVotesNoisyMax
-from quorate.mechanisms.schedule import mechanism_for
+from quorate.mechanisms.schedule import mechanism_for, scale_of
 from quorate.noise import NoiseSource
 from quorate.planning.public_side import PublicSide, public_side
 from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key, write_atomically
-from quorate.report import Facts, Fitted, Score
-from quorate.run.facts import name_of
+from quorate.report import Facts, Fitted, Part, Setup, Utility
+from quorate.report.facts import name_of as name_of_function
+from quorate.run.checks import audit_not_run, chain, exact_noise, seed
+from quorate.run.facts import RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.scores import score
 from quorate.students import Student, StudentData
 from quorate.types import IntArray, Secret, derive
@@ -51,22 +55,20 @@ from quorate.voting.scope import scope_of_sites, votes_moved
 
 ACCEPTED = "sites.json"  # on the private side: which file of each site was taken last
 SEEDED = "seeded noise: this release is reproducible, therefore not private; it is not exported"
+TRUST_MODEL = (
+    "Each site is trusted with its own private rows, and to have given each unit to one teacher. Whoever adds up is "
+    "trusted with the votes of every site. Whoever reads what was published is not trusted, and may know everything "
+    "else."
+)
 CHARGED = "the release was charged, once; the same command charges nothing more"
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """What is to be released.
+    """What is to be released: statements in the order of the settings, the sum of votes, what answers and what learns.
 
-    `settings`: as read.
-    `statements`: one a site, in the order of the settings.
-    `queries`: the public rows.
-    `votes`: the sum.
-    `mechanism`: what answers.
-    `side`: the public rows.
-    `student`: what learns from the answers.
-    `digests`: of each site's file, by its name.
-    `evaluation`: public rows with labels, as they are read.
+    `side`: the public rows as the student takes them. `digests`: of each site's file, by its name. `evaluation`: public
+    rows with labels.
     """
 
     settings: SitesSettings
@@ -78,25 +80,6 @@ class Combined:
     student: Student
     digests: dict[str, str]
     evaluation: Evaluation | None
-
-
-@dataclass(frozen=True, slots=True)
-class SitesReleased:
-    """What came of it; all of it may be published.
-
-    `released`: the answers. `guarantee`: what was promised. `facts`: what the report says. `exported`: copies that were
-    made of what was published.
-    """
-
-    released: Released
-    guarantee: Guarantee
-    facts: Facts
-    exported: tuple[Path, ...] = ()
-
-    @property
-    def score(self) -> Score | None:
-        """Of the student, on public rows with labels."""
-        return self.facts.utility.student
 
 
 def combine(root: Path) -> Combined:
@@ -135,13 +118,12 @@ def combine(root: Path) -> Combined:
     )
 
 
-def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> SitesReleased:
+def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> tuple[Facts, list[Path]]:
     """Charge, release, fit the student and write the public side; the same votes are charged once.
 
-    `root`: the folder. `combined`: as :func:`combine` returns it. `to`: a new folder for copies. What would refuse them
-    is looked for before anything is charged. Raises BudgetExhausted, LedgerMismatch nothing is drawn then;
-    SeededNoiseRefused, PreconditionFailed as :func:`refuse_export`; nothing is charged then. What is in the way later
-    says that the release was charged.
+    `to`: a new folder for copies. What would refuse them is looked for before anything is charged; what is in the way
+    later says that the release was charged. Raises BudgetExhausted, LedgerMismatch, SeededNoiseRefused,
+    PreconditionFailed as :func:`refuse_export`; nothing is drawn then. Returns what the report says, and the copies.
     """
     if to is not None:
         refuse_export(combined, to)
@@ -174,7 +156,7 @@ def release_combined(root: Path, combined: Combined, *, to: Path | None = None) 
         except PreconditionFailed as refusal:
             refusal.charged = CHARGED
             raise
-    return SitesReleased(done.released, done.guarantee, facts, tuple(exported))
+    return facts, exported
 
 
 def refuse_export(combined: Combined, destination: Path) -> None:
@@ -292,36 +274,95 @@ def _evaluation(data: SitesData, classes: tuple[Any, ...], side: PublicSide) -> 
     return Evaluation(side.views.student.kinds(rows), np.asarray(list(classes))[codes])
 
 
-def _score(combined: Combined, model: Any) -> Score | None:
-    rows = combined.evaluation
-    return None if rows is None else score(model, rows.X, rows.truth, list(combined.votes.classes))
-
-
 def _published(root: Path, combined: Combined, done: VotesReleased, noise: NoiseSource, started: str) -> Facts:
     """Fit the student and write the public side: what was released, the student, and what is told of both."""
     folder, view = RunFolder(root), combined.side.views.student
     model = _taught(root, combined, done.released)
-    fitted = model if view.encoder is None else model.steps[-1][1]
-    site_facts = SitesFacts(
-        n_sites=len(combined.statements),
-        votes=combined.votes,
-        queries=combined.queries,
-        mechanism=combined.mechanism,
-        noise=noise,
-        guarantee=done.guarantee,
-        answers=answers_of(done.released, len(combined.votes.classes)),
-        delta=combined.settings.share[1],
-        student=name_of(combined.student),
-        fitted=Fitted(name=name_of(fitted), constant=is_constant(fitted, combined.student.learner)),
-        score=_score(combined, model),
-        title=shown(root.resolve().name),
+    title = shown(root.resolve().name)
+    metadata = RunMetadata(
+        title=title,
+        command=f"quorate votes combine {for_shell(title)}",
         started=started,
+        readers=(("cryptography", version("cryptography")),),
     )
     with folder.open_ledger() as ledger:
-        facts = site_facts.facts(ledger)
+        facts = _facts(combined, done, model, ledger, noise, metadata)
     rows = student_file(combined.side.pool, view.kinds, images=False)
     more = {"labels.csv": done.files["labels.csv"].decode("utf-8")}
     return publish_run(folder, model, facts, more, pool=view.kinds(combined.side.pool), rows=rows, seeded=noise.seeded)
+
+
+def _facts(
+    combined: Combined, done: VotesReleased, model: Any, ledger: Ledger, noise: NoiseSource, metadata: RunMetadata
+) -> Facts:
+    """Return what is told of a release: released, public, or stated by the sites."""
+    votes, guarantee, rows, n_sites = combined.votes, done.guarantee, combined.evaluation, len(combined.statements)
+    mechanism, delta = type(combined.mechanism).__name__, combined.settings.share[1]
+    event, answers = combined.mechanism.schedule(votes.n_queries), answers_of(done.released, len(votes.classes))
+    fitted = model if combined.side.views.student.encoder is None else model.steps[-1][1]
+    part = Part(
+        purpose="label",
+        mechanism=mechanism,
+        sigma=scale_of(combined.mechanism),
+        reserved=votes.n_queries,
+        share=1.0,
+        asked=answers.asked,
+        answered=answers.answered,
+        declined=answers.declined,
+        interrupted=answers.interrupted,
+        never_asked=answers.never_asked,
+    )
+    return Facts(
+        guarantee=guarantee,
+        setup=Setup(
+            n_teachers=votes.n_teachers,
+            partition="sites",
+            unit=guarantee.unit,
+            classes=tuple(str(label) for label in votes.classes),
+            n_public=combined.queries.n,
+            n_queries=votes.n_queries,
+            teacher=f"made at {several(n_sites, 'site')}",
+            student=name_of(combined.student),
+            mechanism=mechanism,
+            trust_model=TRUST_MODEL,
+        ),
+        spending=spending_of(ledger, event, delta, (part,)),
+        answers=answers,
+        fitted=Fitted(name=name_of(fitted), constant=is_constant(fitted, combined.student.learner)),
+        utility=Utility(student=None if rows is None else score(model, rows.X, rows.truth, list(votes.classes))),
+        checks=(*_of_sites(guarantee.unit, n_sites), exact_noise(), seed(noise), chain(ledger), audit_not_run()),
+        attacker=attack_curve(event, price(event, delta), delta, beside=guarantee),
+        provenance=provenance_of(
+            ledger, metadata, seeded=noise.seeded, public_digests=(("public rows", combined.queries.digest),)
+        ),
+    )
+
+
+def _of_sites(unit: str, n_sites: int) -> tuple[Finding, ...]:
+    """Return what was looked at of the sites' files, and what is theirs to say."""
+    return (
+        Finding(
+            code="signatures",
+            words="Is each site's file signed by its key, for these public rows, classes, unit and round?",
+            outcome=Outcome.PASSED,
+            evidence=f"The files of {several(n_sites, 'site')} were verified before anything was charged. Whether a "
+            "key is the site's own is known to whoever was handed it.",
+            ran=name_of_function(verified),
+        ),
+        Finding(
+            code="shards",
+            words=f"Does each {unit} of a site belong to exactly one teacher there?",
+            outcome=Outcome.NOT_RUN,
+            evidence="Teachers were trained at the sites, and nobody looked here: it is what each site signed.",
+        ),
+        Finding(
+            code="classes",
+            words="Was the class list declared, and not read off the private labels?",
+            outcome=Outcome.BY_CONSTRUCTION,
+            evidence="It stands in the settings, and votes for other classes are refused. Where those who agreed "
+            "on it have it from, quorate cannot see.",
+        ),
+    )
 
 
 def _accepted(folder: RunFolder) -> dict[str, dict[str, str]]:

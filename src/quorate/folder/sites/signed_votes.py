@@ -11,13 +11,16 @@ import binascii
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from quorate.data import public_digest, read_data
 from quorate.data.labels import Label
+from quorate.data.rows import Rows, n_rows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.votes_file import VotesFile
 from quorate.stored_names import stored_as
@@ -42,15 +45,11 @@ SITE_CHANGES: Final[tuple[SiteChange, ...]] = get_args(SiteChange)
 class Statement:
     """What a site says of its votes. All of it is public.
 
-    `site`: who it is.
-    `round`: for which release the votes are, in a word that all sites and the aggregator have agreed on.
-    `unit`: whose data went to one teacher: "patient".
-    `neighbours`: which change of one unit changes one teacher alone. "replace" where one that comes or goes would move
-    others: in a partition into shards of equal size, or where K was read from the number of units.
-    `classes`: the classes, in the order of the counts.
-    `queries`: digest of the public rows, in their order (:func:`~quorate.data.public_digest`).
-    `n_teachers`: k at this site.
-    `time`: when it was signed: ``2026-11-23T08:00:00Z``.
+    `round`: for which release the votes are, in a word that all sites and the aggregator have agreed on. `neighbours`:
+    which change of one unit changes one teacher alone: "replace" where one that comes or goes would move others, as in
+    a partition into shards of equal size, or where K was read from the number of units. `classes`: in the order of the
+    counts. `queries`: digest of the public rows, in their order (:func:`~quorate.data.public_digest`). `time`: when it
+    was signed: ``2026-11-23T08:00:00Z``.
     """
 
     site: str
@@ -84,14 +83,27 @@ class SignedVotes:
     digest: str
 
 
-def word(name: str, value: Any) -> str:
-    """Check a name of a site, a round or a unit: 1 to 64 letters, digits, blanks and ``_ . : -``.
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Public rows, in their order: features alone, and a digest by which all know that they mean the same rows."""
 
-    Examples
-    --------
-    >>> word("site", "Hospital North")
-    'Hospital North'
-    """
+    rows: Rows = field(repr=False)
+    digest: str
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return n_rows(self.rows)
+
+
+def read_queries(path: Path, *, label: str | None = None) -> Queries:
+    """Read public rows; `label`: a column that is no feature, left out where it is there."""
+    rows = read_data(path, drop=[] if label is None else [label]).X
+    return Queries(rows, public_digest(rows))
+
+
+def word(name: str, value: Any) -> str:
+    """Check a name of a site, a round or a unit: 1 to 64 letters, digits, blanks and ``_ . : -``."""
     if isinstance(value, str) and _WORD.fullmatch(value) and value == value.strip():
         return value
     raise InvalidParameter(
@@ -200,11 +212,6 @@ def same_classes(one: Sequence[Label], other: Sequence[Label]) -> bool:
 
     A site types its classes, and the aggregator writes them into ``quorate.toml``: there 0 and "0" are two types, and
     mean one class.
-
-    Examples
-    --------
-    >>> same_classes(("0", "1"), (0, 1)), same_classes(("true", "false"), (True, False)), same_classes("ab", "ba")
-    (True, True, False)
     """
     return [_written(label) for label in one] == [_written(label) for label in other]
 

@@ -1,4 +1,4 @@
-"""A folder is looked at on its owner's terminal alone: nothing is written, and no JSON has it."""
+"""What a check shows beside its answer: a look, on its owner's terminal alone; a rehearsal, before it is paid for."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.folder.conftest import Cli, MakeRun
 
 from quorate.run.look import Look, Names
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "data.n_records": 200,
-    "method.rounds": 2,
-}  # fmt: skip
+DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 200, "method.rounds": 2}
 
 
 @pytest.mark.default_cases(1)
@@ -27,11 +25,9 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, me
         with (root / "private.csv").open("a") as file:
             file.write(private.columns and ",".join("" for _ in private.columns) + "\n")
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    code, plain, _ = cli("check", root)
-    assert code == 0
+    plain = cli.ok("check", root)
     assert "LOOK" not in plain
-    code, out, err = cli("check", root, "--look")
-    assert code == 0, err
+    out = cli.ok("check", root, "--look")
     said = " ".join(out.partition("LOOK")[2].split())
     n = len(private) + (method == "direct")
     assert f"labels {len(private):,} of {n:,} can be used" in said
@@ -67,3 +63,44 @@ def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts: dict[str, A
 def test_a_look_at_numbers_speaks_of_no_class() -> None:
     look = Look(names=Names(), n=5, labels=(3, 1), ids=None, rows=3, cells=(), of_number=True)
     assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())
+
+
+WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
+
+
+@pytest.mark.heavy
+def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
+    root = make_run(**WITH_LABELS)
+    out = cli.ok("check", root, "--rehearse")
+    assert "  expect     accuracy " in out
+    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in " ".join(
+        out.split()
+    )
+    expected = json.loads(cli("check", root, "--rehearse", "--json")[1])["expected"]
+    assert json.loads(cli("check", root, "--json")[1])["expected"] == expected  # by itself, where there are labels
+    assert "expected" not in json.loads(cli("check", root, "--no-rehearse", "--json")[1])
+    assert not (root / "ledger.db").exists()
+
+    out = cli.ok("run", root, "--rehearse")
+    assert "\nbaseline    accuracy " in out
+    assert "\nexpected    accuracy " in out
+    facts = json.loads((root / "public" / "facts.json").read_text())
+    told = facts["utility"]["expected"]
+    assert [round(told[name], 4) for name in ("accuracy", "low", "high")] == [
+        expected[name] for name in ("accuracy", "low", "high")
+    ]
+    for page in ("report.html", "model_card.md"):
+        assert "Expected before anything was spent: accuracy " in (root / "public" / page).read_text()
+    assert "\nbaseline   accuracy " in cli("status", root)[1]
+
+
+@pytest.mark.heavy
+def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
+    err = cli.refused(2, "check", make_run(), "--rehearse")
+    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    direct = make_run("direct", **{"method.by": "direct"})
+    err = cli.refused(2, "check", direct, "--rehearse")
+    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
+    expected = json.loads(cli("check", labelled, "--json")[1])["expected"]
+    assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1
