@@ -224,8 +224,8 @@ def audit_rounds(
         first, second = (contribution(plan, grid, rows, units, weights) for units in tables)
         direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
         whole = NoisyRounds(plan, grid, rows, weights, direction, rounds)
-        made = as_many_as_fit(runs, rounds * len(direction))
-        attack = PlannedAttack(name=name, neighbours=tables, event=charged, runs=made)
+        fitting = as_many_as_fit(runs, rounds * len(direction))
+        attack = PlannedAttack(name=name, neighbours=tables, event=charged, runs=fitting)
         attacks.append(attack.audit(whole, share, delta=delta, seed=seed, n_jobs=n_jobs, watch=see))
     return ScheduleAudit(
         attacks=tuple(attacks),

@@ -60,8 +60,8 @@ def escaped(json: str) -> str:
 
 def _written_out(text: str, how: Callable[[str], str], *, but: str = "") -> str:
     """Write each invisible character as `how` says, having looked once at each that occurs."""
-    seen = set(text).difference(but, _JOINERS)
-    table = {ord(char): how(char) for char in seen if unicodedata.category(char) in _INVISIBLE}
+    characters = set(text).difference(but, _JOINERS)
+    table = {ord(char): how(char) for char in characters if unicodedata.category(char) in _INVISIBLE}
     return text.translate(table) if table else text
 
 
