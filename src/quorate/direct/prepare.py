@@ -14,10 +14,9 @@ from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps.composed import default_map_before, feature_map_for
-from quorate.data.labels import codes_of
+from quorate.data.labels import STEPS, TargetRange, codes_of
 from quorate.data.rows import without_columns
 from quorate.data.spool import most_held
-from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import (
     DirectConfig,

@@ -16,9 +16,8 @@ from quorate.accounting import Event
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring, Relation
 from quorate.data import PrivateRecords, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.labels import Label
+from quorate.data.labels import Label, TargetRange
 from quorate.data.rows import Rows
-from quorate.data.target_range import TargetRange
 from quorate.deferred import sparse
 from quorate.direct.before_pool import DrawnPool, plan_on
 from quorate.direct.config import (

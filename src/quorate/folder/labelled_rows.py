@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from quorate.accounting.figures import several
 from quorate.data import encode_labels, refuse_private_rows, take
+from quorate.data.labels import finite_numbers
 from quorate.data.rows import columns
-from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.tables import read_public, refuse_other_columns

@@ -19,9 +19,8 @@ from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, in_words
 from quorate.data.digests import PackedDigests, pack, shared, tally
-from quorate.data.labels import Label, codes_of
+from quorate.data.labels import Label, TargetRange, codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import usable_slots
 from quorate.findings import Finding, note
 from quorate.run.cells import lists_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.ambient import of_arrays
 from quorate.data.feature_maps.coordinates import FeatureMap
-from quorate.data.target_range import TargetRange
+from quorate.data.labels import TargetRange
 from quorate.run.schema import Schema
 from quorate.types import FloatArray
 
