@@ -73,6 +73,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.protocol",
     "quorate.learners.sanitizers.tree_plan": "quorate.learners.sanitizers.noisy_tree",
     "quorate.students.answers": "quorate.students.values",
+    "quorate.data.labels": "quorate.data.labels",
     "quorate.data.feature_maps.linear": "quorate.data.feature_maps.composed",
     "quorate.data.feature_maps.chained": "quorate.data.feature_maps.composed",
     "quorate.data.feature_maps.stacked": "quorate.data.feature_maps.composed",

@@ -18,7 +18,7 @@ import pytest
 
 from quorate.data import column_names, file_reading, read_cells, read_data, read_table
 from quorate.data.column_kinds import GivenKinds, column_kinds
-from quorate.data.target_range import TargetRange
+from quorate.data.labels import TargetRange
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.begin import Begun
 from quorate.folder.settings import read_settings

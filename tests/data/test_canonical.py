@@ -59,16 +59,10 @@ def test_every_container_of_the_same_numbers_gives_the_same_digests(X):
     stored_zeros = sparse.csr_array(np.where(X == 0, 1.0, X))
     stored_zeros.data[(X == 0).ravel()] = 0.0
 
-    assert row_digests(np.asfortranarray(X)) == expected
-    assert row_digests(sparse.csr_array(X)) == expected
-    assert row_digests(sparse.csr_matrix(X)) == expected
-    assert row_digests(sparse.coo_array(X)) == expected
-    assert row_digests(stored_zeros) == expected
-    assert row_digests(pl.DataFrame(X, schema=names)) == expected
-    assert row_digests(pl.DataFrame(X, schema=names).fill_nan(None)) == expected
-    assert row_digests(pd.DataFrame(X, columns=names)) == expected
-    assert row_digests(pd.DataFrame(X, columns=names).convert_dtypes()) == expected
-    assert row_digests(pd.DataFrame(X, columns=names).astype(object)) == expected
+    frame, sheet = pl.DataFrame(X, schema=names), pd.DataFrame(X, columns=names)
+    rows = [np.asfortranarray(X), sparse.csr_array(X), sparse.csr_matrix(X), sparse.coo_array(X), stored_zeros]
+    for table in (*rows, frame, frame.fill_nan(None), sheet, sheet.convert_dtypes(), sheet.astype(object)):
+        assert row_digests(table) == expected
 
 
 @given(number_tables(), number_tables())

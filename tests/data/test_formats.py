@@ -195,9 +195,7 @@ def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path: Path) -> None:
 class Rounding(TableFormat):
     """A format that knows frames alone: one cell that is no whole number makes floats of all."""
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return (".rounding",)
+    suffixes = (".rounding",)
 
     def frame(self, path: Path, *, text_columns: Any = ()) -> pl.DataFrame:
         return pl.read_csv(path, infer_schema_length=None)
@@ -209,9 +207,7 @@ class Rounding(TableFormat):
 class Written(Rounding):
     """The same, which says how cells are written."""
 
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return (".written",)
+    suffixes = (".written",)
 
     def cells(self, path: Path) -> pl.DataFrame:
         return pl.read_csv(path, infer_schema=False)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from quorate.data import check_classes, encode_labels
-from quorate.data.target_range import finite_numbers
+from quorate.data.labels import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 
 

@@ -31,6 +31,7 @@ from quorate.data.fixed_types import label_array
 from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
 from quorate.data.formats.text_parts import records_of
 from quorate.data.images import image_columns
+from quorate.data.labels import without_numbers
 from quorate.data.notation import (
     are_dates,
     comma_number,
@@ -45,7 +46,6 @@ from quorate.data.notation import (
 )
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import unread_in_words
-from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
 

@@ -25,7 +25,7 @@ from quorate import Ledger, PrivateRegressor, PublicPool
 from quorate.audit import audit_rounds
 from quorate.audit import rounds as audited
 from quorate.data.feature_maps.composed import feature_map_for
-from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.labels import STEPS, TargetRange
 from quorate.direct import contributions, descend
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes

@@ -33,9 +33,8 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, texts
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.fixed_types import absent_marks
-from quorate.data.labels import check_classes, codes_of
+from quorate.data.labels import TargetRange, check_classes, codes_of
 from quorate.data.rows import from_arrow
-from quorate.data.target_range import TargetRange
 from quorate.errors import DataRefused
 from quorate.run.drawn_rows import EVENLY, draw_rows
 from quorate.run.held_out import HeldOut, plan_sets

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 
 __all__ = ["cli"]
-
-Rewrite = Callable[[dict[str, bytes]], object]
 
 
 @pytest.fixture(scope="session")

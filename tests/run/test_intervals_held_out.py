@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from quorate import Budget, Ledger, PrivateRegressor, PublicPool, check
 from quorate.accounting import Parallel, delta
-from quorate.data.target_range import STEPS
+from quorate.data.labels import STEPS
 from quorate.direct import flow as direct_flow
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import PrivateQuantile

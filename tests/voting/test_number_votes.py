@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import quorate
 from quorate import Ledger, PrivateRegressor, PublicPool
-from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.labels import STEPS, TargetRange
 from quorate.ensemble import AbstainingVoter, RegressorTeacher, sum_numbers
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.mechanisms import NoisyMean

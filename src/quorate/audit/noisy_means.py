@@ -16,7 +16,7 @@ from quorate.audit.plans import PlannedAttack, share_of
 from quorate.audit.rounds import as_many_as_fit
 from quorate.audit.sampled import ByStream
 from quorate.audit.schedules import Charge, ScheduleAudit
-from quorate.data.target_range import STEPS
+from quorate.data.labels import STEPS
 from quorate.mechanisms import NoisyMean
 from quorate.mechanisms.noisy_mean import TargetCounts
 from quorate.noise import NoiseSource

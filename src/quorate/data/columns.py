@@ -192,9 +192,8 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
 
     Returned as given, but that the public columns come in the private order, that a column without any value on one
     side takes the type it has on the other, and that dates of a type are written in ISO 8601 where the other table has
-    text. DataRefused if the kinds or widths differ, a column is on one side alone,
-    or a column is text on one side and numbers on the other. The message calls the tables as in `called` and names
-    columns, never a value.
+    text. DataRefused if the kinds or widths differ, a column is on one side alone, or a column is text on one side and
+    numbers on the other. The message calls the tables as in `called` and names columns, never a value.
     """
     one, other = called
     private, public = as_rows(private, one), as_rows(public, other)

@@ -81,8 +81,6 @@ def dialect_of_public(path: Path) -> ShownDialect:
 def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
     """Return how a private table is written, as a public one shows; where that is no text table, or there is none, the
     separator by its own first line alone.
-
-    Raises DataRefused as :func:`dialect_of_first_line` and :func:`dialect_of_public`.
     """
     by_public = ShownDialect() if public is None else dialect_of_public(public)
     if public is not None and is_delimited(public):

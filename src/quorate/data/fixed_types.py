@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.cell_text import as_list, is_missing
-from quorate.data.columns import column, families
+from quorate.data.columns import column, doubles, families
 from quorate.data.rows import Rows, kind
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
@@ -133,7 +133,7 @@ def _pandas(X: Rows, marks: Mapping[str, Any] | None) -> Rows:
         if marks is not None and name in marks and series.dtype == object:
             series = _marked(series, marks[name])
         elif family in ("number", "missing"):
-            series = _doubles(series)
+            series = pd.Series(doubles(series), index=series.index, name=series.name)
         elif family == "time" and series.dtype.kind in "mM":
             series = series.dt.as_unit(_TIME_UNIT)
         parts.append(series)
@@ -149,9 +149,3 @@ def _marked(series: Any, mark: Any) -> Any:
     gaps = series.isna().tolist()
     values = [mark if gone else value for value, gone in zip(series.tolist(), gaps, strict=True)]
     return pd.Series(values, index=series.index, name=series.name, dtype=object)
-
-
-def _doubles(series: Any) -> Any:
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
-        return series.astype(np.float64)
-    return series.astype(object).where(series.notna(), np.nan).astype(np.float64)

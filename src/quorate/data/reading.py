@@ -196,38 +196,14 @@ def _joined(parts: Sequence[pl.Series], *, ids: bool = False) -> pl.Series | lis
 def read_table(
     path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] = (), dialect: Dialect = PLAIN
 ) -> pl.DataFrame:
-    r"""Read a table with named columns: a CSV, TSV, Parquet or Arrow file, or what was registered.
+    """Read a table with named columns: a CSV, TSV, Parquet or Arrow file, or what was registered.
 
-    Parameters
-    ----------
-    path : path
-        ``.csv``, ``.tsv`` (each also ``.gz`` or ``.xz``; the first line names the columns), ``.parquet``, ``.arrow``
-        and the others of :mod:`quorate.data.formats`; or a :class:`~quorate.data.database.DatabaseQuery`.
-    text_columns : sequence of str
-        Columns of a CSV file that are read as text whatever they look like: ids, so that ``007`` stays what it is.
-    dialect : Dialect
-        How text tables are written.
-
-    Returns
-    -------
-    polars.DataFrame
-        A column's type is found from all its rows; an empty field is null.
-
-    Raises
-    ------
-    DataRefused
-        If the file is missing or damaged, two columns share a name, or a column of `text_columns` is not there.
-    InvalidParameter
-        If the name of the file names none of these formats.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "visits.csv")
-    ...     _ = path.write_text("person,age\n007,39\n008,50\n")
-    ...     read_table(path, text_columns=["person"]).rows()
-    [('007', 39), ('008', 50)]
+    `path`: ``.csv``, ``.tsv`` (each also ``.gz`` or ``.xz``; the first line names the columns), ``.parquet``,
+    ``.arrow`` and the others of :mod:`quorate.data.formats`; or a :class:`~quorate.data.database.DatabaseQuery`.
+    `text_columns`: of a CSV file, read as text whatever they look like: ids, so that ``007`` stays what it is.
+    `dialect`: how text tables are written. A column's type is found from all its rows; an empty field is null.
+    DataRefused if the file is missing or damaged, two columns share a name, or a column of `text_columns` is not there;
+    InvalidParameter if the name of the file names none of these formats.
     """
     return _table_format(path, dialect).frame(place_of(path), text_columns=text_columns)
 

@@ -15,8 +15,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
-from quorate.data.labels import Label
-from quorate.data.target_range import TargetRange
+from quorate.data.labels import Label, TargetRange
 from quorate.direct.defaults import RULE
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho

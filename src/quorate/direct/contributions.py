@@ -26,7 +26,7 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
-from quorate.data.target_range import STEPS
+from quorate.data.labels import STEPS
 from quorate.deferred import sparse
 from quorate.direct.temperature import sureness
 from quorate.types import FloatArray, IntArray

@@ -13,8 +13,8 @@ from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import one_thread, unwarned
 from quorate.data import take
+from quorate.data.labels import STEPS, TargetRange
 from quorate.data.table_reader import TableReader
-from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows

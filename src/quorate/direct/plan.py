@@ -22,9 +22,9 @@ from quorate.data.feature_maps import (
 )
 from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
+from quorate.data.labels import STEPS
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
-from quorate.data.target_range import STEPS
 from quorate.direct.contributions import Grid, Link, logits_of
 from quorate.direct.defaults import RULE, WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
 from quorate.direct.rounds import RoundNoise, shrunk

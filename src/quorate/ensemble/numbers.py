@@ -25,7 +25,7 @@ from quorate.types import Secret
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorate.data.target_range import TargetRange
+    from quorate.data.labels import TargetRange
     from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
     from quorate.types import IntArray
 

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
 from quorate.arguments import one_of, truth
-from quorate.data.target_range import TargetRange, finite_numbers
+from quorate.data.labels import TargetRange, finite_numbers
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.ambient import unwarned
+from quorate.data.columns import column, doubles, families, texts
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
 from quorate.errors import PreconditionFailed
 from quorate.folder.published import untrusted_types
@@ -119,8 +120,6 @@ def _used(student: Any) -> set[str] | None:
 
 
 def _takes(student: Any, public: Rows, name: str) -> str:
-    from quorate.data.columns import families
-
     family = families(public)[name]
     if family not in ("number", "text"):
         raise _refused(student, f"column {name!r} holds neither numbers nor text")
@@ -202,7 +201,6 @@ def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:
 
 def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return rows as the inputs of the converted file take them; `single`: inputs in single precision."""
-    from quorate.data.columns import column, doubles, texts
     from quorate.export.onnx_parts import MISSING_TEXT
 
     fed: dict[str, Any] = {}

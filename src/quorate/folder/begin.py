@@ -26,10 +26,10 @@ from quorate.data.dialect_of_table import dialect_beside
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.formats import is_delimited, require_column
 from quorate.data.images import image_columns
+from quorate.data.labels import without_numbers
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
-from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column

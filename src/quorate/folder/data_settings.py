@@ -19,7 +19,7 @@ from quorate.students.scores import Judged, check_class_shares, check_scoring
 if TYPE_CHECKING:
     from quorate.data.column_kinds import GivenKinds
     from quorate.data.dialect import Dialect
-    from quorate.data.target_range import TargetRange
+    from quorate.data.labels import TargetRange
 
 _OF_CLASSES = ("label", "classes", "class_shares", "score")  # keys that a number has no use for
 
@@ -61,7 +61,7 @@ def read_unit_name(name: str, value: Any) -> str:
 
 def _range(name: str, value: Any) -> TargetRange:
     """Read the ends of a range."""
-    from quorate.data.target_range import TargetRange  # here: who only looks at a run reads no table
+    from quorate.data.labels import TargetRange  # here: who only looks at a run reads no table
 
     with naming({"target_range": name}):
         return TargetRange.of(value)

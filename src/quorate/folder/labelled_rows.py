@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from quorate.accounting.figures import several
 from quorate.data import encode_labels, refuse_private_rows, take
 from quorate.data.formats import Table
+from quorate.data.labels import finite_numbers
 from quorate.data.rows import Rows, columns
-from quorate.data.target_range import finite_numbers
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.table_source import Source

@@ -13,10 +13,10 @@ from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dialect import UTF_8
 from quorate.data.dialect_of_table import columns_with_line_breaks
 from quorate.data.formats import is_delimited
+from quorate.data.labels import TargetRange, without_numbers
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows, is_frame
-from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings, reads_well, word_of_column

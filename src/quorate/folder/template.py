@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quorate.accounting.figures import several
-from quorate.data.target_range import TargetRange
+from quorate.data.labels import TargetRange
 from quorate.errors import InvalidParameter, named
 from quorate.folder.section import settings_of_section
 from quorate.folder.settings import SECTIONS

@@ -18,8 +18,7 @@ from quorate.ambient import of_arrays
 from quorate.data import PrivateRecords, public_digest, take
 from quorate.data.digests import SpooledDigests
 from quorate.data.feature_maps.coordinates import FeatureMap
-from quorate.data.labels import Label, codes_of
-from quorate.data.target_range import STEPS, TargetRange
+from quorate.data.labels import STEPS, Label, TargetRange, codes_of
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource

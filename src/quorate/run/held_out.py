@@ -22,7 +22,7 @@ from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
 from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
-from quorate.data.target_range import TargetRange
+from quorate.data.labels import TargetRange
 from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have

@@ -15,8 +15,8 @@ from quorate.accounting.figures import at_least, several
 from quorate.ambient import one_thread, unwarned
 from quorate.data import take
 from quorate.data.feature_maps.coordinates import PublicCoordinates
+from quorate.data.labels import STEPS, TargetRange
 from quorate.data.table_reader import TableReader
-from quorate.data.target_range import STEPS, TargetRange
 from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble import check_partition, partition_rows, sum_numbers, train_chunk
 from quorate.ensemble.linear.tiny import TinyRegressor

@@ -32,8 +32,8 @@ from quorate.arguments import count
 from quorate.data import row_digests, take
 from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
+from quorate.data.labels import TargetRange
 from quorate.data.rows import kind, n_rows
-from quorate.data.target_range import TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named

@@ -59,8 +59,7 @@ class Centred(TransformerMixin, BaseEstimator):
         return X - X.mean(axis=0)
 
 
-def of(transformer: Any, pool: Any) -> FittedTransformer:
-    return FittedTransformer.of(transformer, pool)
+of = FittedTransformer.of
 
 
 @pytest.mark.default_cases(1)

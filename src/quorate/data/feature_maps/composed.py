@@ -157,9 +157,8 @@ class ChainedMap:
 
 
 def patch_map(pool: FloatArray, *, patches: SharedPatches | None = None) -> ChainedMap:
-    """Return patches of images by a Gaussian kernel, learned from the dense public pool.
-
-    What others ask of `patches` is learned and computed once; they are for public rows.
+    """Return patches of images by a Gaussian kernel, learned from the dense public pool; what others ask of `patches`,
+    which are for public rows, is computed once.
     """
     first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
     features = first.numbers(pool)

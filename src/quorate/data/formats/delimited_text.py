@@ -43,10 +43,7 @@ _OTHERS = (b"PK\x03\x04", b"\xff\xfe", b"\xfe\xff")  # how files of other kinds 
 
 @dataclass(frozen=True, slots=True)
 class DelimitedText(TableFormat):
-    """A CSV or TSV file. A column's type is found from all its rows; an empty field is null.
-
-    `dialect`: what the owner declares of it.
-    """
+    """A CSV or TSV file, as `dialect` says. A column's type is found from all its rows; an empty field is null."""
 
     dialect: Dialect = PLAIN
     suffixes: ClassVar[tuple[str, ...]] = tuple(_SEPARATORS)
