@@ -19,16 +19,7 @@ from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
-from quorate.report import (
-    AnswerCounts,
-    Choice,
-    Facts,
-    Fitted,
-    Part,
-    Rounds,
-    Setup,
-    Spending,
-)
+from quorate.report import AnswerCounts, Choice, Facts, Fitted, Rounds, Setup, Spending
 from quorate.report.facts import name_of as function_name
 from quorate.run.checks import checks_of_cells
 from quorate.run.facts import (
@@ -37,6 +28,7 @@ from quorate.run.facts import (
     attack_curve,
     before_charge,
     name_of,
+    part_of,
     provenance_of,
     spending_of,
 )
@@ -137,16 +129,9 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
 
 
 def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spending:
-    rounds = rounds_of(task, reservation)
-    part = Part(
-        purpose=GRADIENT_ROUND,
-        mechanism="discrete Gaussian noise on sums",
-        reserved=rounds.rounds,
-        share=1.0 if task.drawn is None else 1 - task.drawn.before.share,
-        asked=rounds.stored + rounds.interrupted,
-        answered=rounds.stored,
-        interrupted=rounds.interrupted,
-    )
+    share = 1.0 if task.drawn is None else 1 - task.drawn.before.share
+    how = {"mechanism": "discrete Gaussian noise on sums", "share": share}
+    part = part_of(reservation, GRADIENT_ROUND, **how, reserved=task.plan.settings.rounds)
     counts = () if task.drawn is None else (task.drawn.before.part(reservation),)
     limit = () if task.held is None else (task.held.plan.part(reservation),)
     return spending_of(ledger, task.event, task.delta, (*counts, part, *limit))

@@ -19,7 +19,7 @@ from quorate.mechanisms import Schedule
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT
-from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
+from quorate.report import AnswerCounts, Choice, Facts, Fitted, Setup
 from quorate.report.facts import name_of as function_name
 from quorate.run.check_result import unit_line
 from quorate.run.checks import checks_of_cells
@@ -29,6 +29,7 @@ from quorate.run.facts import (
     attack_curve,
     before_charge,
     name_of,
+    part_of,
     provenance_of,
     spending_of,
 )
@@ -116,20 +117,13 @@ class NumberVotes:
     def facts(self, task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
         """Gather everything that a report says."""
         model, promised = name_of(result.model), promised_by(task, ledger)
-        drawn = sum(block.count for block in result.reservation.blocks(LABEL))
-        answered, lost = result.answered, drawn - result.answered
-        part = Part(
-            purpose=LABEL,
-            mechanism=type(task.mechanism).__name__,
-            sigma=task.mechanism.sigma,
-            reserved=task.n_queries,
-            share=1.0 if task.counts is None else 1.0 - OF_COUNTS,
-            asked=drawn,
-            answered=answered,
-            interrupted=lost,
-        )
-        limit = () if task.held is None else (task.held.plan.part(result.reservation),)
-        parts = (*_part_of_counts(task, result), part, *limit)
+        share = 0.0 if task.counts is None else OF_COUNTS
+        how = {"mechanism": type(task.mechanism).__name__, "sigma": task.mechanism.sigma, "share": 1.0 - share}
+        labels = part_of(result.reservation, LABEL, **how, reserved=task.n_queries)
+        parts = [labels] if task.held is None else [labels, task.held.plan.part(result.reservation)]
+        if task.counts is not None:
+            how = {"mechanism": type(task.counts).__name__, "sigma": task.counts.sigma, "share": share}
+            parts.insert(0, part_of(result.reservation, TARGET_COUNT, **how, reserved=COUNTING))
         return Facts(
             guarantee=promised,
             setup=Setup(
@@ -148,8 +142,10 @@ class NumberVotes:
                 target_range=task.target_range.ends,
                 recipe=(*_held(task), *task.why, *_where(task, result)),
             ),
-            spending=spending_of(ledger, task.event, task.delta, parts),
-            answers=AnswerCounts(asked=drawn, per_class=(), interrupted=lost, released=answered),
+            spending=spending_of(ledger, task.event, task.delta, tuple(parts)),
+            answers=AnswerCounts(
+                asked=labels.asked, per_class=(), interrupted=labels.interrupted, released=labels.answered
+            ),
             fitted=Fitted(name=model, **({} if task.held is None else task.held.plan.as_fitted(result.limit))),
             utility=metadata.utility,
             choices=_choices(task),
@@ -184,26 +180,6 @@ def cautions_of(
         few_rows_caution(task.n_public, 0, learns=learns),
     )
     return tuple(caution for caution in cautions if caution.applies)
-
-
-def _part_of_counts(task: NumberTask, result: NumberResult) -> tuple[Part, ...]:
-    """Say what became of the counts of targets, where there are any."""
-    if task.counts is None:
-        return ()
-    blocks = result.reservation.blocks(TARGET_COUNT)
-    stored = sum(block.answers is not None for block in blocks)
-    return (
-        Part(
-            purpose=TARGET_COUNT,
-            mechanism=type(task.counts).__name__,
-            sigma=task.counts.sigma,
-            reserved=COUNTING,
-            share=OF_COUNTS,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-        ),
-    )
 
 
 def _held(task: NumberTask) -> tuple[str, ...]:
