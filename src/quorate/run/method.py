@@ -19,7 +19,6 @@ from quorate.types import Secret, Watch
 TaskT = TypeVar("TaskT")
 
 
-
 class Method(Protocol[TaskT]):
     """One way to learn from private rows; a task is what its :meth:`prepare` returned."""
 
