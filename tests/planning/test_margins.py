@@ -37,7 +37,6 @@ def drawn_truth(mechanism: Mechanism, n_teachers: int, n_classes: int, margin: f
 )
 def test_the_truth_comes_as_often_as_drawn_votes_have_it(mechanism: Mechanism, n_classes: int) -> None:
     found = answer_probabilities(mechanism, n_teachers=100, n_classes=n_classes)
-    assert found is not None
     for margin, stated in zip(MARGINS, found.truth, strict=True):
         # four standard errors; with five classes the rest is taken as shared evenly, which costs a little more
         assert drawn_truth(mechanism, 100, n_classes, margin) == pytest.approx(stated, abs=0.015)
@@ -45,7 +44,6 @@ def test_the_truth_comes_as_often_as_drawn_votes_have_it(mechanism: Mechanism, n
 
 def test_that_test_catches_another_noise() -> None:
     found = answer_probabilities(NoisyCounts(sigma=45.0, form="binary"), n_teachers=100, n_classes=2)
-    assert found is not None
     honest = NoisyCounts(sigma=60.0, form="binary")
     assert any(abs(drawn_truth(honest, 100, 2, m) - t) > 0.015 for m, t in zip(MARGINS, found.truth, strict=True))
 
@@ -53,7 +51,6 @@ def test_that_test_catches_another_noise() -> None:
 def test_two_classes_by_hand() -> None:
     """K = 3 and no noise to speak of: the truth is the majority."""
     found = answer_probabilities(GaussianNoisyMax(sigma=1e-3, form="binary"), n_teachers=3, n_classes=2)
-    assert found is not None
     assert found.truth[2] == pytest.approx(binom.sf(1, 3, 0.6))
     assert found.truth[-1] == found.plurality[-1] == 1.0
 
@@ -61,7 +58,6 @@ def test_two_classes_by_hand() -> None:
 def test_a_sum_over_nodes_is_the_whole_sum() -> None:
     sigma, n = 900.0, 4_000
     found = answer_probabilities(NoisyCounts(sigma=sigma, form="binary"), n_teachers=n, n_classes=2, margins=(0.2,))
-    assert found is not None
     j = np.arange(n + 1)
     whole = float(binom.pmf(j, n, 0.6) @ norm.cdf((j - n / 2 - 0.5) / sigma))
     assert found.truth[0] == pytest.approx(whole, abs=2e-3)
@@ -71,7 +67,6 @@ def test_a_sparse_vector_answers_exactly_or_not_at_all() -> None:
     found = answer_probabilities(
         StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=100), n_teachers=1_000, n_classes=2
     )
-    assert found is not None
     assert found.plurality[1:] == found.answered[1:]  # at a margin of 0 there is a tie, and the first class has it
     assert found.answered[0] < 1e-5 < 0.99 < found.answered[-1]
 

@@ -11,6 +11,7 @@ import pytest
 import quorate
 from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
+from quorate.errors import InvalidParameter
 from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
 from quorate.planning.margins import MATTERS, answer_probabilities, sparse_vector_from
@@ -73,7 +74,6 @@ def test_with_enough_teachers_it_can_answer() -> None:
     many = replace(FACTS, n_records=1_000_000)
     (row,) = vote_rows(many, Grid(mechanisms=[StableSparseVector], n_teachers=[5_000]))
     assert not row.cannot
-    assert row.answered is not None
     assert row.answered > 0.99
 
 
@@ -178,9 +178,7 @@ def test_persons_with_many_rows_get_no_more_teachers_than_there_are_persons() ->
 def test_online_answers_are_paid_out_of_the_same_budget() -> None:
     grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
     (alone,), (kept,) = vote_rows(FACTS, grid), vote_rows(replace(FACTS, online_answers=1_000), grid)
-    before, after = (row.mechanism and row.mechanism.answer_noise for row in (alone, kept))
-    assert before is not None is not after
-    assert after.scale == pytest.approx(2**0.5 * before.scale, rel=1e-4)
+    assert kept.mechanism.answer_noise.scale == pytest.approx(2**0.5 * alone.mechanism.answer_noise.scale, rel=1e-4)
 
 
 def test_private_learners_say_how_many_rows_they_ask_for_and_are_for_records_of_two_classes() -> None:
@@ -194,14 +192,9 @@ def test_private_learners_say_how_many_rows_they_ask_for_and_are_for_records_of_
 def test_a_sparse_vector_wins_from_where_gaussian_noise_has_grown_past_it() -> None:
     task = {"n_teachers": 1_000, "n_classes": 2, "epsilon": 1.0, "delta": 1e-5}
     found = sparse_vector_from(**task)  # type: ignore[arg-type]
-    assert found.n_queries is not None
-    grid = [
-        Grid(mechanisms=[NoisyCounts], n_teachers=[1_000], queries=[n])
-        for n in (found.n_queries // 2, 2 * found.n_queries)
-    ]
-    facts = replace(FACTS, n_records=60_000, n_public=10**6)
-    before, after = (vote_rows(facts, each)[0].probabilities for each in grid)
-    assert before is not None is not after
+    facts, grid = replace(FACTS, n_records=60_000, n_public=10**6), {"mechanisms": [NoisyCounts], "n_teachers": [1_000]}
+    asked = (found.n_queries // 2, 2 * found.n_queries)
+    before, after = (vote_rows(facts, Grid(**grid, queries=[n]))[0].probabilities for n in asked)
     assert before.plurality[-1] > found.answered > after.plurality[-1]
 
 
@@ -221,7 +214,7 @@ def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon()
 
     expect = expecting(lambda facts, _row, n: likely(by_noise[facts.epsilon] + (luck if n == 1 else 0.0), 0.02))
     found = plan_votes(FACTS, expectation=expect)
-    told = [each.expected for each in found.by_epsilon if each.expected is not None]
+    told = [each.expected for each in found.by_epsilon]
     assert [each.accuracy for each in told] == pytest.approx([0.70, 0.77, 0.77, 0.80, 0.80, 0.81])
     assert all(each.high - each.low == pytest.approx(0.04) for each in told)
     assert told[2] == found.first.expected
@@ -301,5 +294,52 @@ def test_what_is_told_of_other_budgets_does_not_fall_as_epsilon_rises() -> None:
         AtEpsilon(epsilon=each, worlds=500, n_teachers=None, expected=likely(accuracy, 0.02))
         for each, accuracy in by_epsilon.items()
     ]
-    told = [at.expected.accuracy for at in rising(ways, 1.0, ways[2].expected) if at.expected is not None]
+    told = [at.expected.accuracy for at in rising(ways, 1.0, ways[2].expected)]
     assert told == pytest.approx([0.72, 0.73, 0.73, 0.76, 0.76])
+
+
+# --- wrong arguments -------------------------------------------------------------------------------------------------
+
+
+TASK: dict[str, Any] = {
+    "n_records": 600, "n_public": 200, "n_classes": 2, "width": 9, "epsilon": 1.0, "delta": 1e-5,
+}  # fmt: skip
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"learning_curve": [1, 2]}, r"learning_curve must be pairs .* got \[1, 2\]"),
+        ({"learning_curve": 0.8}, r"learning_curve must be pairs .* got 0\.8"),
+        ({"learning_curve": [(20, 0.7, 3)]}, "learning_curve must be pairs"),
+        ({"learning_curve": [("many", 0.7)]}, "learning_curve must be pairs"),
+        ({"learning_curve": [(float("inf"), 0.7)]}, "learning_curve must be pairs"),
+        ({"n_teachers": 5}, "n_teachers must be a list of at least one, got 5"),
+        ({"n_teachers": []}, r"n_teachers must be a list of at least one, got \[\]"),
+        ({"n_teachers": [601]}, "n_teachers must be at most 600 here, got 601"),
+        ({"queries": 50}, "queries must be a list of at least one, got 50"),
+        ({"queries": [0]}, "queries must be a whole number >= 1, got 0"),
+        ({"mechanisms": [int]}, "mechanisms must be mechanisms, their classes, or names"),
+        ({"mechanisms": ["NoisyCount"]}, "got 'NoisyCount'; did you mean \"NoisyCounts\""),
+        ({"mechanisms": "NoisyCounts"}, "mechanisms must be a list of at least one"),
+        ({"mechanisms": NoisyCounts}, "mechanisms must be a list of at least one"),
+        ({"mechanisms": []}, "mechanisms must be a list of at least one"),
+        ({"unit": 5}, 'unit must be a word such as "person", got 5'),
+        ({"unit": ""}, "unit must be a word"),
+        ({"n_rows": 599}, "n_rows must be at least n_records, since each record has a row, got 599"),
+        ({"width": 0}, "width must be a whole number >= 1, got 0"),
+        ({"classes": ["a", "b", "c"]}, "n_classes=2, and classes has 3; leave out n_classes"),
+        ({"n_classes": None}, "n_classes is needed"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said) as refused:
+        quorate.plan(**{**TASK, **wrong})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.heavy
+def test_a_mechanism_may_be_named() -> None:
+    named, typed = (quorate.plan(**TASK, mechanisms=[each]) for each in ("NoisyCounts", NoisyCounts))
+    assert [row.key for row in named.rows] == [row.key for row in typed.rows]

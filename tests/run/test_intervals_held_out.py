@@ -83,8 +83,6 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> 
     """Of votes: δ(ε) of counts and means, by Gauss's closed form, beside that of the choice: no unit is in both."""
     task = task_of("votes")
     assert isinstance(task, NumberTask)
-    assert task.counts is not None
-    assert task.held is not None
     assert isinstance(task.mechanism, NoisyMeans)
     moved = 2 * task.mechanism.length  # on each query, if a teacher's vector is as long as it may be
     length = task.n_queries * (moved / task.mechanism.sigma) ** 2 + 2 * 2 / task.counts.sigma**2
@@ -107,9 +105,7 @@ def test_a_unit_is_on_one_side_and_moves_one_place_alone(method: str) -> None:
     first = int(np.flatnonzero(codes >= 0)[0])
     for other, most in ((-1, 1), (STEPS, 2)):  # removed, replaced
         codes[first] = other
-        moved = np.abs(
-            _places(method, replace(task, held=HeldOut(task.held.plan, task.held.held, Secret(codes)))) - counts
-        )
+        moved = np.abs(_places(method, with_targets(task, codes)) - counts)
         assert 0 < moved.sum() <= most
     codes = np.where(np.arange(N) % 7 == 0, task.held.codes.reveal(), -1)  # many others gone: the same places
     rest = np.where(np.arange(N) % 7 == 0, -1, task.held.codes.reveal())
@@ -131,16 +127,8 @@ def _places(method: str, task: Any) -> Any:
 
 
 def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest() -> None:
-    plan = plan_sets(
-        0.3,
-        0.9,
-        n_records=N,
-        budget=(2.0, 1e-5),
-        composition="sum",
-        unit="record",
-        target_range=task_of("votes").target_range,
-    )
-    assert plan is not None
+    how: dict[str, Any] = {"n_records": N, "budget": (2.0, 1e-5), "composition": "sum", "unit": "record"}
+    plan = plan_sets(0.3, 0.9, **how, target_range=task_of("votes").target_range)
     for error in (0.0, 1e-6, 0.0123, 0.5, 0.99999, 1.0, np.nan, np.inf):
         [place] = np.flatnonzero(plan.places_of_errors(np.array([error]), 0.0))
         assert ENDS[place] >= (error if error <= 1 else 1.0) or place == len(ENDS) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,8 @@ N = 600
 
 
 def estimator(**changes: Any) -> PrivateClassifier:
-    given = {
-        "method": "votes",
-        "classes": [0, 1],
-        "epsilon": 2.0,
-        "delta": 1e-5,
-        "n_records": N,
-        "n_jobs": 1,
-        "unsafe_noise_seed": 4,
-    }
-    return PrivateClassifier(**{**given, **changes})
+    given = {"method": "votes", "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
+    return PrivateClassifier(**{**given, "n_jobs": 1, "unsafe_noise_seed": 4, **changes})
 
 
 def budget() -> Ledger:
@@ -45,9 +38,8 @@ def budget() -> Ledger:
 
 @pytest.fixture(scope="module")
 def fitted() -> tuple[PrivateClassifier, Ledger]:
-    rows, labels = wards(N, 1)
     ledger = budget()
-    return estimator(ledger=ledger).fit(rows, labels, schema=LISTS), ledger
+    return estimator(ledger=ledger).fit(*wards(N, 1), schema=LISTS), ledger
 
 
 # --- price -----------------------------------------------------------------------------------------------------------
@@ -85,14 +77,14 @@ def delta_by_enumeration(event: Event, eps: float) -> float:
     return float((total[1] * np.maximum(0.0, -np.expm1(np.minimum(eps - total[0], 0.0)))).sum())
 
 
+FACTS = PublicFacts(n_records=900, n_public=48, n_classes=2, width=11, epsilon=2.0, delta=1e-5)
+
+
 @pytest.mark.parametrize("neighbours", ["auto", "add-or-remove"])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 8.0])
 @pytest.mark.heavy
 def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: float, neighbours: Any) -> None:
-    facts = PublicFacts(
-        n_records=900, n_public=48, n_classes=2, width=11, epsilon=eps, delta=1e-5, neighbours=neighbours
-    )
-    made = recipe(facts, declared=LISTS)
+    made = recipe(replace(FACTS, epsilon=eps, neighbours=neighbours), declared=LISTS)
     assert eps - 1e-6 < epsilon(made.event, 1e-5) <= eps
     assert delta_by_enumeration(made.event, eps - 1e-5) > 1e-5 > delta_by_enumeration(made.event, eps)
     if neighbours == "auto":  # enough noise for each change: the claim stays that of votes
@@ -102,10 +94,7 @@ def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: flo
 
 
 def test_a_cheat_that_leaves_the_counts_out_of_the_noise_is_caught() -> None:
-    facts = PublicFacts(n_records=900, n_public=48, n_classes=2, width=11, epsilon=2.0, delta=1e-5)
-    alone = recipe(facts)
-    counts = recipe(facts, declared=LISTS).pool
-    assert counts is not None
+    counts, alone = recipe(FACTS, declared=LISTS).pool, recipe(FACTS)
     assert delta_by_enumeration(Composed((counts.event_for("replace"), alone.answers)), 2.0) > 1.2e-5
 
 
@@ -114,8 +103,7 @@ def test_a_cheat_that_leaves_the_counts_out_of_the_noise_is_caught() -> None:
     ("mechanism", "fields"), [(LaplaceNoisyMax, {}), (ConfidentNoisyMax, {"threshold": 40.0})], ids=["Laplace", "test"]
 )
 def test_every_mechanism_is_calibrated_beside_the_counts(mechanism: Any, fields: Any) -> None:
-    facts = PublicFacts(n_records=900, n_public=48, n_classes=2, width=11, epsilon=1.0, delta=1e-5)
-    made = recipe(facts, declared=LISTS, mechanism=mechanism, fields=fields)
+    made = recipe(replace(FACTS, epsilon=1.0), declared=LISTS, mechanism=mechanism, fields=fields)
     assert 1.0 - 1e-6 < epsilon(made.event, 1e-5) <= 1.0
 
 
@@ -134,8 +122,7 @@ def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted: Any) -> Non
 def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted: Any) -> None:
     """K, ℓ, σ and the share follow from declared facts: other rows, of another number, ask for the very same event."""
     ledger = budget()
-    rows, labels = wards(300, 2)
-    estimator(ledger=ledger).fit(rows, labels, schema=LISTS)
+    estimator(ledger=ledger).fit(*wards(300, 2), schema=LISTS)
     assert ledger.reservations()[0].event == fitted[1].reservations()[0].event
 
 
@@ -159,8 +146,7 @@ def test_the_student_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
 
 @pytest.mark.heavy
 def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted: Any) -> None:
-    rows, labels = wards(N, 1)
-    clf = estimator(ledger=budget()).fit(rows, labels, schema=LISTS)
+    clf = estimator(ledger=budget()).fit(*wards(N, 1), schema=LISTS)
     left = 48 - len(clf.queries_)
     assert 0 < left < 48
     assert f"{left} answers are left for questions" in " ".join(clf.facts().setup.recipe)
@@ -251,9 +237,8 @@ def test_persons_relations_and_a_strategy() -> None:
 
 
 def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
-    rows, labels = wards(N, 1)
     ledger = budget()
-    found = check(estimator(ledger=ledger), rows, labels, schema=LISTS, look=True)
+    found = check(estimator(ledger=ledger), *wards(N, 1), schema=LISTS, look=True)
     assert found.found["marginals"]["rows"] == 48
     assert "No accuracy can be estimated" in " ".join(str(found).split())
     assert ledger.reservations() == ()

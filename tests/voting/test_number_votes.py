@@ -403,7 +403,6 @@ def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:
     model = fitted()
     facts = model.facts(evaluation=(ROWS[HELD], TARGETS[HELD]))
     assert facts.from_json(facts.to_json()) == facts
-    assert facts.utility.number is not None
     text, page = render_text(facts), render_html(facts)
     assert "120 answered" in text
     assert "NoisyMean" in text

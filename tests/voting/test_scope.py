@@ -26,14 +26,7 @@ from quorate.ledger import GuaranteeScope
 from quorate.ledger.scope import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
-from quorate.release.guarantee import (
-    BY_POSITION,
-    EARLIER,
-    NOT_CLAIMED,
-    NOT_DURABLE,
-    guarantee_of,
-    ledger_scope,
-)
+from quorate.release.guarantee import BY_POSITION, EARLIER, NOT_CLAIMED, NOT_DURABLE, guarantee_of, ledger_scope
 from quorate.release.keys import fingerprint_key
 from quorate.run.cautions import ROWS_ARE_UNKNOWN
 from quorate.run.public_facts import PublicFacts
@@ -163,15 +156,8 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Pa
     file = VotesFile(Secret(counts), ("a", "b", "c"), 100)
 
     def release(unit: str, sigma: float) -> Any:
-        return release_votes(
-            file,
-            GaussianNoisyMax(sigma=sigma),
-            root=tmp_path,
-            budget=Budget(50.0, 1e-3),
-            delta=1e-5,
-            noise=OSNoise(),
-            unit=unit,
-        )
+        how = {"root": tmp_path, "budget": Budget(50.0, 1e-3), "delta": 1e-5, "noise": OSNoise()}
+        return release_votes(file, GaussianNoisyMax(sigma=sigma), **how, unit=unit)
 
     assert release("patient", 40.0).guarantee.unit == "patient"
     with pytest.raises(PreconditionFailed, match="cannot be for two units"):
@@ -180,42 +166,22 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Pa
         assert [each.scope.unit for each in ledger.reservations() if each.scope] == ["patient"]
 
 
+IN_VERSION_0_1 = {
+    BY_POSITION: "a record is known by its position: removed means blanked in place, added means appended; deleting a "
+    "row and renumbering the rest is not covered",
+    N_IS_PUBLIC: "the number of private units was read off the data and is treated as public",
+    LABELS_ONLY: "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is "
+    "not protected",
+    PARTITION_IS_STATED: "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared "
+    "nothing, is the owner's statement and was not checked",
+    CLASSES_WERE_READ: "which labels occur was read off the data and is treated as public",
+    LABELLED_IS_PUBLIC: "which records are labelled is public: a labelled record is replaced by a labelled one, an "
+    "unlabelled record by an unlabelled one",
+}
+
+
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("caveat", "in_version_0_1"),
-    [
-        (
-            BY_POSITION,
-            (
-                "a record is known by its position: removed means blanked in place, added means appended; deleting a "
-                "row and renumbering the rest is not covered"
-            ),
-        ),
-        (N_IS_PUBLIC, "the number of private units was read off the data and is treated as public"),
-        (
-            LABELS_ONLY,
-            (
-                "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is "
-                "not protected"
-            ),
-        ),
-        (
-            PARTITION_IS_STATED,
-            (
-                "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, "
-                "is the owner's statement and was not checked"
-            ),
-        ),
-        (CLASSES_WERE_READ, "which labels occur was read off the data and is treated as public"),
-        (
-            LABELLED_IS_PUBLIC,
-            (
-                "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled "
-                "record by an unlabelled one"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("caveat", "in_version_0_1"), IN_VERSION_0_1.items())
 def test_caveats_that_ledgers_hold_keep_their_words(caveat: str, in_version_0_1: str) -> None:
     """A retry of a charge may state no caveat that the charge did not, so a new wording would refuse earlier runs."""
     assert caveat == in_version_0_1

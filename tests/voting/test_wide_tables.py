@@ -30,16 +30,8 @@ def table():
 
 def task_of(table, config=CONFIG, width=WIDTH):
     X, y, pool = table
-    return prepare(
-        config,
-        X[:, :width],
-        y,
-        public=PublicPool(pool[:, :width]),
-        groups=None,
-        key=Secret(bytes(32)),
-        fingerprint_key=Secret(bytes(32)),
-        noise=SeededNoise(0),
-    )
+    how = {"groups": None, "key": Secret(bytes(32)), "fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+    return prepare(config, X[:, :width], y, public=PublicPool(pool[:, :width]), **how)
 
 
 LINEAR = replace(CONFIG, teacher=LogisticRegression(), built_in=True)
@@ -55,10 +47,7 @@ def test_a_linear_teacher_of_ours_sees_directions_of_a_wide_pool_and_the_recipe_
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("config", "width"),
-    [
-        (LINEAR, 256),
-        (replace(CONFIG, teacher=LogisticRegression()), WIDTH),
-    ],
+    [(LINEAR, 256), (replace(CONFIG, teacher=LogisticRegression()), WIDTH)],
     ids=["narrow", "given"],
 )
 def test_others_see_columns(table, config, width):

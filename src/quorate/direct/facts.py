@@ -19,81 +19,45 @@ from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
-from quorate.report import (
-    AnswerCounts,
-    Choice,
-    Facts,
-    Fitted,
-    Part,
-    Rounds,
-    Setup,
-    Spending,
-)
+from quorate.report import AnswerCounts, Choice, Facts, Rounds
 from quorate.report.facts import name_of as function_name
-from quorate.run.checks import checks_of_cells
-from quorate.run.facts import (
-    SHOWN_EPSILONS,
-    RunMetadata,
-    attack_curve,
-    before_charge,
-    name_of,
-    provenance_of,
-    spending_of,
-)
+from quorate.run.checks import checks_of_cells, facts_of_cells
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
 
 MECHANISM = "noisy gradient rounds"
 
 
 def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
-    model = name_of(result.model)
-    promised = direct_guarantee(task, ledger)
-    return Facts(
-        guarantee=promised,
-        setup=Setup(
-            n_teachers=0,
-            partition="none",
-            unit=task.unit,
-            classes=tuple(str(label) for label in task.classes),
-            n_public=task.n_public,
-            n_queries=0,
-            teacher="none",
-            student=model,
-            mechanism=MECHANISM,
-            n_records=None if task.n_was_read else task.n_units,
-            n_records_from="read" if task.n_was_read else "declared",
-            data_collection=metadata.collection,
-            target_range=None if task.target_range is None else task.target_range.ends,
-            recipe=(*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
-        ),
-        spending=_spending(task, result.reservation, ledger),
+    drawn = task.drawn
+    share = 1.0 if drawn is None else 1 - drawn.before.share
+    how = {"mechanism": "discrete Gaussian noise on sums", "reserved": task.plan.settings.rounds, "share": share}
+    rounds = part_of(result.reservation, GRADIENT_ROUND, **how)
+    learning, preprocessing = _contributions(task), _preprocessing(task)
+    of_pool = {"drawn": () if drawn is None else (_drawn_pool(drawn),)}
+    return facts_of_cells(
+        task,
+        result,
+        ledger,
+        metadata,
+        promised=direct_guarantee(task, ledger),
+        n_units=task.n_units,
+        setup={
+            "n_teachers": 0,
+            "partition": "none",
+            "n_public": task.n_public,
+            "n_queries": 0,
+            "teacher": "none",
+            "mechanism": MECHANISM,
+            "recipe": (*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
+        },
+        parts=[rounds] if drawn is None else [drawn.before.part(result.reservation), rounds],
+        pool=("drawn pool" if drawn else "public pool") if task.has_pool else None,
+        fitted={"temperature": result.temperature, "paid_temperature": result.temperature},
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
-        fitted=Fitted(
-            name=model,
-            temperature=result.temperature,
-            paid_temperature=result.temperature,
-            **({} if task.held is None else task.held.plan.as_fitted(result.limit)),
-        ),
         rounds=rounds_of(task, result.reservation),
-        utility=metadata.utility,
         choices=_choices(task),
-        attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
-        checks=checks_of_cells(
-            task,
-            ledger,
-            metadata,
-            learning=_contributions(task),
-            preprocessing=_preprocessing(task),
-            drawn=() if task.drawn is None else (_drawn_pool(task.drawn),),
-        ),
-        provenance=provenance_of(
-            ledger,
-            metadata,
-            seeded=task.noise.seeded,
-            public_digests=(("drawn pool" if task.drawn else "public pool", task.public_digest),)
-            if task.has_pool
-            else (),
-        ),
+        checks=checks_of_cells(task, ledger, metadata, learning=learning, preprocessing=preprocessing, **of_pool),
     )
 
 
@@ -134,22 +98,6 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
         counts=counts or None,
         counts_noise=plan.noise_of_counts if counts else None,
     )
-
-
-def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spending:
-    rounds = rounds_of(task, reservation)
-    part = Part(
-        purpose=GRADIENT_ROUND,
-        mechanism="discrete Gaussian noise on sums",
-        reserved=rounds.rounds,
-        share=1.0 if task.drawn is None else 1 - task.drawn.before.share,
-        asked=rounds.stored + rounds.interrupted,
-        answered=rounds.stored,
-        interrupted=rounds.interrupted,
-    )
-    counts = () if task.drawn is None else (task.drawn.before.part(reservation),)
-    limit = () if task.held is None else (task.held.plan.part(reservation),)
-    return spending_of(ledger, task.event, task.delta, (*counts, part, *limit))
 
 
 def _choices(task: DirectTask) -> tuple[Choice, ...]:

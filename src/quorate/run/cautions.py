@@ -165,13 +165,6 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
 def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
     """Say that noise leaves next to nothing of the direction in which public rows differ most, λ/(λ + κ), for rounds to
     learn from; None where no pool tells directions. `n_units`: n₀.
-
-    Examples
-    --------
-    >>> rounds_caution(0.004, 40, "record").words.split(":")[0]
-    'the noise hides nearly all that 40 records can tell'
-    >>> rounds_caution(0.2, 500, "person").applies
-    False
     """
     if share is None:
         return Finding(code=ROUNDS_TELL_NOTHING, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)

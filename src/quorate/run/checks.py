@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from quorate.accounting import Guarantee
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
 from quorate.noise import NoiseSource
+from quorate.report import Facts, Fitted, Part, Setup
 from quorate.report.facts import name_of
+from quorate.run import facts
 from quorate.run.cell_task import CellTask
 from quorate.run.facts import RunMetadata
 from quorate.stored_names import stored_as
@@ -170,6 +174,50 @@ def fitted_before() -> Finding:
         evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
         "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
         remedy="Fit such steps on public rows.",
+    )
+
+
+def facts_of_cells(
+    task: CellTask,
+    result: Any,
+    ledger: Ledger,
+    metadata: RunMetadata,
+    *,
+    promised: Guarantee,
+    n_units: int,
+    setup: dict[str, Any],
+    parts: Sequence[Part],
+    pool: str | None = "public pool",
+    fitted: dict[str, Any] | None = None,
+    **of_method: Any,
+) -> Facts:
+    """Gather what a report says of a run that reads private rows cell by cell, with what its method adds."""
+    model, plan = facts.name_of(result.model), None if task.held is None else task.held.plan
+    return Facts(
+        guarantee=promised,
+        setup=Setup(
+            unit=task.unit,
+            classes=tuple(str(label) for label in task.classes),
+            student=model,
+            n_records=None if task.n_was_read else n_units,
+            n_records_from="read" if task.n_was_read else "declared",
+            data_collection=metadata.collection,
+            target_range=None if task.target_range is None else task.target_range.ends,
+            **setup,
+        ),
+        spending=facts.spending_of(
+            ledger, task.event, task.delta, (*parts, *(() if plan is None else (plan.part(result.reservation),)))
+        ),
+        fitted=Fitted(name=model, **(fitted or {}), **({} if plan is None else plan.as_fitted(result.limit))),
+        utility=metadata.utility,
+        attacker=facts.attack_curve(task.event, task.epsilon, task.delta, beside=promised),
+        provenance=facts.provenance_of(
+            ledger,
+            metadata,
+            seeded=task.noise.seeded,
+            public_digests=() if pool is None else ((pool, task.public_digest),),
+        ),
+        **of_method,
     )
 
 

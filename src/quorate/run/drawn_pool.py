@@ -32,6 +32,7 @@ from quorate.release import DrawnBlock, release
 from quorate.release.charge import COORDINATES, MARGINAL_LEVEL
 from quorate.report import Part
 from quorate.report.notation import percent
+from quorate.run.facts import part_of
 from quorate.types import BoolArray, IntArray, Secret
 
 ENOUGH_PUBLIC: Final = 100  #: public rows that are worth more than rows that are drawn
@@ -254,18 +255,9 @@ class PoolPlan:
 
     def part(self, reservation: Reservation) -> Part:
         """What became of the noisy counts, and their share of the charge."""
-        blocks = reservation.blocks(MARGINAL_LEVEL)
-        stored = sum(block.answers is not None for block in blocks)
-        return Part(
-            purpose=MARGINAL_LEVEL,
-            mechanism="discrete Gaussian noise on counts",
-            reserved=self.marginals.n_levels,
-            share=self.share,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-            sigma=max(self.marginals.sigma(partition) for partition in self.marginals.partitions),
-        )
+        sigma, how = self.marginals.sigma, {"mechanism": "discrete Gaussian noise on counts", "share": self.share}
+        most = max(sigma(partition) for partition in self.marginals.partitions)
+        return part_of(reservation, MARGINAL_LEVEL, **how, reserved=self.marginals.n_levels, sigma=most)
 
     def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
         """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""

@@ -13,7 +13,7 @@ from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as delta_of
 from quorate.accounting import epsilon as epsilon_of
 from quorate.accounting.attacker import worlds_told_apart_by
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
@@ -95,6 +95,14 @@ def spending_of(
         run_epsilon=epsilon_of(event, delta),
         run_delta=delta,
     )
+
+
+def part_of(reservation: Reservation, purpose: str, **of: Any) -> Part:
+    """Say what became of what was charged for one purpose, by its blocks; `of`: what was to be released."""
+    blocks = reservation.blocks(purpose)
+    asked = sum(block.count for block in blocks)
+    answered = sum(block.count for block in blocks if block.answers is not None)
+    return Part(purpose=purpose, asked=asked, answered=answered, interrupted=asked - answered, **of)
 
 
 def name_of(model: Any) -> str:

@@ -23,7 +23,6 @@ from quorate.accounting.figures import plural
 from quorate.arguments import real
 from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
 from quorate.data.labels import TargetRange
-from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter, named, naming
@@ -38,6 +37,8 @@ from quorate.release.charge import TUNING
 from quorate.report import Part
 from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
+from quorate.run.drawn_pool import counted_rows
+from quorate.run.facts import part_of
 from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
@@ -121,17 +122,7 @@ class SetsPlan:
 
     def part(self, reservation: Reservation) -> Part:
         """Say what became of the limit."""
-        blocks = reservation.blocks(TUNING)
-        stored = sum(block.answers is not None for block in blocks)
-        return Part(
-            purpose=TUNING,
-            mechanism="permute-and-flip on units held out",
-            reserved=1,
-            share=0.0,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-        )
+        return part_of(reservation, TUNING, mechanism="permute-and-flip on units held out", reserved=1, share=0.0)
 
     def as_fitted(self, limit: PrivateLimit | None) -> dict[str, Any]:
         """Return what a report says of the limit, by its name there."""
@@ -258,8 +249,7 @@ class HeldOut:
     ) -> HeldOut:
         """Hold units out; of a unit's rows the one counts that its identity and the key choose, whatever it holds."""
         held = held_out_rows(unit_keys, plan.share, key).reveal()
-        counted = np.zeros(len(codes), dtype=bool)
-        counted[one_row_of_each(unit_keys, key)] = True
+        counted = counted_rows(unit_keys, key)
         order = "" if digests is None else order_of_rows(digests, codes, key)
         return cls(plan, Secret(held), Secret(np.where(held & counted, codes, -1)), order)
 

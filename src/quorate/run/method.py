@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from quorate.findings import Finding
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.report import Facts
 from quorate.run.check_result import CheckResult, Words
@@ -17,22 +17,6 @@ from quorate.run.stage_store import StageStore
 from quorate.types import Secret, Watch
 
 TaskT = TypeVar("TaskT")
-
-
-class Result(Protocol):
-    """What came of a run: the model that may be published, and where what it rests on is kept."""
-
-    @property
-    def model(self) -> Any:
-        """What predicts, for free."""
-
-    @property
-    def charge(self) -> Charge:
-        """What was charged."""
-
-    @property
-    def reservation(self) -> Reservation:
-        """Where what was drawn is stored."""
 
 
 class Method(Protocol[TaskT]):

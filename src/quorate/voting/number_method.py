@@ -19,19 +19,11 @@ from quorate.mechanisms import Schedule
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT
-from quorate.report import AnswerCounts, Choice, Facts, Fitted, Part, Setup
+from quorate.report import AnswerCounts, Choice, Facts
 from quorate.report.facts import name_of as function_name
 from quorate.run.check_result import unit_line
-from quorate.run.checks import checks_of_cells
-from quorate.run.facts import (
-    SHOWN_EPSILONS,
-    RunMetadata,
-    attack_curve,
-    before_charge,
-    name_of,
-    provenance_of,
-    spending_of,
-)
+from quorate.run.checks import checks_of_cells, facts_of_cells
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
 from quorate.run.located import COUNTING
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.stage_store import StageStore
@@ -115,49 +107,35 @@ class NumberVotes:
 
     def facts(self, task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
         """Gather everything that a report says."""
-        model, promised = name_of(result.model), promised_by(task, ledger)
-        drawn = sum(block.count for block in result.reservation.blocks(LABEL))
-        answered, lost = result.answered, drawn - result.answered
-        part = Part(
-            purpose=LABEL,
-            mechanism=type(task.mechanism).__name__,
-            sigma=task.mechanism.sigma,
-            reserved=task.n_queries,
-            share=1.0 if task.counts is None else 1.0 - OF_COUNTS,
-            asked=drawn,
-            answered=answered,
-            interrupted=lost,
-        )
-        limit = () if task.held is None else (task.held.plan.part(result.reservation),)
-        parts = (*_part_of_counts(task, result), part, *limit)
-        return Facts(
-            guarantee=promised,
-            setup=Setup(
-                n_teachers=task.n_teachers,
-                partition=PARTITION,
-                unit=task.unit,
-                classes=(),
-                n_public=task.n_public,
-                n_queries=task.n_queries,
-                teacher=task.teacher_name,
-                student=model,
-                mechanism=type(task.mechanism).__name__,
-                n_records=None if task.n_was_read else task.n_declared,
-                n_records_from="read" if task.n_was_read else "declared",
-                data_collection=metadata.collection,
-                target_range=task.target_range.ends,
-                recipe=(*_held(task), *task.why, *_where(task, result)),
+        share = 0.0 if task.counts is None else OF_COUNTS
+        how = {"mechanism": type(task.mechanism).__name__, "sigma": task.mechanism.sigma, "share": 1.0 - share}
+        labels = part_of(result.reservation, LABEL, **how, reserved=task.n_queries)
+        parts = [labels]
+        if task.counts is not None:
+            how = {"mechanism": type(task.counts).__name__, "sigma": task.counts.sigma, "share": share}
+            parts = [part_of(result.reservation, TARGET_COUNT, **how, reserved=COUNTING), labels]
+        return facts_of_cells(
+            task,
+            result,
+            ledger,
+            metadata,
+            promised=promised_by(task, ledger),
+            n_units=task.n_declared,
+            setup={
+                "n_teachers": task.n_teachers,
+                "partition": PARTITION,
+                "n_public": task.n_public,
+                "n_queries": task.n_queries,
+                "teacher": task.teacher_name,
+                "mechanism": type(task.mechanism).__name__,
+                "recipe": (*_held(task), *task.why, *_where(task, result)),
+            },
+            parts=parts,
+            answers=AnswerCounts(
+                asked=labels.asked, per_class=(), interrupted=labels.interrupted, released=labels.answered
             ),
-            spending=spending_of(ledger, task.event, task.delta, parts),
-            answers=AnswerCounts(asked=drawn, per_class=(), interrupted=lost, released=answered),
-            fitted=Fitted(name=model, **({} if task.held is None else task.held.plan.as_fitted(result.limit))),
-            utility=metadata.utility,
             choices=_choices(task),
-            attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
             checks=_checks(task, ledger, metadata),
-            provenance=provenance_of(
-                ledger, metadata, seeded=task.noise.seeded, public_digests=(("public pool", task.public_digest),)
-            ),
         )
 
 
@@ -184,26 +162,6 @@ def cautions_of(
         few_rows_caution(task.n_public, 0, learns=learns),
     )
     return tuple(caution for caution in cautions if caution.applies)
-
-
-def _part_of_counts(task: NumberTask, result: NumberResult) -> tuple[Part, ...]:
-    """Say what became of the counts of targets, where there are any."""
-    if task.counts is None:
-        return ()
-    blocks = result.reservation.blocks(TARGET_COUNT)
-    stored = sum(block.answers is not None for block in blocks)
-    return (
-        Part(
-            purpose=TARGET_COUNT,
-            mechanism=type(task.counts).__name__,
-            sigma=task.counts.sigma,
-            reserved=COUNTING,
-            share=OF_COUNTS,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-        ),
-    )
 
 
 def _held(task: NumberTask) -> tuple[str, ...]:

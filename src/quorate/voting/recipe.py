@@ -1,47 +1,7 @@
-r"""The default recipe: how many teachers, how many queries, what is released, which student.
+"""The default recipe: how many teachers, how many queries, what is released, which student.
 
 A pure function of public facts. It looks at no private row, so it costs nothing and can be read by anyone who wants
-to know why a run was set up as it was.
-
-Let :math:`\mu` be the Gaussian-DP parameter that :math:`(\varepsilon, \delta)` buys. Answering :math:`\ell` queries
-with noisy votes takes noise :math:`\sigma = \Delta\sqrt{\ell}/\mu`, and a student of :math:`w` weights that averages
-over all of them knows a vote share to about
-
-.. math:: \frac{\sigma}{K}\sqrt{w/\ell} = \frac{\Delta\sqrt{w}}{\mu K},
-
-whatever :math:`\ell` is: so every public point is asked. More teachers mean less noise in a share, but fewer rows
-:math:`r = n/K` for each; what a vote cannot average away, the bias of a teacher, falls like :math:`w/r`.
-
-With C classes the student has :math:`w` weights for each of :math:`C - 1` contrasts between shares. The difference of
-two shares carries noise :math:`2\sqrt w/\mu K` whatever C is: one count that two classes divide (:math:`\Delta = 1`)
-moves both shares, and a count for each class (:math:`\Delta = \sqrt2`) one. Together the contrasts carry
-:math:`\sqrt{C - 1}` times as much. The sum of noise :math:`\propto \sqrt{w(C - 1)}\,r/\mu n` and bias
-:math:`\propto w/r` is least where :math:`r^2 \propto \mu n \sqrt{w/(C - 1)}`, and the recipe is
-
-.. math:: r = \max\!\left(\tfrac14\sqrt{\mu\, n \sqrt{w/(C - 1)}},\; 4\right), \qquad K = n/r.
-
-Nothing here makes a teacher meet every class: a class that one shard lacks is in others, and their votes stand for it.
-
-Here n is the number of *rows*. A unit goes to one teacher whole, so where units have several rows there are at most as
-many teachers as units: :math:`K = \min(n/r, \text{units})`.
-
-The factor 1/4 was fitted on Adult, a9a and Mushroom, two classes each; accuracy is flat within a factor 1.4 of it on
-either side. How r depends on C was held against tables of 7 to 20 classes (``benchmarks/recipe.py``).
-
-**Tiny teachers.** The default teachers of tables see coordinates of length one in which no direction is longer than
-another, and the student is of the same form (:mod:`quorate.voting.coordinates`). There a vote tells less than a half
-times :math:`\sqrt r` of what the truth is, and its share of the noise grows like r: signal to noise falls like
-:math:`1/\sqrt r`, so that a teacher is as small as its bias allows. With :math:`x = \mu n`,
-
-.. math:: r = x/150 \text{, at least } 3 \text{, for two classes}, \qquad
-          r = x/(300\sqrt{C - 1}) \text{, at least } 2 \text{, for more},
-
-rounded, and never more than 10,000 teachers. Accuracy is flat within a factor 1.5 on either side. Beyond 30 rows noise
-is no longer all that limits, and the bias of a teacher counts: there r grows with the root, :math:`\sqrt{30\,r}`, up to
-120 (``benchmarks/votes.py``).
-
-Where units have ids, their number is declared and that of their rows is not, nothing is known of how many rows a unit
-has: each unit has a teacher.
+to know why a run was set up as it was. What each number follows from: ``docs/theory/recipe.md``.
 """
 
 from __future__ import annotations

@@ -77,21 +77,8 @@ class Shards:
         if self.units_each is None:
             return max(1, round(self.rows_each))
         lowest = math.exp(-self.units_each)
-        units = int(_poisson(lowest + (1 - lowest) * rng.random(), self.units_each))
+        units = math.ceil(special.pdtrik(lowest + (1 - lowest) * rng.random(), self.units_each))
         return max(1, round(max(units, 1) * self.rows_each))
-
-
-def _poisson(share: float, mean: float) -> int:
-    """Return the quantile of a Poisson number."""
-    at, term = 0, math.exp(-mean)
-    if not term:  # of so many units that a normal number is as good
-        return round(mean + math.sqrt(mean) * float(special.ndtri(share)))
-    total = term
-    while total < share and (term > 0 or at < mean):
-        at += 1
-        term *= mean / at
-        total += term
-    return at
 
 
 def sample_votes(
