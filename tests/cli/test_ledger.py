@@ -284,25 +284,6 @@ def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> No
         assert cli("ledger", "verify", export)[0] == 4
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize(
-    "receipt",
-    [
-        "{}",
-        "[]",
-        "{",
-        "no such file",
-        '{"sequence": true, "head_hash": "%s"}' % ("0" * 64),
-        '{"sequence": 0, "head_hash": "%s"}' % ("0" * 64),
-        '{"sequence": 1, "head_hash": "%s"}' % ("G" * 64),
-        '{"sequence": 1, "head_hash": "00"}',
-        '{"receipt": null}',
-    ],
-)
-def test_what_is_no_receipt_is_a_wrong_argument(told: Any, cli: Any, receipt: str) -> None:
-    assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 2
-
-
 def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: Path) -> None:
     with Ledger(tmp_path / "other.db", budget=Budget(1.0, 1e-5)) as other:
         receipt = json.dumps(other.receipt().to_object())
@@ -314,7 +295,9 @@ def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: P
     "rubbish",
     [
         *("rubbish", "", "a\0b", "x" * 5_000, "{", "[1]", "7", "{}", "[" * 900 + "]" * 900, '{"receipt": 1}', "[]"),
+        *("no such file", '{"receipt": null}', '{"sequence": 1, "head_hash": "00"}'),
         *(f'{{"sequence": {number}, "head_hash": "{"0" * 64}"}}' for number in ("true", "1e999", "0", '"1"')),
+        f'{{"sequence": 1, "head_hash": "{"G" * 64}"}}',
     ],
 )
 def test_what_is_no_receipt_is_refused_in_one_line(told: Any, cli: Any, rubbish: str) -> None:
