@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, edit, visits
+from tests.folder.conftest import charges, edit, run, visits
 
 import quorate
 from quorate.direct.task import DirectTask
@@ -51,7 +51,7 @@ def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_run: MakeRun, by: str) -> None:
     root = made_run(make_run, by)
-    plain = execute(read_run(root), command="quorate run")
+    plain = run(root)
     shown = visits(100, seed=5)[0]
     before, spent = quorate.load(root).predict_proba(shown), spent_on(root)
     assert plain.fitted.temperature is None
@@ -59,7 +59,7 @@ def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_
         quorate.load(root).predict_set(shown)
 
     with_calibration(root)
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     assert spent_on(root) == spent
     assert facts.fitted.calibration_rows == 150
     assert read_facts(root) == facts
@@ -139,7 +139,7 @@ def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRu
 def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run: MakeRun) -> None:
     root = make_run(**{"student.model": "forest"})
     with_calibration(root)
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     assert facts.fitted.temperature is None
     assert facts.fitted.prediction_sets is not None
 
@@ -163,7 +163,7 @@ def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run: MakeR
     rows[held].write_csv(two_files / "calibration.csv")
     rows[scored].write_csv(two_files / "evaluation.csv")
     runs = [read_run(root) for root in (shared, two_files)]
-    for one, other in zip(*((run.evaluation, run.calibration) for run in runs), strict=True):
+    for one, other in zip(*((each.evaluation, each.calibration) for each in runs), strict=True):
         assert one.truth.tolist() == other.truth.tolist()
         assert np.array_equal(columns_of(one.X), columns_of(other.X))
     notes, cautions = (check(runs[0]).found["notes"], [caution.code for caution in check(runs[0]).cautions])
@@ -227,11 +227,11 @@ def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: 
     root = made_run(make_run, "direct")
     file = root / "quorate.toml"
     file.write_text(file.read_text("utf-8").replace("[method]\n", "[method]\nprivate_temperature = true\n"), "utf-8")
-    paid = execute(read_run(root), command="quorate run").fitted
+    paid = run(root).fitted
     assert paid.temperature == paid.paid_temperature != 1
     spent = spent_on(root)
     with_calibration(root)
-    both = execute(read_run(root), command="quorate run").fitted
+    both = run(root).fitted
     assert spent_on(root) == spent
     assert (both.paid_temperature, both.calibration_rows) == (paid.temperature, 150)
     assert both.temperature != paid.temperature
@@ -256,7 +256,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     root = make_run(n=1_200, **{"method.by": by, **SETS, **count})
     out = cli.ok("check", root)
     assert "hold out" in out
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     sets = facts.fitted.private_sets
     loaded = quorate.load(root)
     rows, _ = visits(300, 5)
@@ -267,7 +267,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         entries = len(ledger.reservations())
-    assert execute(read_run(root), command="quorate run").fitted.private_sets == sets
+    assert run(root).fitted.private_sets == sets
     assert charges(root) == entries == 1
     assert np.isfinite(sets.limit)
     if by == "votes":
@@ -300,10 +300,6 @@ def make_rare(root: Path) -> None:
         )
 
 
-def made(root: Path) -> Any:
-    return execute(read_run(root), command="quorate run")
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
@@ -312,20 +308,17 @@ def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_
     direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
     root = make_run(**{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
     make_rare(root)
-    facts = made(root)
+    facts = run(root)
     score = facts.utility.student
     assert score is not None
     assert score.chosen is not None
     assert score.ranking is not None
     assert (score.chosen.scoring, score.ranking.positive) == ("roc_auc", 1)
     assert score.ranking.roc_auc == score.chosen.value
-    with Ledger(root / "ledger.db") as ledger:
-        spent, n_charges = ledger.spent, len(ledger.reservations())
-
+    spent = spent_on(root)
     edit(root, "[budget]", '[student]\ndecision_threshold = "balanced"\n[budget]')
-    moved = made(root)
-    with Ledger(root / "ledger.db") as ledger:
-        assert (ledger.spent, len(ledger.reservations())) == (spent, n_charges)
+    moved = run(root)
+    assert spent_on(root) == spent
     assert moved.fitted.threshold_class == "yes"
     assert moved.utility.student.ranking.roc_auc == pytest.approx(score.ranking.roc_auc)
     assert moved.utility.student.ranking.in_use.threshold == pytest.approx(moved.fitted.threshold)
@@ -388,8 +381,7 @@ def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_d
     def dimension_and_charges() -> tuple[float, int]:
         run = read_run(root)
         execute(run, command="quorate run")
-        with Ledger(root / "ledger.db") as ledger:
-            return run.task.plan.dimension, len(ledger.reservations())
+        return run.task.plan.dimension, charges(root)
 
     whole, _ = dimension_and_charges()
     edit(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
@@ -412,7 +404,7 @@ def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, mon
     root = make_linear(make_run)
     monkeypatch.setattr(DirectTask, "units", lambda self, **how: 1 / 0)  # behind what is kept, before the charge
     with pytest.raises(ZeroDivisionError):
-        made(root)
+        run(root)
     monkeypatch.undo()
     assert list((root / "private").glob("coordinates-*"))
     before = read_run(root).task.plan.dimension

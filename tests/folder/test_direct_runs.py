@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, charges, edit
+from tests.folder.conftest import DIRECT, charges, edit, run
 from tests.used_rows import used
 
 from quorate.accounting import PureDP
@@ -39,10 +39,6 @@ def make_direct(make_run: Any) -> Any:
         return root
 
     return make
-
-
-def run(root: Path) -> Facts:
-    return execute(read_direct(root), command="quorate run")
 
 
 def keys_of(tree: Any) -> Any:

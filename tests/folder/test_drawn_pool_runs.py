@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
-from tests.folder.conftest import charges
+from tests.folder.conftest import charges, run
 
 from quorate.direct import flow
 from quorate.errors import DataRefused
@@ -54,7 +54,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
 
         patch.setattr(NoisyMarginals, "release_level", dies)
         with pytest.raises(Killed):
-            execute(read_direct(root), command="quorate run")
+            run(root)
     cli.ok("run", root)
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
@@ -113,7 +113,7 @@ def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
 
         patch.setattr(votes_flow, "count_votes", dies)
         with pytest.raises(Killed):
-            execute(load_run(root), command="quorate run")
+            run(root)
     kept = load_run(root).task.inputs.public
     assert cli("run", root)[0] == 0
     with Ledger(root / "ledger.db") as ledger:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from tests.folder.conftest import write_run
+from tests.folder.conftest import run, write_run
 
 import quorate
 from quorate.data import row_digests
@@ -26,7 +26,6 @@ from quorate.export.contents import metadata, table_script
 from quorate.export.package import export_files
 from quorate.folder.batch import load_run
 from quorate.folder.labelled_rows import of_votes
-from quorate.folder.methods import execute, read_run
 from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
@@ -70,7 +69,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
             rows = visits(n, seed)
             (rows.drop("ill") if table == "public" else rows).write_csv(root / f"{table}.csv")
-        execute(read_run(root), command="quorate run")
+        run(root)
         made[name] = root
     return made
 
@@ -235,7 +234,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
         rows = every_kind(n, seed)
         (rows.drop("ill") if table == "public" else rows).write_parquet(root / f"{table}.parquet")
-    execute(load_run(root), command="quorate run")
+    run(root)
     export_files(root, root.parent / "outbox")
     return root
 
@@ -325,8 +324,7 @@ def test_what_is_no_number_in_a_column_named_numeric_is_missing_at_every_door(
     assert "cells-that-are-no-numbers: X: 1 cell of column 'level'" in str(recwarn[0].message)
     rows = pl.concat([polars_of({**ROW, "level": level}) for level in ("38,8", "<0,6", "n/a", "k.A.", None)])
     rows.write_parquet(typed.parent / "new.parquet")
-    code, _, told = cli("predict", typed, typed.parent / "new.parquet", "--out", typed.parent / "new.csv")
-    assert code == 0
+    told = cli.refused(0, "predict", typed, typed.parent / "new.parquet", "--out", typed.parent / "new.csv")
     line = "note: new.parquet: 2 cells of column 'level' are no numbers; they count as missing"
     assert line in " ".join(told.split())
     assert line in " ".join(cli("ask", typed, typed.parent / "new.parquet")[2].split())
