@@ -41,19 +41,9 @@ def test_the_help_of_a_command_imports_nothing_heavy_either(command: str) -> Non
 
 
 LOOKING = (
-    "ambient",
-    "errors",
-    "arguments",
-    "types",
-    "outcomes",
-    "stored_names",
-    "deferred",
-    "plugins",
-    "accounting",
-    "ledger",
-    "release",
-    "report",
-)
+    "ambient", "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "accounting", "ledger",
+    "release", "report",
+)  # fmt: skip
 LOADED = """
 import sys
 from quorate.cli import main
@@ -85,16 +75,8 @@ def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: An
     root = make_run()
     with RunFolder(root).open_ledger(Budget(4.0, 1e-5)):
         pass
-    looking = {
-        *LOOKING,
-        "findings",
-        "labelling",
-        "students",
-        "run",
-        "voting",
-        "folder",
-        "cli",
-    }  # names of stages, thresholds, models
+    # Those of the names of stages, of thresholds and of models are among them.
+    looking = {*LOOKING, "findings", "labelling", "students", "run", "voting", "folder", "cli"}
     assert loaded_by("status", root) <= looking
     assert loaded_by("status", root, "--json") <= looking
     assert loaded_by("ledger", "show", root) <= looking - {"labelling", "voting", "students"}

@@ -30,12 +30,8 @@ PURPOSE = "gradient round"
 
 @pytest.fixture
 def make_direct(make_run: Any) -> Any:
-    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
-        room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
-        root: Path = make_run(name, m=m, **{**DIRECT, **room, **changes})
-        return root
-
-    return make
+    room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **room, **changes})
 
 
 def snapshot(root: Path) -> Snapshot:

@@ -33,12 +33,7 @@ from quorate.report import Facts
 @pytest.fixture
 def make_direct(make_run: Any) -> Any:
     """``make_run`` for the direct method, with four rounds."""
-
-    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
-        root: Path = make_run(name, m=m, **{**DIRECT, **changes})
-        return root
-
-    return make
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **changes})
 
 
 def keys_of(tree: Any) -> Any:

@@ -328,12 +328,11 @@ def line_of(entry: dict[str, Any]) -> str:
         fields = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **fields}
     if entry["kind"] == "quota set" and entry["quota"] is None:
         fields = {"quota": "none", **{key: value for key, value in fields.items() if key != "quota"}}
-    facts = ", ".join(f"{key} {_short(value)}" for key, value in fields.items() if value is not None)
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            fields[key] = "+".join(f"{count} {name}" for name, count in value.items())
+    facts = ", ".join(f"{key} {value}" for key, value in fields.items() if value is not None)
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
-
-
-def _short(value: Any) -> str:
-    return "+".join(f"{count} {name}" for name, count in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _tell(ledger: Ledger, done: str, as_json: bool) -> None:
