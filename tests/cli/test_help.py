@@ -41,8 +41,8 @@ def test_the_help_of_a_command_imports_nothing_heavy_either(command: str) -> Non
 
 
 LOOKING = (
-    "ambient", "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "accounting", "ledger",
-    "release", "report",
+    "ambient", "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "accounting",
+    "ledger", "release", "report",
 )  # fmt: skip
 LOADED = """
 import sys
