@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from tests.folder import conftest as runs
 
-_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "folder" / "conftest.py")
-assert _spec is not None
-assert _spec.loader is not None
-_runs = module_from_spec(_spec)
-_spec.loader.exec_module(_runs)
-
-make_run, cli, visits, toml = _runs.make_run, _runs.cli, _runs.visits, _runs.toml
-finished_runs, finished_run, small_shards = _runs.finished_runs, _runs.finished_run, _runs.small_shards
+make_run, cli, visits, toml = runs.make_run, runs.cli, runs.visits, runs.toml
+finished_runs, finished_run, small_shards = runs.finished_runs, runs.finished_run, runs.small_shards

@@ -16,12 +16,10 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from tests.folder.conftest import charges
+from tests.folder.conftest import charges, run
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.folder.settings import read_settings
 from quorate.folder.status import stored_so_far
 from quorate.ledger import Budget, Head, Ledger, Reservation, ledger_files
@@ -34,9 +32,8 @@ DIRECT = {"method.by": "direct"}
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Path:
-    root: Path = finished_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
-    return root
+def finished(finished_run: Any) -> Any:
+    return finished_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
 
 
 def interrupted(*args: object, **how: object) -> None:
@@ -211,9 +208,8 @@ def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None
 
 @pytest.mark.heavy
 def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli: Any) -> None:
-    code, out, _ = cli("ledger", "show", finished)
+    out = cli.ok("ledger", "show", finished)
     lines = out.splitlines()
-    assert code == 0
     assert lines[0].split()[2] == "opened"
     assert "150 label+5 online answer" in out
     assert lines[-1].startswith("spent ε ")
@@ -227,7 +223,7 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli:
 def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, cli: Any) -> None:
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
     root = make_run(n=200, m=40)
-    execute(load_run(root), command="quorate run")
+    run(root)
     with Ledger(root / "ledger.db") as ledger:
         entries = ledger.entries()
     head, lines = GENESIS, []
@@ -266,9 +262,8 @@ def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> Non
 
 @pytest.mark.heavy
 def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) -> None:
-    code, out, _ = cli("report", finished, "--edition", "internal")
+    out = cli.ok("report", finished, "--edition", "internal")
     page = finished / "private" / "report-internal.html"
-    assert code == 0
     assert str(page) in out
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     assert "not for release" in page.read_text().lower()

@@ -16,8 +16,7 @@ import pytest
 
 from quorate.cli import main
 from quorate.folder import audits
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
@@ -115,8 +114,8 @@ def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
 
 
 def run(root: Path) -> Facts:
-    """Make a run of votes, or make it again."""
-    return execute(load_run(root), command="quorate run")
+    """Make a run of any method, or make it again."""
+    return execute(read_run(root), command="quorate run")
 
 
 def labels(root: Path) -> list[dict[str, str]]:
@@ -136,6 +135,13 @@ def charges(root: Path) -> int:
     """Number of charges in a run's ledger."""
     with Ledger(root / "ledger.db") as ledger:
         return len(ledger.reservations())
+
+
+def stored(root: Path, purpose: str = "label") -> list[Any]:
+    """Answers of each block of a run that was charged once."""
+    with Ledger(root / "ledger.db") as ledger:
+        (reservation,) = ledger.reservations()
+        return [block.answers for block in reservation.blocks(purpose)]
 
 
 def edit(root: Path, old: str, new: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from tests.folder.conftest import labels
+from tests.folder.conftest import labels, run
 from tests.folder.test_resume import entries_so_far, start
 
 from quorate import PrivateClassifier, PublicPool
@@ -310,7 +310,7 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
 def test_the_internal_report_of_an_active_run_names_the_control(make_run: Any, cli: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
-    execute(load_run(root), command="quorate run")
+    run(root)
     assert cli("report", root, "--edition", "internal")[0] == 0
     assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
 
@@ -414,7 +414,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
     size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}
     unbroken, root = make_run("unbroken", **size), make_run("broken", **size)
-    execute(load_run(unbroken), command="quorate run")
+    run(unbroken)
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
@@ -428,7 +428,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
         now = blocks(root)
         assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
         before = now
-    execute(load_run(root), command="quorate run")
+    run(root)
     now = blocks(root)
     assert sum(count for _, count, _ in now) == 300
     assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from tests.folder.conftest import edit
+from tests.folder.conftest import edit, run
 
 from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
 from quorate.accounting.gaussian import epsilon_of_gaussian
@@ -50,9 +50,8 @@ pytestmark = pytest.mark.usefixtures("small_shards")
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Path:
-    root: Path = finished_run(**{"mechanism.online_answers": 5})
-    return root
+def finished(finished_run: Any) -> Any:
+    return finished_run(**{"mechanism.online_answers": 5})
 
 
 def audit(root: Path, **how: Any) -> Any:
@@ -376,7 +375,7 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     monkeypatch.setattr(
         "quorate.mechanisms.noisy_max.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
     )  # the event says twice the σ that answers
-    execute(load_run(root), command="quorate run")
+    run(root)
     assert audit(root).violated
 
 
@@ -523,7 +522,7 @@ def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
 @pytest.mark.heavy
 def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 3})
-    execute(load_run(root), command="quorate run")
+    run(root)
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
 
 

@@ -38,9 +38,8 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Path:
-    root: Path = finished_run(**{"data.evaluation": "evaluation.csv"})
-    return root
+def finished(finished_run: Any) -> Any:
+    return finished_run(**{"data.evaluation": "evaluation.csv"})
 
 
 @pytest.mark.heavy
@@ -411,7 +410,7 @@ def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: An
         table = pl.read_csv(root / name)
         ill = pl.when(pl.col("ill") == "yes").then(pl.lit(HOSTILE)).otherwise(pl.lit("+no"))
         table.with_columns(ill.alias("ill")).write_csv(root / name)
-    facts = execute(load_run(root), command="quorate run")
+    facts = run(root)
     assert facts.setup.classes == ("+no", HOSTILE)
     with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

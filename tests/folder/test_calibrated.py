@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, visits
+from tests.folder.conftest import charges, edit, run, visits
 
 import quorate
+from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.predicted_table import predict_table
 from quorate.export.package import export_files
@@ -22,6 +23,7 @@ from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings, settings_of
 from quorate.ledger import Ledger
 from quorate.service.open_run import open_student
+from quorate.students.decision_threshold import decides_from
 from quorate.students.prediction_sets import apart
 
 MakeRun = Any
@@ -49,7 +51,7 @@ def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_run: MakeRun, by: str) -> None:
     root = made_run(make_run, by)
-    plain = execute(read_run(root), command="quorate run")
+    plain = run(root)
     shown = visits(100, seed=5)[0]
     before, spent = quorate.load(root).predict_proba(shown), spent_on(root)
     assert plain.fitted.temperature is None
@@ -57,7 +59,7 @@ def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_
         quorate.load(root).predict_set(shown)
 
     with_calibration(root)
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     assert spent_on(root) == spent
     assert facts.fitted.calibration_rows == 150
     assert read_facts(root) == facts
@@ -137,7 +139,7 @@ def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRu
 def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run: MakeRun) -> None:
     root = make_run(**{"student.model": "forest"})
     with_calibration(root)
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     assert facts.fitted.temperature is None
     assert facts.fitted.prediction_sets is not None
 
@@ -161,7 +163,7 @@ def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run: MakeR
     rows[held].write_csv(two_files / "calibration.csv")
     rows[scored].write_csv(two_files / "evaluation.csv")
     runs = [read_run(root) for root in (shared, two_files)]
-    for one, other in zip(*((run.evaluation, run.calibration) for run in runs), strict=True):
+    for one, other in zip(*((each.evaluation, each.calibration) for each in runs), strict=True):
         assert one.truth.tolist() == other.truth.tolist()
         assert np.array_equal(columns_of(one.X), columns_of(other.X))
     notes, cautions = (check(runs[0]).found["notes"], [caution.code for caution in check(runs[0]).cautions])
@@ -225,11 +227,11 @@ def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: 
     root = made_run(make_run, "direct")
     file = root / "quorate.toml"
     file.write_text(file.read_text("utf-8").replace("[method]\n", "[method]\nprivate_temperature = true\n"), "utf-8")
-    paid = execute(read_run(root), command="quorate run").fitted
+    paid = run(root).fitted
     assert paid.temperature == paid.paid_temperature != 1
     spent = spent_on(root)
     with_calibration(root)
-    both = execute(read_run(root), command="quorate run").fitted
+    both = run(root).fitted
     assert spent_on(root) == spent
     assert (both.paid_temperature, both.calibration_rows) == (paid.temperature, 150)
     assert both.temperature != paid.temperature
@@ -254,7 +256,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     root = make_run(n=1_200, **{"method.by": by, **SETS, **count})
     out = cli.ok("check", root)
     assert "hold out" in out
-    facts = execute(read_run(root), command="quorate run")
+    facts = run(root)
     sets = facts.fitted.private_sets
     loaded = quorate.load(root)
     rows, _ = visits(300, 5)
@@ -265,7 +267,7 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         entries = len(ledger.reservations())
-    assert execute(read_run(root), command="quorate run").fitted.private_sets == sets
+    assert run(root).fitted.private_sets == sets
     assert charges(root) == entries == 1
     assert np.isfinite(sets.limit)
     if by == "votes":
@@ -287,3 +289,124 @@ def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:
     alone = make_run("alone", **{"data.coverage": 0.8})
     with pytest.raises(InvalidParameter, match=r"\[data\] coverage is what .* calibration_share .* is missing"):
         read_settings(alone / "quorate.toml")
+
+
+def make_rare(root: Path) -> None:
+    """Leave one ill visit in twelve."""
+    for table in ("private", "evaluation"):
+        rows = pl.read_csv(root / f"{table}.csv").with_row_index("place")
+        rows.filter((pl.col("ill") == "no") | (pl.col("place") % 12 == 0)).drop("place").write_csv(
+            root / f"{table}.csv"
+        )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", ["votes", "direct"])
+def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
+    make_run: MakeRun, by: str
+) -> None:
+    direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
+    root = make_run(**{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
+    make_rare(root)
+    facts = run(root)
+    score = facts.utility.student
+    assert score is not None
+    assert score.chosen is not None
+    assert score.ranking is not None
+    assert (score.chosen.scoring, score.ranking.positive) == ("roc_auc", 1)
+    assert score.ranking.roc_auc == score.chosen.value
+    spent = spent_on(root)
+    edit(root, "[budget]", '[student]\ndecision_threshold = "balanced"\n[budget]')
+    moved = run(root)
+    assert spent_on(root) == spent
+    assert moved.fitted.threshold_class == "yes"
+    assert moved.utility.student.ranking.roc_auc == pytest.approx(score.ranking.roc_auc)
+    assert moved.utility.student.ranking.in_use.threshold == pytest.approx(moved.fitted.threshold)
+    assert moved.utility.student.recall[1] >= score.recall[1]
+    student = open_student(RunFolder(root))  # as the service and an export open it
+    assert decides_from(student) == (moved.fitted.threshold, "yes")
+    assert read_facts(root) == moved
+
+
+def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_before_a_charge(
+    make_run: MakeRun,
+) -> None:
+    root = make_run(**{"data.class_shares": {"yes": 0.1}, "student.decision_threshold": "share", "data.score": "f1"})
+    data = settings_of(root).data
+    np.testing.assert_allclose(data.class_shares, (0.9, 0.1))
+    assert data.score == "f1"
+    for old, new, said in (
+        ('"share"', '"shares"', r"\[student\] decision_threshold must be one of .*did you mean \"share\""),
+        ('"shares"', "1.5", r"\[student\] decision_threshold must be a number > 0 and < 1, got 1.5"),
+        (
+            "1.5",
+            "{false_positive = 1}",
+            r"\[student\] decision_threshold as costs must have the keys false_negative and",
+        ),
+        ("{false_positive = 1}", "{false_positive = 1, false_negative = 4}", None),
+        ("{false_positive = 1, false_negative = 4}", '"share"', None),
+        ("yes = 0.1", "maybe = 0.1", r"\[data\] class_shares names 'maybe', which is none of the classes"),
+        ("maybe = 0.1", "yes = 0.1", None),
+        ('"f1"', '"auc"', r"\[data\] score must be one of"),
+    ):
+        edit(root, old, new)
+        if said is not None:
+            with pytest.raises(InvalidParameter, match=said):
+                settings_of(root)
+    assert not (root / "ledger.db").exists()
+
+
+def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(make_run: MakeRun) -> None:
+    root = make_run(**{"student.decision_threshold": 0.2, "student.model": "own:student"})
+    (root / "own.py").write_text(
+        "from sklearn.svm import LinearSVC\n\n\ndef student():\n    return LinearSVC()\n", encoding="utf-8"
+    )
+    with pytest.raises(InvalidParameter, match=r"\[student\] decision_threshold needs probabilities, and LinearSVC"):
+        read_run(root)
+    assert not (root / "ledger.db").exists()
+
+
+def make_linear(make_run: MakeRun) -> Path:
+    """Leave all but the direct method, in few dimensions."""
+    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200}
+    return make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
+
+
+@pytest.mark.heavy
+def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(
+    make_run: MakeRun,
+) -> None:
+    root = make_linear(make_run)
+
+    def dimension_and_charges() -> tuple[float, int]:
+        run = read_run(root)
+        execute(run, command="quorate run")
+        return run.task.plan.dimension, charges(root)
+
+    whole, _ = dimension_and_charges()
+    edit(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    assert dimension_and_charges() == (whole, 1)
+    edit(root, "epsilon = 0.5", "epsilon = 0.4")
+    fewer, n_charges = dimension_and_charges()
+    assert n_charges == 2
+    for old, new in (("yes = 0.05", "no = 0.9"), ("class_shares = { no = 0.9 }\n", "")):
+        edit(root, old, new)
+        assert dimension_and_charges() == (fewer, 2)
+    edit(root, "epsilon = 0.4", "epsilon = 0.5")
+    assert dimension_and_charges() == (whole, 2)
+    edit(root, "epsilon = 0.5", "epsilon = 0.3")
+    without, n_charges = dimension_and_charges()
+    assert (n_charges, fewer < 0.5 * without < whole) == (3, True)
+
+
+@pytest.mark.heavy
+def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_linear(make_run)
+    monkeypatch.setattr(DirectTask, "units", lambda self, **how: 1 / 0)  # behind what is kept, before the charge
+    with pytest.raises(ZeroDivisionError):
+        run(root)
+    monkeypatch.undo()
+    assert list((root / "private").glob("coordinates-*"))
+    before = read_run(root).task.plan.dimension
+    edit(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    assert read_run(root).task.plan.dimension < 0.5 * before

@@ -12,13 +12,12 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.folder.conftest import run
 
 from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, PublicPool
 from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.findings import Outcome
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.report import Facts, model_card, render_html, render_text
 from quorate.stored_names import place_of
@@ -137,7 +136,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
-    execute(load_run(root), command="quorate run")
+    run(root)
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
@@ -162,9 +161,9 @@ def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: Priv
 @pytest.mark.heavy
 def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
     root = make_run()
-    execute(load_run(root), command="quorate run")
+    run(root)
     (root / "public" / "facts.json").unlink()
-    assert outcomes(execute(load_run(root), command="quorate run"))["shards"] is Outcome.PASSED
+    assert outcomes(run(root))["shards"] is Outcome.PASSED
 
 
 # --- classes, numbers, preprocessing --------------------------------------------------------------------------------

@@ -37,6 +37,10 @@ def server() -> Iterator[Server]:
         yield server
 
 
+def on(server: Server, query: str) -> DatabaseQuery:
+    return DatabaseQuery(f"postgresql://quorate@/postgres?host={server.folder}", query, "[data] private", Path())
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """Return ``asked(query) -> DatabaseQuery`` of a database with :data:`ROWS`."""
@@ -47,7 +51,7 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
             made.commit()
         url = "sqlite:///clinic.db"
     else:
-        url = f"postgresql://quorate@/postgres?host={request.getfixturevalue('server').folder}"
+        return partial(on, request.getfixturevalue("server"))
     return lambda query: DatabaseQuery(url, query, "[data] private", tmp_path)
 
 
@@ -92,7 +96,7 @@ def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path: 
 
 
 @pytest.mark.heavy
-def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: Server, tmp_path: Path) -> None:
+def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: Server) -> None:
     values = ["'é'", "'z'", "'Z'", "''", "'a b'", "'ab'", "null"]
     server.sql(
         "create type pair as (x integer, y text)",
@@ -103,19 +107,15 @@ def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: S
             for n, pair, ok in ((10, "(null, null)", "true"), (9, "null", "null"), ("'NaN'", "(1, 'é')", "false"))
         ),
     )
-    ask = partial(DatabaseQuery, f"postgresql://quorate@/postgres?host={server.folder}")
-    rows = ask("select * from mixed order by f", "[data] private", tmp_path).cells()
-    found = ask("select * from mixed", "[data] private", tmp_path).cells()
-    assert found.equals(rows.sort(rows.columns, nulls_last=True))
+    rows = on(server, "select * from mixed order by f").cells()
+    assert on(server, "select * from mixed").cells().equals(rows.sort(rows.columns, nulls_last=True))
 
 
 @pytest.mark.heavy
 def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(
-    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = DatabaseQuery(
-        f"postgresql://quorate@/postgres?host={server.folder}", "select ward from visits", "[data] private", tmp_path
-    )
+    query = on(server, "select ward from visits")
     expected = query.cells()
     assert expected["ward"][0] == "O'Hara, 'é'"
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
@@ -245,11 +245,9 @@ def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Except
 
 
 @pytest.mark.heavy
-def test_a_connection_that_is_lost_is_one_line(server: Server, tmp_path: Path) -> None:
-    url = f"postgresql://quorate@/postgres?host={server.folder}"
-    query = DatabaseQuery(url, "select pg_terminate_backend(pg_backend_pid()), pg_sleep(9)", "[data] private", tmp_path)
+def test_a_connection_that_is_lost_is_one_line(server: Server) -> None:
     with pytest.raises((PreconditionFailed, InvalidParameter)) as refused:
-        query.cells()
+        on(server, "select pg_terminate_backend(pg_backend_pid()), pg_sleep(9)").cells()
     assert "not quoted" in str(refused.value)
 
 
@@ -304,11 +302,9 @@ def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path: Path) -
     assert "column" not in str(refusal.value)
 
 
-def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server: Server, tmp_path: Path) -> None:
-    url = f"postgresql://quorate@/postgres?host={server.folder}"
-    query = "select query_to_xml('select * from ' || person, true, true, '') from visits"
+def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server: Server) -> None:
     with pytest.raises(InvalidParameter, match="an error while it ran"):
-        DatabaseQuery(url, query, "[data] private", tmp_path).cells()
+        on(server, "select query_to_xml('select * from ' || person, true, true, '') from visits").cells()
 
 
 def test_what_one_may_not_read_is_said(server: Server, tmp_path: Path) -> None:
@@ -363,18 +359,15 @@ def test_sqlite_attaches_and_changes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "new.db").exists()
 
 
-def test_values_that_python_has_no_form_for_stop_nothing(server: Server, tmp_path: Path) -> None:
-    url = f"postgresql://quorate@/postgres?host={server.folder}"
-    query = DatabaseQuery(url, "select * from odd order by id", "[data] private", tmp_path)
+def test_values_that_python_has_no_form_for_stop_nothing(server: Server) -> None:
+    query = on(server, "select * from odd order by id")
     assert query.cells().rows() == [("1", "infinity", "true", "NaN", "{}"), ("2", "2024-03-01", None, "1.25", None)]
     assert query.table().dtypes == [pl.Int64, pl.String, pl.Boolean, pl.Float64, pl.String]
 
 
-def test_what_a_database_says_of_a_cell_is_not_quoted(server: Server, tmp_path: Path) -> None:
-    url = f"postgresql://quorate@/postgres?host={server.folder}"
-    query = DatabaseQuery(url, "select person::integer from visits order by id", "[data] private", tmp_path)
+def test_what_a_database_says_of_a_cell_is_not_quoted(server: Server) -> None:
     with pytest.raises(InvalidParameter, match="not quoted") as refusal:
-        query.cells()
+        on(server, "select person::integer from visits order by id").cells()
     assert "P1" not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert refusal.value.__suppress_context__

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.folder.conftest import DIRECT
+from tests.folder.conftest import DIRECT, run
 from tests.folder.test_resume import Snapshot, entries_so_far, kill_when, perform_killed, said_by, start
 from tests.folder.test_resume import breaches as breaches_of_ledger
 
@@ -20,7 +20,6 @@ from quorate.direct.flow import model_of
 from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
 from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
 from quorate.noise import OSNoise
 from quorate.release import Charge
 
@@ -31,12 +30,8 @@ PURPOSE = "gradient round"
 
 @pytest.fixture
 def make_direct(make_run: Any) -> Any:
-    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
-        room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
-        root: Path = make_run(name, m=m, **{**DIRECT, **room, **changes})
-        return root
-
-    return make
+    room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **room, **changes})
 
 
 def snapshot(root: Path) -> Snapshot:
@@ -105,7 +100,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     for after, in_flight in ((2, False), (1, True)):
         perform_killed(root, after=after, in_flight=in_flight, read=read_direct)
         snapshots.append(snapshot(root))
-    execute(read_direct(root), command="quorate run")
+    run(root)
     return [*snapshots, snapshot(root)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, charges, edit
+from tests.folder.conftest import DIRECT, charges, edit, run
 from tests.used_rows import used
 
 from quorate.accounting import PureDP
@@ -33,16 +33,7 @@ from quorate.report import Facts
 @pytest.fixture
 def make_direct(make_run: Any) -> Any:
     """``make_run`` for the direct method, with four rounds."""
-
-    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
-        root: Path = make_run(name, m=m, **{**DIRECT, **changes})
-        return root
-
-    return make
-
-
-def run(root: Path) -> Facts:
-    return execute(read_direct(root), command="quorate run")
+    return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **changes})
 
 
 def keys_of(tree: Any) -> Any:

@@ -581,8 +581,7 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, violated: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = cli.ok("audit", f"{NAME}:{kind}", *ATTACK)
-    found = json.loads(said)
+    found = json.loads(cli.ok("audit", f"{NAME}:{kind}", *ATTACK))
     assert found["violated"] is violated
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
 

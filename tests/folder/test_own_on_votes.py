@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.folder.conftest import stored
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
@@ -126,12 +127,6 @@ def told_by(refusal: BaseException) -> str:
     return re.sub(r'File "[^"]*", line \d+, in ', "in ", "".join(traceback.format_exception(refusal)))
 
 
-def stored(root: Path) -> list[Any]:
-    with Ledger(root / "ledger.db") as ledger:
-        (reservation,) = ledger.reservations()
-        return [block.answers for block in reservation.blocks("label")]
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("odd", ODD)
 def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path: Path, odd: str) -> None:
@@ -239,8 +234,7 @@ def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "votes.csv").write_text("no,yes,maybe\n60,30,10\n37,63,0\n", encoding="utf-8")
     common = ("votes.csv", "--classes", "no,yes,maybe", "--delta", 1e-5, "--out", "out", "--set", "sigma=40")
-    said = cli.ok("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json")
-    shown = json.loads(said)
+    shown = json.loads(cli.ok("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json"))
     assert shown["analysis"] is None
     assert not (tmp_path / "out").exists()
     twin = json.loads(cli("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax", "--json")[1])

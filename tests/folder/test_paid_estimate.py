@@ -17,6 +17,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.paid_estimate import HELD_OUT, estimate_for_plan
 from quorate.folder.planned import plan_folder
 from quorate.ledger import Ledger
+from quorate.mechanisms import NoisySum
 from quorate.release.charge import LABEL
 
 TOML = """\
@@ -57,7 +58,7 @@ def entries(folder: Path) -> list[object]:
 @pytest.mark.heavy
 def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cli: Any) -> None:
     found = estimate_for_plan(folder, spend=1.5)
-    assert entries(folder) == [load_free(folder)]
+    assert entries(folder) == [NoisySum.costing(1.5).event]
     assert found.epsilon == 1.5
     assert found.left == pytest.approx(1.5, abs=1e-9)
     assert found.error < 0.4, "about one in ten, and what so few rows and the noise add"
@@ -77,12 +78,6 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cl
     assert ": interrupted; quorate run " in stands
     assert " goes on\n" in stands
     assert "\nestimate   one was released for quorate plan, and charged\n" in stands
-
-
-def load_free(folder: Path) -> PureDP:
-    from quorate.mechanisms import NoisySum
-
-    return NoisySum.costing(1.5).event  # type: ignore[return-value]
 
 
 @pytest.mark.heavy

@@ -20,9 +20,8 @@ ROWS = visits(N, seed=9)[0].with_row_index("id")
 
 
 @pytest.fixture(scope="module")
-def run(finished_runs: Any) -> Path:
-    root: Path = finished_runs()
-    return root
+def run(finished_runs: Any) -> Any:
+    return finished_runs()
 
 
 def parts_of(folder: Path) -> Path:

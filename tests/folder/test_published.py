@@ -26,9 +26,8 @@ from quorate.folder.published import NAMES, publish_files, read_facts, read_publ
 
 
 @pytest.fixture
-def run(finished_run: Any) -> Path:
-    root: Path = finished_run()
-    return root
+def run(finished_run: Any) -> Any:
+    return finished_run()
 
 
 @pytest.mark.heavy

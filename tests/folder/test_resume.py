@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.folder.conftest import run
 from tests.preloaded import Forked
 
 from quorate.data import canonical
@@ -199,7 +200,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     for after, in_flight in ((2, False), (2, True), (1, True)):
         perform_killed(root, after=after, in_flight=in_flight)
         snapshots.append(Snapshot.of(root))
-    execute(load_run(root), command="quorate run")
+    run(root)
     return [*snapshots, Snapshot.of(root)]
 
 
@@ -228,7 +229,7 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monk
     first = label_rows_in_ledger(root)
     with monkeypatch.context() as patch:
         patch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
-        execute(load_run(root), command="quorate run")
+        run(root)
     assert label_rows_in_ledger(root) != first
     assert breaches([Snapshot.of(root)], n_queries=len(label_rows(root))) == [
         "charged twice",
@@ -274,7 +275,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     def both() -> list[dict[str, tuple[str, ...]]]:
         suffix = secrets.token_hex(4)
         roots = [make_run(f"{name}-{suffix}", m=600, **{"run.unsafe_noise_seed": 5}) for name in ("whole", "killed")]
-        execute(load_run(roots[0]), command="quorate run")
+        run(roots[0])
         killed_and_resumed(roots[1])
         whole, killed = map(label_rows, roots)
         answered = [row for row in whole if killed[row][1] == "answered"]
@@ -300,7 +301,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
         monkeypatch.setattr(room, "CHUNK", 8)  # three chunks of few teachers
     size = {"n": 600, "teachers.count": 20, "teachers.model": model, "run.unsafe_noise_seed": 3}
     whole, broken = make_run("whole", **size), make_run("broken", **size)
-    execute(load_run(whole), command="quorate run")
+    run(whole)
     real, chunks, last = kept_votes.train_chunk, list[int](), 16
 
     def train(*rows: Any, numbers: range, **how: Any) -> Any:
@@ -311,7 +312,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
 
     monkeypatch.setattr(kept_votes, "train_chunk", train)
     with pytest.raises(_Killed):
-        execute(load_run(broken), command="quorate run")
+        run(broken)
     assert read_status(broken).teachers_stored == 16
     kept = sorted((broken / "private").glob("counted-*.stage"))
     assert [(path.name, path.stat().st_mode & 0o777) for path in kept] == [
@@ -319,7 +320,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
         ("counted-00008.stage", 0o600),
     ]
     kept[1].write_bytes(kept[1].read_bytes()[:-1])  # cut short: as if it were not there
-    execute(load_run(broken), command="quorate run")
+    run(broken)
     assert chunks == [0, 8, last, 8, last]
     assert label_rows(broken) == label_rows(whole)
 
@@ -330,7 +331,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
 ) -> None:
     pytest.importorskip("lightgbm")
     root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
-    execute(load_run(root), command="quorate run")
+    run(root)
     assert not list((root / "private").glob("counted-*.stage"))
 
     def train(*_: Any, **__: Any) -> Any:
@@ -399,7 +400,7 @@ def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
     path = root / "private.csv"
     path.write_text(path.read_text().replace("north", "south", 1))
     with pytest.raises(LedgerMismatch, match="another data set"):
-        execute(load_run(root), command="quorate run")
+        run(root)
     after = Snapshot.of(root)
     assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
 
@@ -418,7 +419,7 @@ def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> Non
     assert "nothing was charged" not in said
     before = Snapshot.of(root)
     assert before.stored
-    execute(load_run(root), command="quorate run")
+    run(root)
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 

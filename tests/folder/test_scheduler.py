@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
-from tests.folder.conftest import DIRECT, charges, write_run
-from tests.folder.test_spooled import released
+from tests.folder.conftest import DIRECT, charges, stored, write_run
 from tests.processes import Tree, on_linux, start
 
 from quorate import PublicPool
@@ -238,7 +237,7 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     monkeypatch.setattr(descend, "release", killing)
     execute(rounds_at(there, cluster.address), command="quorate run")
     assert len(rounds) == 5
-    assert released(there) == released(here)
+    assert stored(there, "gradient round") == stored(here, "gradient round")
     assert not list((there / "private").glob(".rows-*"))
 
 
@@ -305,7 +304,7 @@ def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_ask
         cluster.add_worker(PYTHONPATH=str(tmp_path / "twin"))
         cluster.wait(1)
         execute(rounds_at(there, cluster.address), command="quorate run")
-    assert released(there) != released(here)
+    assert stored(there, "gradient round") != stored(here, "gradient round")
 
 
 DRIVER = """
@@ -337,7 +336,7 @@ def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_sche
         tree = start(DRIVER, root, "--scheduler", one.address, said=tmp_path / "said")
         assert tree.process.wait() == -signal.SIGKILL, tree.text()
         tree.bury()
-        by_driver = released(root)
+        by_driver = stored(root, "gradient round")
         assert len(by_driver) == 2
         rounds, release = list[int](), descend.release
 
@@ -350,14 +349,14 @@ def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_sche
         monkeypatch.setattr(descend, "release", killing)
         main_says(root, one, code=6)
         monkeypatch.undo()
-    by_scheduler = released(root)
+    by_scheduler = stored(root, "gradient round")
     assert by_scheduler[:2] == by_driver
     assert len(by_scheduler) == 4
     with a_cluster(tmp_path / "two") as two:
         two.add_worker()
         two.wait(1)
         main_says(root, two, code=0)
-    assert released(root)[:4] == by_scheduler
+    assert stored(root, "gradient round")[:4] == by_scheduler
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         [reservation] = ledger.reservations()

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT
+from tests.folder.conftest import DIRECT, run, stored
 from tests.folder.test_resume import perform_killed
 
 import quorate
@@ -22,9 +22,7 @@ from quorate.data import spool
 from quorate.direct import descend, prepare, task
 from quorate.direct.spool import units_of
 from quorate.folder import direct_run, table_source
-from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
 from quorate.run import progress, usable_rows
@@ -71,10 +69,10 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded, **{"run.memory": 0.5})
     perform_killed(killed, after=2, in_flight=False, read=read_direct)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
-    execute(read_direct(killed), command="quorate run")
+    run(killed)
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
-    execute(read_direct(whole), command="quorate run")
-    assert released(killed) == released(whole)
+    run(whole)
+    assert stored(killed, "gradient round") == stored(whole, "gradient round")
 
 
 @pytest.mark.heavy
@@ -132,12 +130,6 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     assert "This machine allows 0 MB of memory: take one with more, or save the table as Parquet" in said
 
 
-def released(root: Path) -> list[Any]:
-    with Ledger(root / "ledger.db") as ledger:
-        [reservation] = ledger.reservations()
-        return [block.answers for block in reservation.blocks("gradient round")]
-
-
 @pytest.mark.faults
 def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any) -> None:
     """SIGKILL, twice: nothing is left in the folder, and the run goes on to its end with every round once."""
@@ -164,8 +156,8 @@ def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any)
         left = {each.name for each in (root / "private").iterdir()} - before
         assert not [name for name in left if not name.endswith((".stage", ".head", ".key"))], left
     assert subprocess.run([sys.executable, "-c", child, "99", str(root)], capture_output=True).returncode == 0
-    assert len(released(root)) == 30
-    assert all(answers is not None for answers in released(root))
+    assert len(stored(root, "gradient round")) == 30
+    assert all(answers is not None for answers in stored(root, "gradient round"))
 
 
 SEEDED = {"run.unsafe_noise_seed": 5}
@@ -208,8 +200,8 @@ def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run: Any) 
     fingerprint_key(root / "ledger.db")
     parts = in_parts(shutil.copytree(root, root.with_name("parts")))
     settings_in_parts(parts)
-    whole, facts = (execute(read_direct(each), command="quorate run") for each in (root, parts))
-    assert released(root) == released(parts)
+    whole, facts = (run(each) for each in (root, parts))
+    assert stored(root, "gradient round") == stored(parts, "gradient round")
     assert facts.utility == whole.utility
     for file in (parts / "public").rglob("*"):
         content = file.read_bytes() if file.is_file() and file.suffix != ".parquet" else b""
@@ -230,7 +222,7 @@ def test_votes_on_parts_are_those_on_one_file(make_run: Any, memory: float) -> N
         pl.read_parquet(file).with_columns(pl.col("age", "bmi").cast(pl.Float64)).write_parquet(file)
     settings_in_parts(parts)
     for each in (root, parts):
-        execute(load_run(each), command="quorate run")
+        run(each)
     assert (root / "public/labels.csv").read_text() == (parts / "public/labels.csv").read_text()
     assert not list((parts / "private").glob(".rows-*"))
 

@@ -15,13 +15,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.folder.conftest import Cli, MakeRun
+from tests.folder.conftest import Cli, MakeRun, run
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_from
 from quorate.folder.template import template
@@ -256,7 +254,7 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
     for number, (named, changes) in enumerate(LEARNED.items()):
         more = {"data.evaluation": "evaluation.csv", "mechanism.queries": 100, "budget.epsilon": 40.0}
         root = make_run(f"run{number}", **changes, **more)
-        facts = execute(load_run(root), command="quorate run")
+        facts = run(root)
         assert facts.setup.student == named
         assert named in (root / "public" / "model_card.md").read_text().replace("\\", "")
         assert facts.utility.student is not None

@@ -31,15 +31,8 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         reply = methods.ask(read, rows, watch=watch, tell=lines.append)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
-        print_json(
-            {
-                "answers": reply.answers,
-                "statuses": reply.status,
-                "answers_left": reply.left,
-                "notes": lines,
-                "seeded": seeded,
-            }
-        )
+        answers = {"answers": reply.answers, "statuses": reply.status, "answers_left": reply.left}
+        print_json({**answers, "notes": lines, "seeded": seeded})
         return
     for answer, status in zip(reply.answers, reply.status, strict=True):
         click.echo(status if answer is None else answer)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from quorate.audit.cheats import Case
     from quorate.audit.detectable import DetectableSize
     from quorate.folder.audited import RunAudit
-    from quorate.types import Watch
 
 WIDTH = 80
 EVERY = "every"  # mechanism
@@ -134,7 +133,7 @@ def _audit_mechanism(
     if as_json:
         print_json({"mechanism": told(mechanism), **result.tree()})
         return
-    click.echo("\n".join([*_wrapped(told(mechanism), WIDTH), *_lines(result)]))
+    click.echo("\n".join([*_wrapped(told(mechanism)), *_lines(result)]))
 
 
 def _lines(result: RunAudit) -> list[str]:
@@ -154,9 +153,9 @@ def _lines(result: RunAudit) -> list[str]:
         *lines,
         *_compared(result.schedule),
         "",
-        *_wrapped(f"{result.beside}: {result.told_of_shards}", WIDTH),
-        *_wrapped(result.verdict, WIDTH),
-        *(line for sentence in (*result.sight_sentences, *result.size_sentences) for line in _wrapped(sentence, WIDTH)),
+        *_wrapped(f"{result.beside}: {result.told_of_shards}"),
+        *_wrapped(result.verdict),
+        *(line for sentence in (*result.sight_sentences, *result.size_sentences) for line in _wrapped(sentence)),
     ]
 
 
@@ -179,8 +178,7 @@ def _compared(result: ScheduleAudit) -> list[str]:
     if result.stage is not None:
         lines += _wrapped(
             f"One stage was charged ε = {at_most(result.stage.claimed)}; an exact sum over its noise gives a "
-            f"privacy loss of {at_least(result.stage.exact)}.",
-            WIDTH,
+            f"privacy loss of {at_least(result.stage.exact)}."
         )
     return lines
 
@@ -192,12 +190,13 @@ def _show_cheats(runs: int | None, confidence: float, seed: int | None, n_jobs: 
 
     cases = [(case if runs is None else replace(case, runs=runs), broken) for broken, group in
              ((True, CHEATS), (False, HONEST)) for case in group]  # fmt: skip
-    rows = []
+    rows: list[dict[str, Any]] = []
     with progress(quiet=as_json) as watch:
-        for place, (case, broken) in enumerate(cases):
-            _tell(watch, place, len(cases))
+        tell = watch or (lambda stage, done, total: None)
+        for case, broken in cases:
+            tell("auditing", len(rows), len(cases))
             rows.append(_row(case, broken, case.audit(confidence, seed=seed, n_jobs=n_jobs)))
-        _tell(watch, len(cases), len(cases))
+        tell("auditing", len(rows), len(cases))
     if as_json:
         print_json({"confidence": confidence, "seed": seed, "cases": rows})
         return
@@ -208,18 +207,15 @@ def _show_cheats(runs: int | None, confidence: float, seed: int | None, n_jobs: 
             claimed = f"{row['quantity']} = {row['claimed']:.3g}"
             proved = f"{row['quantity']} ≥ {row['lower_bound']:.3g}"
             click.echo(f"{row['name']:<44}{claimed:>12}{proved:>12}{'yes' if row['caught'] else 'no':>8}")
-            for line in _wrapped(row["source"], WIDTH - 4):
-                click.echo(f"    {line}")
+            _say(row["source"], indent=4)
         click.echo("")
     caught, broken_ones = sum(row["caught"] for row in rows if row["broken"]), sum(row["broken"] for row in rows)
     wrongly = sum(row["caught"] for row in rows if not row["broken"])
     click.echo(f"{caught} of {broken_ones} broken ones caught, {wrongly} of {len(rows) - broken_ones} correct ones.")
-    for line in _wrapped(
+    _say(
         f"Each bound holds with confidence {_percent(confidence)}. A mechanism that is not caught is not proved "
-        "correct: another attack may find more.",
-        WIDTH,
-    ):
-        click.echo(line)
+        "correct: another attack may find more."
+    )
 
 
 def _show_sizes(name: str, measure: Path | None, as_json: bool) -> None:
@@ -237,20 +233,17 @@ def _show_sizes(name: str, measure: Path | None, as_json: bool) -> None:
         return
     for mechanism in names:
         of_one = [row for row in rows if row.setting.mechanism == mechanism]
-        for line in _wrapped(f"{mechanism}: {of_one[0].setting_in_words}", WIDTH) if of_one else ():
-            click.echo(line)
+        if of_one:
+            _say(f"{mechanism}: {of_one[0].setting_in_words}")
         for row in of_one:
             words = row.fault_in_words if row.found else f"not even {row.fault_in_words}"
-            for line in _wrapped(f"{words} ({row.attack})", WIDTH - 2):
-                click.echo(f"  {line}")
+            _say(f"{words} ({row.attack})", indent=2)
     if rows:
         often, surely = min(row.probability for row in rows), min(row.certainty for row in rows)
-        for line in _wrapped(
+        _say(
             f"A fault of this size is found with probability {often:g} or more; measured with confidence "
-            f"{_percent(surely)}, on copies of the mechanism that have the fault.",
-            WIDTH,
-        ):
-            click.echo(line)
+            f"{_percent(surely)}, on copies of the mechanism that have the fault."
+        )
 
 
 def _measured(names: tuple[str, ...], path: Path, *, quiet: bool) -> list[DetectableSize]:
@@ -289,11 +282,6 @@ def _row(case: Case, broken: bool, result: Any) -> dict[str, Any]:
     }
 
 
-def _tell(watch: Watch | None, done: int, total: int) -> None:
-    if watch is not None:
-        watch("auditing", done, total)
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.10g} %"
 
@@ -313,7 +301,12 @@ def _rounded_down(confidence: float) -> str:
     return f"{floor((100 - missing) * 10**digits * (1 + 1e-12)) / 10**digits:.10g} %"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _say(text: str, *, indent: int = 0) -> None:
+    for line in _wrapped(text, WIDTH - indent):
+        click.echo(f"{'':{indent}}{line}")
+
+
+def _wrapped(text: str, width: int = WIDTH) -> list[str]:
     from textwrap import wrap
 
     return wrap(text, width, break_long_words=False, break_on_hyphens=False)

@@ -180,10 +180,8 @@ def open_(
         with opened(run) as ledger:
             budget = larger_budget(run, ledger.budget, epsilon=epsilon, delta=delta)
             ledger.raise_budget(budget, raise_budget)
-            now = f"ε = {at_most(budget.epsilon, 6)}, δ = {at_most(budget.delta, 6)}"
-            _tell(
-                ledger, f"recorded: the budget is now {now}; every later report shows the raise and its reason", as_json
-            )
+            now = f"the budget is now ε = {at_most(budget.epsilon, 6)}, δ = {at_most(budget.delta, 6)}"
+            _tell(ledger, f"recorded: {now}; every later report shows the raise and its reason", as_json)
 
 
 @command.command(name="quota")
@@ -209,7 +207,10 @@ def quota(
         elif client is not None and remove and reason is not None:
             ledger.remove_quota(client, reason)
         names = list(ledger.quotas) if client is None else [client]
-        rows = [{"client": name, **_quota(ledger, name)} for name in names]
+        quotas = {name: ledger.quota(name) for name in names}
+    rows = [
+        {"client": name, "quota": its.answers, "drawn": its.drawn, "left": its.left} for name, its in quotas.items()
+    ]
     if as_json:
         print_json({"quotas": rows})
         return
@@ -218,11 +219,6 @@ def quota(
     for row in rows:
         bound = "no quota" if row["quota"] is None else f"of {row['quota']:,} answers, {row['left']:,} left"
         click.echo(f"{row['client']}: {row['drawn']:,} drawn, {bound}")
-
-
-def _quota(ledger: Ledger, client: str) -> dict[str, Any]:
-    quota = ledger.quota(client)
-    return {"quota": quota.answers, "drawn": quota.drawn, "left": quota.left}
 
 
 @command.command(name="close")
@@ -321,11 +317,8 @@ def _place_of(place: Path) -> Path:
 
 def line_of(entry: dict[str, Any]) -> str:
     """One entry in one line."""
-    fields = {
-        key: value
-        for key, value in entry.items()
-        if key in {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
-    }
+    told = {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
+    fields = {key: value for key, value in entry.items() if key in told}
     if entry.get("parts"):  # of several clients, whose requests share the block
         by_client = Counter[str]()
         for part in entry["parts"]:
@@ -335,12 +328,11 @@ def line_of(entry: dict[str, Any]) -> str:
         fields = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **fields}
     if entry["kind"] == "quota set" and entry["quota"] is None:
         fields = {"quota": "none", **{key: value for key, value in fields.items() if key != "quota"}}
-    facts = ", ".join(f"{key} {_short(value)}" for key, value in fields.items() if value is not None)
+    for key, value in fields.items():
+        if isinstance(value, dict):
+            fields[key] = "+".join(f"{count} {name}" for name, count in value.items())
+    facts = ", ".join(f"{key} {value}" for key, value in fields.items() if value is not None)
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
-
-
-def _short(value: Any) -> str:
-    return "+".join(f"{count} {name}" for name, count in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _tell(ledger: Ledger, done: str, as_json: bool) -> None:

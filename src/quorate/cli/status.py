@@ -20,7 +20,8 @@ def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.accounting.figures import at_least, at_most
     from quorate.folder.status import read_status
-    from quorate.report.sentences import SEEDED, counted, raised, scored
+    from quorate.report import of_numbers
+    from quorate.report.sentences import SEEDED, baseline, counted, raised, scored
 
     status = read_status(run)
     if as_json:
@@ -29,17 +30,21 @@ def command(run: Path, as_json: bool) -> None:
     click.echo(f"run        {status.run}: {status.told}")
     for name, done in status.stages.items():
         click.echo(f"  {'✓' if done else '·'} {name}{_partly(status, name)}")
-    if status.answers is not None:
-        click.echo(f"queries    {counted(status.answers)}")
-    if status.rounds is not None:
-        lost = f", {status.rounds.interrupted:,} lost" if status.rounds.interrupted else ""
-        click.echo(f"rounds     {status.rounds.stored:,} of {status.rounds.rounds:,} stored{lost}")
-    if status.student is not None:
-        click.echo(f"student    {scored(status.student)}")
-    if status.number is not None:
-        click.echo(f"model      {status.number}")
-    if status.baseline is not None:
-        click.echo(f"baseline   {status.baseline}")
+    if (facts := status.facts) is not None:
+        student, rounds = facts.utility.student, facts.rounds
+        if rounds is None:
+            click.echo(f"queries    {counted(facts.answers)}")
+        else:
+            lost = f", {rounds.interrupted:,} lost" if rounds.interrupted else ""
+            click.echo(f"rounds     {rounds.stored:,} of {rounds.rounds:,} stored{lost}")
+        told = {
+            "student": student and scored(student),
+            "model": of_numbers.scored(facts),
+            "baseline": baseline(facts, student),
+        }
+        for word, line in told.items():
+            if line is not None:
+                click.echo(f"{word:<10} {line}")
     if status.account is not None:
         spent, budget = status.account.spent, status.account.budget
         if status.account.answers_left is not None:

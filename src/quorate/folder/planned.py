@@ -106,12 +106,14 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        sets = _sets(settings, n_records, unit)
+        sets, rows = _sets(settings, n_records, unit), data.n_rows if n_rows is None else n_rows
+        if sets is not None and rows is not None:  # so many of them learn, where some units are held out
+            rows = max(1, round(rows * (1 - sets.share)))
         plan_of_run = plan(
             public,
             classes=data.classes,
             n_records=n_records if sets is None else sets.n_learning,
-            n_rows=_learning_rows(data.n_rows if n_rows is None else n_rows, sets),
+            n_rows=rows,
             unit=unit,
             neighbours=relation.noise or "replace",
             epsilon=settings.share[0],
@@ -264,11 +266,6 @@ def _sets(settings: Settings, n_records: int, unit: str) -> SetsPlan | None:
         composition=settings.budget.composition,
         unit=unit,
     )
-
-
-def _learning_rows(n_rows: int | None, sets: SetsPlan | None) -> int | None:
-    """Return how many of so many rows learn, where some units are held out."""
-    return n_rows if sets is None or n_rows is None else max(1, round(n_rows * (1 - sets.share)))
 
 
 def _notes_on_drop(data: DataSettings) -> list[str]:

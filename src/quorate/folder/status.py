@@ -15,12 +15,9 @@ from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.release.guarantee import left_of, spent_of
-from quorate.report.facts import Rounds
-from quorate.report.of_numbers import scored
+from quorate.report import Facts
 from quorate.report.plain import as_json
-from quorate.report.sentences import baseline
-from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
-from quorate.report.utility import Score
+from quorate.report.spending import BudgetRaise, raises_of
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
 #: What the newest reservation of a method pays for first.
@@ -79,8 +76,7 @@ class RunStatus:
     `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be smaller; never more
     than the settings say. `votes_stored`: of how many teachers, where these are prompts or a command. `teachers`: how
     many there are to be, where the settings say it. `account`: None where there is no ledger yet, or another process
-    holds it. `answers`, `rounds`, `student`, `number`, `baseline`: what came of a finished run, the last two in words.
-    `export`: the command that writes a package, where one would be accepted.
+    holds it. `facts`: what a finished run has published.
     """
 
     run: Path
@@ -91,12 +87,7 @@ class RunStatus:
     votes_stored: int
     teachers: int | None
     account: AccountStatus | None
-    answers: AnswerCounts | None
-    rounds: Rounds | None
-    student: Score | None = None
-    baseline: str | None = None
-    number: str | None = None
-    export: str | None = None
+    facts: Facts | None
 
     @property
     def told(self) -> str:
@@ -113,7 +104,8 @@ class RunStatus:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
             case State.FINISHED if report.exists():
-                return f"open {report}" + ("" if self.export is None else f", or: {self.export}")
+                export = None if self.facts is None else export_command(self.run, self.facts)
+                return f"open {report}" + ("" if export is None else f", or: {export}")
             case State.FINISHED:
                 return f"quorate report {for_shell(self.run)} writes the report again, which is gone"
             case State.INTERRUPTED:
@@ -123,7 +115,8 @@ class RunStatus:
 
     def tree(self) -> dict[str, Any]:
         """Return the status as ``quorate status --json`` prints it."""
-        account = self.account
+        account, facts = self.account, self.facts
+        rounds = facts and facts.rounds
         return {
             "run": str(self.run),
             "state": str(self.state),
@@ -135,10 +128,9 @@ class RunStatus:
             "spent": account and account.spent._asdict(),
             "left": account and account.left._asdict(),
             "answers_left": account and account.answers_left,
-            "answers": self.answers and self.answers.numbers,
-            "rounds": self.rounds
-            and {"rounds": self.rounds.rounds, "stored": self.rounds.stored, "interrupted": self.rounds.interrupted},
-            "student": self.student and as_json(self.student),
+            "answers": facts.answers.numbers if facts is not None and rounds is None else None,
+            "rounds": rounds and {"rounds": rounds.rounds, "stored": rounds.stored, "interrupted": rounds.interrupted},
+            "student": facts and facts.utility.student and as_json(facts.utility.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
             "estimates": account and account.estimates,
             "lost": account and account.lost,
@@ -172,7 +164,6 @@ def read_status(run: Path) -> RunStatus:
     )
     charged = folder.has_ledger and (account is None or account.run_charged)
     begun = charged or teachers > 0 or bool(_votes_of_teachers(folder)) or any(stages.values())
-    facts = read_facts(run) if finished else None
     return RunStatus(
         run=run,
         state=_state(busy=busy, finished=finished, begun=begun),
@@ -182,12 +173,7 @@ def read_status(run: Path) -> RunStatus:
         votes_stored=voted,
         teachers=None if settings.teachers.count == "auto" else int(settings.teachers.count),
         account=account,
-        answers=facts.answers if facts is not None and facts.rounds is None else None,
-        rounds=None if facts is None else facts.rounds,
-        student=None if facts is None else facts.utility.student,
-        baseline=None if facts is None else baseline(facts, facts.utility.student),
-        number=None if facts is None else scored(facts),
-        export=None if facts is None else export_command(run, facts),
+        facts=read_facts(run) if finished else None,
     )
 
 

@@ -96,11 +96,12 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
     The label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
     """
     data = settings.data
-    if data.images is not None or not is_frame(pool):
-        return None
-    if not have_named_columns(settings):
+    if data.images is not None or not is_frame(pool) or not have_named_columns(settings):
         return None
     reader = reader_of(settings, student, pool)
+    dialect = reader.kinds.dialect
+    is_declared = dialect.of_cells or dialect.missing
+    written = Written(**dialect.of_cells, missing=dialect.missing) if is_declared else None
     return tuple(
         TableColumn(
             name=name,
@@ -109,17 +110,10 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
             comma=name in reader.kinds.commas,
             gaps=reader.may_be_unread(name) or None,
             type=reader.types[name],
-            written=_written(reader.kinds.dialect),
+            written=written,
         )
         for name, family in reader.families.items()
     )
-
-
-def _written(dialect: Dialect) -> Written | None:
-    """Return how cells are written, to be published; None where nothing is declared of it."""
-    if dialect.of_cells or dialect.missing:
-        return Written(**dialect.of_cells, missing=dialect.missing)
-    return None
 
 
 def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:

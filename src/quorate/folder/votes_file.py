@@ -63,7 +63,7 @@ def read_votes(
     one_of("kind", kind, ("auto", "counts", "labels"))
     if n_teachers is not None:
         n_teachers = count("n_teachers", n_teachers, at_least=1)
-    table = _array(path) if _is_array(path) else _table(path)
+    table = _array(path) if path.name.removesuffix(".xz").endswith(".npy") else _table(path)
     names = None if isinstance(table, np.ndarray) else [str(name) for name in table.columns]
     width = table.shape[1]
     if not (len(table) and width):
@@ -80,10 +80,6 @@ def read_votes(
     if n_teachers is not None and n_teachers != width:
         raise DataRefused(f"{path} has {width} columns of labels, one per teacher, but n_teachers={n_teachers}")
     return VotesFile(Secret(counts), declared, width)
-
-
-def _is_array(path: Path) -> bool:
-    return path.name.removesuffix(".xz").endswith(".npy")
 
 
 def _table(path: Path) -> pl.DataFrame:

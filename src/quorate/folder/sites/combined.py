@@ -190,17 +190,14 @@ def _checked(
             f"there is no file {site.votes}, which is to hold the votes of {site.name!r}"
         ) from None
     signed = verified(content, site.key, name=name)
-    said = signed.statement
-    agreed = settings.votes
+    said, agreed, label = signed.statement, settings.votes, settings.data.label
+    without = "" if label is None else f" without the column {label!r} (--label {label} where it is there)"
     for wrong, what in (
         (said.site != site.name, f"is signed for site {said.site!r}"),
         (said.round != agreed.round, f"is for round {said.round!r}, and [votes] round is {agreed.round!r}"),
         (said.unit != agreed.unit, f"protects one {said.unit}, and [votes] unit is {agreed.unit!r}"),
         (not same_classes(said.classes, classes), "has other classes than [data] classes, or another order of them"),
-        (
-            said.queries != queries.digest,
-            f"is about other public rows than {settings.data.public.name}{_without(settings.data)}",
-        ),
+        (said.queries != queries.digest, f"is about other public rows than {settings.data.public.name}{without}"),
         (signed.votes.n_queries != queries.n, "has not one row of votes for each public row"),
     ):
         if wrong:
@@ -251,11 +248,6 @@ def _taught(root: Path, combined: Combined, released: Released) -> Any:
         )
     )
     return side.views.student.wrapped(model, side.pool)
-
-
-def _without(data: SitesData) -> str:
-    """What is left out of the public rows, for whoever signs."""
-    return "" if data.label is None else f" without the column {data.label!r} (--label {data.label} where it is there)"
 
 
 def _evaluation(data: SitesData, classes: tuple[Any, ...], side: PublicSide) -> Evaluation | None:

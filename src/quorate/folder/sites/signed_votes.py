@@ -122,7 +122,7 @@ def new_key() -> tuple[bytes, str]:
     pem: bytes = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return pem, _public_text(key)
+    return pem, KEY_PREFIX + base64.b64encode(key.public_key().public_bytes_raw()).decode("ascii")
 
 
 def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
@@ -241,10 +241,6 @@ def _private(pem: bytes) -> Any:
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise PreconditionFailed("the file of the key holds no Ed25519 private key; quorate votes keys makes a pair")
     return key
-
-
-def _public_text(key: Any) -> str:
-    return KEY_PREFIX + base64.b64encode(key.public_key().public_bytes_raw()).decode("ascii")
 
 
 def _verify(raw: bytes, signature: bytes, signed: bytes, name: str) -> None:
