@@ -40,6 +40,7 @@ from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
+from quorate.students.prediction_sets import Limits, OneLimit
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.number_flow import NumberResult
 from quorate.voting.number_method import NUMBER_VOTES
@@ -162,6 +163,7 @@ class LearnsByRounds(ShownEstimator):
 
     _called: str  # in reports and messages
     _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
+    _off: Limits | OneLimit | None = None  # how far off a number was predicted, on public rows or units held out
     epsilon: float | None
     delta: float | None
     feature_map: Any

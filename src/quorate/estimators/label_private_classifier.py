@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -52,7 +53,7 @@ from quorate.run.progress import wanted
 from quorate.run.scores import with_calibration
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.students.prediction_sets import Calibration, Limits, OneLimit, calibrated
+from quorate.students.prediction_sets import Limits, OneLimit, calibrated
 from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.config import RunConfig
@@ -89,6 +90,8 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
 
 
 @stored_as("quorate.estimators.label_private_classifier.LabelPrivateClassifier")
+@known_arguments
+@dataclass(eq=False, repr=False)
 class LabelPrivateClassifier(Scored, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
@@ -170,45 +173,23 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     (True, 'replace one label')
     """
 
-    _calibrated: tuple[Any, Calibration] | None = None  # the student as it was fitted, and what labelled rows say of it
-
-    @known_arguments
-    def __init__(
-        self,
-        teacher: Any = None,
-        student: Any = None,
-        *,
-        classes: Sequence[Any] | Literal["public"] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] | Strategy = "auto",
-        mechanism: Any = "auto",
-        ledger: GivenLedger = None,
-        unit: str | None = None,
-        prior_matching: bool = False,
-        batched: bool = True,
-        n_jobs: int | None = None,
-        allow_hopeless: bool = False,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.teacher = teacher
-        self.student = student
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_teachers = n_teachers
-        self.queries = queries
-        self.mechanism = mechanism
-        self.ledger = ledger
-        self.unit = unit
-        self.prior_matching = prior_matching
-        self.batched = batched
-        self.n_jobs = n_jobs
-        self.allow_hopeless = allow_hopeless
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    teacher: Any = None
+    student: Any = None
+    _: KW_ONLY
+    classes: Sequence[Any] | Literal["public"] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    ledger: GivenLedger = None
+    unit: str | None = None
+    prior_matching: bool = False
+    batched: bool = True
+    n_jobs: int | None = None
+    allow_hopeless: bool = False
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:

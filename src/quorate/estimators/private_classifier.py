@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -40,6 +40,8 @@ from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
+@known_arguments
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(EitherMethod):
     """Learn from private labelled rows, and hold a model that may be published.
 
@@ -199,66 +201,39 @@ class PrivateClassifier(EitherMethod):
     direct: where a record is one row it was ahead of votes on most tables measured
     """
 
-    @known_arguments
-    def __init__(
-        self,
-        teacher: Any = None,
-        student: Any = None,
-        *,
-        method: Literal["auto", "votes", "direct"] = "auto",
-        classes: Sequence[Any] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] | Strategy = "auto",
-        mechanism: Any = "auto",
-        online_answers: int = 0,
-        ledger: GivenLedger = None,
-        unit: str | None = None,
-        whole_ids: bool = False,
-        n_records: int | None = None,
-        n_rows: int | None = None,
-        partition: Partition | Literal["auto"] = "auto",
-        declined: Declined = "drop",
-        class_shares: Mapping[Any, float] | None = None,
-        decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
-        prior_matching: bool = False,
-        batched: bool = True,
-        preprocessing: Preprocessing = "inside",
-        n_jobs: int | None = None,
-        scheduler: DaskScheduler | None = None,
-        marginals: float | None = None,
-        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
-        calibration_share: float | None = None,
-        coverage: float = COVERAGE,
-        private_temperature: bool = False,
-        allow_hopeless: bool = False,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.teacher, self.student, self.method, self.classes = teacher, student, method, classes
-        self.epsilon, self.delta = epsilon, delta
-        self.n_teachers = n_teachers
-        self.queries = queries
-        self.mechanism = mechanism
-        self.online_answers = online_answers
-        self.ledger = ledger
-        self.unit, self.whole_ids = unit, whole_ids
-        self.n_records, self.n_rows = n_records, n_rows
-        self.partition = partition
-        self.declined = declined
-        self.class_shares, self.decision_threshold = class_shares, decision_threshold
-        self.prior_matching = prior_matching
-        self.batched = batched
-        self.preprocessing = preprocessing
-        self.n_jobs = n_jobs
-        self.scheduler = scheduler
-        self.marginals, self.neighbours = marginals, neighbours
-        self.calibration_share, self.coverage = calibration_share, coverage
-        self.private_temperature = private_temperature
-        self.allow_hopeless = allow_hopeless
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    teacher: Any = None
+    student: Any = None
+    _: KW_ONLY
+    method: Literal["auto", "votes", "direct"] = "auto"
+    classes: Sequence[Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    online_answers: int = 0
+    ledger: GivenLedger = None
+    unit: str | None = None
+    whole_ids: bool = False
+    n_records: int | None = None
+    n_rows: int | None = None
+    partition: Partition | Literal["auto"] = "auto"
+    declined: Declined = "drop"
+    class_shares: Mapping[Any, float] | None = None
+    decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy"
+    prior_matching: bool = False
+    batched: bool = True
+    preprocessing: Preprocessing = "inside"
+    n_jobs: int | None = None
+    scheduler: DaskScheduler | None = None
+    marginals: float | None = None
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    calibration_share: float | None = None
+    coverage: float = COVERAGE
+    private_temperature: bool = False
+    allow_hopeless: bool = False
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(

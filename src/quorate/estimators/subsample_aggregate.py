@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ from quorate.voting.scope import scope_of_rows
 
 
 @stored_as("quorate.estimators.subsample_aggregate.SubsampleAggregate")
+@known_arguments
+@dataclass(eq=False, repr=False, kw_only=True)
 class SubsampleAggregate(ShownEstimator):
     """Answer any function of private rows that has a discrete range, online, where the answer is stable.
 
@@ -123,35 +126,18 @@ class SubsampleAggregate(ShownEstimator):
     AnswersLeft(declines=1, queries=9)
     """
 
-    @known_arguments
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        n_shards: int,
-        cutoff: int,
-        n_queries: int,
-        calibration: Calibration = "tight",
-        ledger: str | Path | Ledger | None = None,
-        unit: str | None = None,
-        partition: Partition = "hash",
-        n_jobs: int | None = None,
-        function_cpu_seconds: float | None = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_shards = n_shards
-        self.cutoff = cutoff
-        self.n_queries = n_queries
-        self.calibration = calibration
-        self.ledger = ledger
-        self.unit = unit
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.function_cpu_seconds = function_cpu_seconds
-        self.unsafe_noise_seed = unsafe_noise_seed
+    epsilon: float
+    delta: float
+    n_shards: int
+    cutoff: int
+    n_queries: int
+    calibration: Calibration = "tight"
+    ledger: str | Path | Ledger | None = None
+    unit: str | None = None
+    partition: Partition = "hash"
+    n_jobs: int | None = None
+    function_cpu_seconds: float | None = None
+    unsafe_noise_seed: int | None = None
 
     @tables_by_name
     def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:
