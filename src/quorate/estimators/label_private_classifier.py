@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -173,6 +172,9 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     (True, 'replace one label')
     """
 
+    _called = "LabelPrivateClassifier"
+    _reads_missing = False
+
     teacher: Any = None
     student: Any = None
     _: KW_ONLY
@@ -216,7 +218,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        verbose, metadata, nonce = wanted(self.verbose), self._metadata("fit"), secrets.token_hex(16)
+        verbose, metadata, nonce = wanted(self.verbose), self._metadata("fit", "X, y"), secrets.token_hex(16)
         task = self._task(X, y, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
         budget = Budget(task.facts.epsilon, task.facts.delta)
@@ -246,7 +248,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             If it holds no fit of these arguments and versions of libraries.
         """
         refuse_lost_ledger(self.ledger)
-        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        verbose, metadata = wanted(self.verbose), self._metadata("resume", "X, y")
         task = self._task(X, y, groups=groups, begin=False, try_models=False)
         with session(self.ledger, budget=None) as ledger:
             result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
@@ -332,7 +334,6 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.non_deterministic = self.unsafe_noise_seed is None
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
@@ -375,13 +376,6 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             return prepare(config, rows, labels, **tables, key=key, fingerprint_key=beside, noise=noise)
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)
-
-    def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"LabelPrivateClassifier.{act}",
-            command=f"LabelPrivateClassifier(...).{act}(X, y)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Literal
 
 from quorate.arguments import truth
@@ -14,18 +13,17 @@ from quorate.ensemble import DaskScheduler, Partition, Preprocessing
 from quorate.ensemble.workers.cluster.scheduler import as_scheduler
 from quorate.errors import BudgetExhausted
 from quorate.estimators.checked import check_of_teachers
-from quorate.estimators.either_method import EitherMethod
+from quorate.estimators.either_method import EitherMethod, FittedRun
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.resumable import by_fit, refuse_lost_ledger
-from quorate.estimators.voted import fit_run, resume_run
+from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.findings import warn_of
 from quorate.labelling import Strategy
-from quorate.release import GivenLedger, ledger_location
+from quorate.ledger import Budget
+from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.run.check_result import CheckResult
-from quorate.run.facts import RunMetadata
 from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
@@ -201,6 +199,8 @@ class PrivateClassifier(EitherMethod):
     direct: where a record is one row it was ahead of votes on most tables measured
     """
 
+    _called = "PrivateClassifier"
+
     teacher: Any = None
     student: Any = None
     _: KW_ONLY
@@ -290,7 +290,10 @@ class PrivateClassifier(EitherMethod):
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
         warn_of_promise(task)
-        kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
+        budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
+            result = charged(task, ledger, nonce=nonce, of=by_fit(task), verbose=verbose)
+            kept = FittedRun.of(result, ledger, guard, metadata)
         self._forget()
         self._take(kept)
         return self._keep(method)
@@ -325,7 +328,9 @@ class PrivateClassifier(EitherMethod):
             return self._keep(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, try_models=False)
-        kept = resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose)
+        guard = RollbackGuard()
+        with session(self.ledger, budget=None, guard=guard) as ledger:
+            kept = FittedRun.of(went_on(task, ledger, of=by_fit(task), verbose=verbose), ledger, guard, metadata)
         self._forget()
         self._take(kept)
         return self._keep(method)
@@ -374,13 +379,6 @@ class PrivateClassifier(EitherMethod):
             return task
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)
-
-    def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"PrivateClassifier.{act}",
-            command=f"PrivateClassifier(...).{act}(X, y, public=...)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
-from quorate.arguments import one_of, truth
+from quorate.arguments import one_of
 from quorate.data.target_range import TargetRange, finite_numbers
-from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
@@ -22,10 +21,7 @@ from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.either_method import is_default
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.findings import warn_of
-from quorate.release import GivenLedger, ledger_location
-from quorate.release.charge import floor_budget, noise_and_key
-from quorate.release.keys import with_key
-from quorate.release.session import terms_of
+from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
@@ -371,30 +367,16 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
                 "schema= is for the direct method, and votes for a number need public rows; give "
                 f"public=PublicPool(X_public), or take {named('method', 'direct')}"
             )
-        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
-        epsilon, delta = floor_budget(self.epsilon, self.delta)
-        terms = terms_of(ledger_location(self.ledger))
-        config = NumberConfig(
-            **self._predicted(),
-            epsilon=epsilon,
-            delta=delta,
-            teacher=self.teacher,
-            n_teachers=self.n_teachers,
-            queries=self.queries,
-            n_records=self.n_records,
-            unit=self.unit,
-            n_jobs=processes(self.n_jobs),
-            scheduler=as_scheduler(self.scheduler),
-            composition=terms.composition,
+        arguments = {
+            "teacher": self.teacher,
+            "n_teachers": self.n_teachers,
+            "queries": self.queries,
+            "n_jobs": processes(self.n_jobs),
+        }
+        task: NumberTask = self._prepared(
+            prepare_numbers, NumberConfig, arguments, X, y, public=public, groups=groups, begin=begin
         )
-        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
-        how: dict[str, Any] = {"public": public, "groups": groups, "noise": noise}
-        how |= {"key": seeded_key if noise.seeded else None, "terms": terms}
-        return with_key(
-            ledger_location(self.ledger),
-            lambda beside: prepare_numbers(config, X, y, fingerprint_key=beside, **how),
-            begin=begin,
-        )
+        return task
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

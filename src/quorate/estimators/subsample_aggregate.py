@@ -26,17 +26,16 @@ from quorate.estimators.sharded_rows import (
     CheckedFit,
     ShardedRows,
     charge_key,
-    charge_of,
     check_of_shards,
     question_of,
     votes_ahead,
 )
 from quorate.findings import warn_of
-from quorate.labelling.stable import QUERY, StableAnswers
+from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
-from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable, floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key
 from quorate.run.check_result import CheckResult
@@ -277,12 +276,6 @@ class SubsampleAggregate(ShownEstimator):
                 ledger, reservation, mechanism=self.mechanism_, n_shards=self.n_shards, promised=self.guarantee_
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_kept"):
             raise SecretRefused(
@@ -318,7 +311,6 @@ class SubsampleAggregate(ShownEstimator):
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
-        scope = scope_of_rows(unit, self.partition)
         n_jobs = processes(self.n_jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
         rows = check_features(X, "X", allow_missing=True)
@@ -334,12 +326,17 @@ class SubsampleAggregate(ShownEstimator):
                 "could only abstain. Give fewer shards"
             )
         data_fingerprint = fingerprint(rows, y, unit_keys, fingerprint_key(ledger_location(self.ledger), begin=begin))
-        run_key = charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint)
         return CheckedFit(
             mechanism=mechanism,
-            charge=charge_of(mechanism, delta, key=run_key, scope=scope, seeded=noise.seeded),
+            charge=Charge(
+                event=mechanism.event,
+                delta=delta,
+                purposes=stable_purposes(mechanism),
+                key=charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint),
+                scope=scope_of_rows(unit, self.partition),
+                seeded=noise.seeded,
+            ),
             budget=Budget(epsilon, delta),
-            scope=scope,
             unit=unit,
             n_jobs=n_jobs,
             fingerprint=data_fingerprint,
