@@ -23,7 +23,7 @@ from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.data import encode_labels
 from quorate.deferred import skops
-from quorate.estimators import resumable, voted
+from quorate.estimators import either_method, resumable
 from quorate.export import package
 from quorate.folder import loaded, methods
 from quorate.report import render_html, render_json
@@ -219,33 +219,33 @@ def plant_on_stdout(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
 
 
 def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = voted.FittedRun.public_rows
+    real = either_method.FittedRun.public_rows
 
     def fail(self: Any, X: Any, **how: Any) -> Any:
         if X.shape[1] != 5:
             raise ValueError(f"a model that saw {N} rows is asked about {X.shape[1]} columns")
         return real(self, X, **how)
 
-    monkeypatch.setattr(voted.FittedRun, "public_rows", fail)
+    monkeypatch.setattr(either_method.FittedRun, "public_rows", fail)
 
 
 def plant_in_the_guarantee(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = voted.guarantee
+    real = either_method.guarantee
 
     def told(*args: Any) -> Guarantee:
         return replace(real(*args), caveats=(f"n = {N}",))
 
-    monkeypatch.setattr(voted, "guarantee", told)
+    monkeypatch.setattr(either_method, "guarantee", told)
 
 
 def plant_in_the_facts(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = voted.facts
+    real = either_method.facts
 
     def told(*args: Any) -> Any:
         made = real(*args)
         return replace(made, setup=replace(made.setup, n_records=N))
 
-    monkeypatch.setattr(voted, "facts", told)
+    monkeypatch.setattr(either_method, "facts", told)
 
 
 def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

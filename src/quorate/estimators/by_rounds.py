@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn, Self
 from zipfile import ZIP_DEFLATED
@@ -40,7 +39,8 @@ from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
-from quorate.types import FloatArray, IntArray, Secret
+from quorate.students.prediction_sets import Limits, OneLimit
+from quorate.types import FloatArray, IntArray
 from quorate.voting.number_flow import NumberResult
 from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.number_method import cautions_of as cautions_of_votes
@@ -56,14 +56,8 @@ NO_SUCH_FIT = (
 
 @dataclass(frozen=True, slots=True)
 class FittedRounds:
-    """One fit by noisy rounds, or by votes for a number: no private row is among it.
-
-    `task`: what was asked, without the private rows.
-    `result`: what came of it.
-    `account`: the charge of the fit, on its ledger.
-    `metadata`: when and by which call.
-    `promised`: what everything that the ledger was charged for guarantees together.
-    `left`: what the ledger had left when the fit let go of it.
+    """One fit by noisy rounds, or by votes for a number: no private row is among it. `promised`: what everything that
+    the ledger was charged for guarantees together. `left`: what the ledger had left when the fit let go of it.
     """
 
     task: DirectTask | NumberTask
@@ -74,11 +68,7 @@ class FittedRounds:
     left: Standing = field(repr=False)
 
     def labelled(self, rows: Any, y: Any, name: str) -> IntArray | None:
-        """Take *public* rows with labels, and return their class codes.
-
-        `rows`: as the pool is read. `name`: what messages call them. Returns None where more of the private records are
-        among them than chance explains, which a line on the terminal tells.
-        """
+        """Return the class codes of *public* rows, which were read as the pool, or None as :meth:`are_public` tells."""
         assert isinstance(self.task, DirectTask)  # noqa: S101 - votes for a number have no labels
         codes = encode_labels(y, self.task.classes, name=f"{name} labels", n_rows=n_rows(rows))
         return codes if self.are_public(rows, name) else None
@@ -103,36 +93,6 @@ class FittedRounds:
 def method_of(task: DirectTask | NumberTask) -> Any:
     """Return what a task is done by: noisy rounds, or votes for a number."""
     return NUMBER_VOTES if isinstance(task, NumberTask) else ROUNDS
-
-
-def fit_rounds(
-    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
-) -> FittedRounds:
-    """Charge a task and go its rounds; or go on with them, free of charge, where the ledger holds them already.
-
-    `task`: what to do. `given`: the estimator's ``ledger=``. `metadata`: when and by which call. `verbose`: whether
-    progress is shown.
-    """
-    guard = RollbackGuard()
-    with session(given, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
-        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
-
-
-def resume_rounds(
-    task: DirectTask | NumberTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool
-) -> FittedRounds:
-    """Go on with the rounds of a task that its ledger was charged for, and charge nothing.
-
-    `task`, `given`, `metadata`, `verbose`: as for :func:`fit_rounds`. Raises InvalidParameter if there is no ledger
-    that outlives a process; LedgerMismatch if the ledger was charged for other data; PreconditionFailed if it holds no
-    charge for these rounds with which they can go on, or one in coordinates of other bits.
-    """
-    guard = RollbackGuard()
-    with session(given, budget=None, guard=guard) as ledger:
-        refuse_other_ledger(ledger, task.fingerprint)
-        if task.charge_on(ledger).find(ledger) is None:
-            raise PreconditionFailed(NO_SUCH_FIT)
-        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
 
 
 def _go_rounds(
@@ -160,8 +120,8 @@ def _budget(task: DirectTask | NumberTask) -> Budget:
 class LearnsByRounds(ShownEstimator):
     """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
 
-    _called: str  # in reports and messages
     _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
+    _off: Limits | OneLimit | None = None  # how far off a number was predicted, on public rows or units held out
     epsilon: float | None
     delta: float | None
     feature_map: Any
@@ -186,7 +146,10 @@ class LearnsByRounds(ShownEstimator):
         verbose, metadata = wanted(self.verbose), self._metadata("fit")
         task = self._task(X, y, **tables)
         warn_of(cautions_of(task) if isinstance(task, DirectTask) else cautions_of_votes(task))
-        self._take(fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        guard = RollbackGuard()
+        with session(self.ledger, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
+            kept = _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
+        self._take(kept)
         return self
 
     @tables_by_name
@@ -214,7 +177,13 @@ class LearnsByRounds(ShownEstimator):
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
-        self._take(resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        guard = RollbackGuard()
+        with session(self.ledger, budget=None, guard=guard) as ledger:
+            refuse_other_ledger(ledger, task.fingerprint)
+            if task.charge_on(ledger).find(ledger) is None:
+                raise PreconditionFailed(NO_SUCH_FIT)
+            kept = _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
+        self._take(kept)
         return self
 
     def _take(self, kept: FittedRounds) -> None:
@@ -263,12 +232,6 @@ class LearnsByRounds(ShownEstimator):
         """Return the model as it leaves."""
         return self._fitted()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave the ledger behind: a copy predicts, and the original reports."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
@@ -282,40 +245,44 @@ class LearnsByRounds(ShownEstimator):
     def _direct_task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
     ) -> DirectTask:
-        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
-        key = seeded_key if noise.seeded else None
+        arguments = {
+            "feature_map": self.feature_map,
+            "text": column_names("text", self.text),
+            "schema": schema,
+            "marginals": None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
+            "rounds": self.rounds,
+            "clip": self.clip,
+            "neighbours": self.neighbours,
+        }
+        task: DirectTask = self._prepared(
+            prepare_direct, DirectConfig, arguments, X, y, public=public, groups=groups, begin=begin
+        )
+        return task
+
+    def _prepared(
+        self, prepare: Any, config: Any, arguments: dict[str, Any], X: Any, y: Any, *, begin: bool, **tables: Any
+    ) -> Any:
+        """Prepare a task by the arguments that each way to learn has, and by those of one."""
+        noise, key = noise_and_key(self.unsafe_noise_seed)
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         terms = terms_of(ledger_location(self.ledger))
-        config = DirectConfig(
+        configured = config(
             **self._predicted(),
+            **arguments,
             epsilon=epsilon,
             delta=delta,
-            feature_map=self.feature_map,
-            text=column_names("text", self.text),
-            schema=schema,
-            marginals=None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
-            rounds=self.rounds,
-            clip=self.clip,
             n_records=self.n_records,
             unit=self.unit,
             composition=terms.composition,
-            neighbours=self.neighbours,
             scheduler=as_scheduler(self.scheduler),
         )
-
-        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
-
-        def prepared(beside: Secret[bytes]) -> DirectTask:
-            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms, "key": key}
-            return prepare_direct(config, X, y, public=public, groups=groups, **how)
-
-        return with_key(ledger_location(self.ledger), prepared, begin=begin)
-
-    def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"{self._called}.{act}",
-            command=f"{self._called}(...).{act}(X, y, public=...)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
+        how: dict[str, Any] = {**tables, "noise": noise, "terms": terms, "key": key if noise.seeded else None}
+        if truth("whole_ids", self.whole_ids):
+            how["groups"] = only_whole_ids(how["groups"])
+        return with_key(
+            ledger_location(self.ledger),
+            lambda beside: prepare(configured, X, y, fingerprint_key=beside, **how),
+            begin=begin,
         )
 
     def _model_rows(self, X: Any) -> Any:

@@ -54,6 +54,7 @@ class Scored(ClassifierMixin):
     """A classifier whose ``score`` takes scikit-learn's names."""
 
     classes_: NDArray[Any]
+    _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
     _calibrates = "calibrate(X, y)"  # what its user types
 
     @own_switches()
@@ -172,7 +173,6 @@ class Decided(Scored):
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
     _held_sets: PrivateSets | None = None  # what private units made that were held out for sets
-    _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
     _paid_temperature: float | None = None  # that its scores were divided by in the fit
 
     @property

@@ -240,12 +240,6 @@ class FinishedRun(Scored, ShownEstimator):
         """Leave the private rows behind, which the teachers were asked with; a copy reads them again."""
         return {**super().__getstate__(), **({"_opened": None} if hasattr(self, "_opened") else {})}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
     @property
     def _root(self) -> Path:
         return Path(self.path)

@@ -20,6 +20,7 @@ from quorate.release.session import refuse_folds
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E")
 
 # What people bring from elsewhere, or from quorate.toml, and what stands for it here.
 ELSEWHERE = {
@@ -57,32 +58,34 @@ ELSEWHERE = {
 }
 
 
-def known_arguments(init: Callable[P, R]) -> Callable[P, R]:
-    """Decorate the constructor of an estimator, so that it refuses arguments which it does not have in plain words.
+def known_arguments(estimator: type[E]) -> type[E]:
+    """Decorate an estimator, so that its constructor refuses arguments which it does not have in plain words.
 
     Raises InvalidParameter the constructor does, naming the argument and the nearest one that there is.
 
     Examples
     --------
-    >>> class Model:
-    ...     @known_arguments
-    ...     def __init__(self, *, epsilon=None):
-    ...         self.epsilon = epsilon
+    >>> @known_arguments
+    ... @dataclass(kw_only=True)
+    ... class Model:
+    ...     epsilon: float = 1.0
     >>> Model(epsilom=1.0)
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: Model has no argument 'epsilom'; did you mean "epsilon"?
     """
+    init: Callable[..., None] = vars(estimator)["__init__"]
     names = [name for name in signature(init).parameters if name != "self"]
 
     @wraps(init)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in kwargs:
             if name not in names:
                 hint = f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, names)
-                raise InvalidParameter(f"{type(args[0]).__name__} has no argument {name!r}{hint}")
-        return init(*args, **kwargs)
+                raise InvalidParameter(f"{type(self).__name__} has no argument {name!r}{hint}")
+        init(self, *args, **kwargs)
 
-    return checked
+    estimator.__init__ = checked  # type: ignore[method-assign]
+    return estimator
 
 
 # What people give to fit, and what stands for it here.

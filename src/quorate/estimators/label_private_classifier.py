@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -52,7 +52,7 @@ from quorate.run.progress import wanted
 from quorate.run.scores import with_calibration
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.students.prediction_sets import Calibration, Limits, OneLimit, calibrated
+from quorate.students.prediction_sets import Limits, OneLimit, calibrated
 from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.config import RunConfig
@@ -89,6 +89,8 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
 
 
 @stored_as("quorate.estimators.label_private_classifier.LabelPrivateClassifier")
+@known_arguments
+@dataclass(eq=False, repr=False)
 class LabelPrivateClassifier(Scored, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
@@ -170,45 +172,26 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
     (True, 'replace one label')
     """
 
-    _calibrated: tuple[Any, Calibration] | None = None  # the student as it was fitted, and what labelled rows say of it
+    _called = "LabelPrivateClassifier"
+    _reads_missing = False
 
-    @known_arguments
-    def __init__(
-        self,
-        teacher: Any = None,
-        student: Any = None,
-        *,
-        classes: Sequence[Any] | Literal["public"] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] | Strategy = "auto",
-        mechanism: Any = "auto",
-        ledger: GivenLedger = None,
-        unit: str | None = None,
-        prior_matching: bool = False,
-        batched: bool = True,
-        n_jobs: int | None = None,
-        allow_hopeless: bool = False,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.teacher = teacher
-        self.student = student
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_teachers = n_teachers
-        self.queries = queries
-        self.mechanism = mechanism
-        self.ledger = ledger
-        self.unit = unit
-        self.prior_matching = prior_matching
-        self.batched = batched
-        self.n_jobs = n_jobs
-        self.allow_hopeless = allow_hopeless
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    teacher: Any = None
+    student: Any = None
+    _: KW_ONLY
+    classes: Sequence[Any] | Literal["public"] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    ledger: GivenLedger = None
+    unit: str | None = None
+    prior_matching: bool = False
+    batched: bool = True
+    n_jobs: int | None = None
+    allow_hopeless: bool = False
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:
@@ -235,7 +218,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        verbose, metadata, nonce = wanted(self.verbose), self._metadata("fit"), secrets.token_hex(16)
+        verbose, metadata, nonce = wanted(self.verbose), self._metadata("fit", "X, y"), secrets.token_hex(16)
         task = self._task(X, y, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
         budget = Budget(task.facts.epsilon, task.facts.delta)
@@ -265,7 +248,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             If it holds no fit of these arguments and versions of libraries.
         """
         refuse_lost_ledger(self.ledger)
-        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        verbose, metadata = wanted(self.verbose), self._metadata("resume", "X, y")
         task = self._task(X, y, groups=groups, begin=False, try_models=False)
         with session(self.ledger, budget=None) as ledger:
             result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
@@ -351,7 +334,6 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.non_deterministic = self.unsafe_noise_seed is None
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
@@ -394,13 +376,6 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             return prepare(config, rows, labels, **tables, key=key, fingerprint_key=beside, noise=noise)
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)
-
-    def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"LabelPrivateClassifier.{act}",
-            command=f"LabelPrivateClassifier(...).{act}(X, y)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

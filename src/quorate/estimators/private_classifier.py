@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from datetime import UTC, datetime
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal
 
 from quorate.arguments import truth
@@ -14,18 +13,17 @@ from quorate.ensemble import DaskScheduler, Partition, Preprocessing
 from quorate.ensemble.workers.cluster.scheduler import as_scheduler
 from quorate.errors import BudgetExhausted
 from quorate.estimators.checked import check_of_teachers
-from quorate.estimators.either_method import EitherMethod
+from quorate.estimators.either_method import EitherMethod, FittedRun
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.resumable import by_fit, refuse_lost_ledger
-from quorate.estimators.voted import fit_run, resume_run
+from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.findings import warn_of
 from quorate.labelling import Strategy
-from quorate.release import GivenLedger, ledger_location
+from quorate.ledger import Budget
+from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.run.check_result import CheckResult
-from quorate.run.facts import RunMetadata
 from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
@@ -40,6 +38,8 @@ from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
+@known_arguments
+@dataclass(eq=False, repr=False)
 class PrivateClassifier(EitherMethod):
     """Learn from private labelled rows, and hold a model that may be published.
 
@@ -199,66 +199,41 @@ class PrivateClassifier(EitherMethod):
     direct: where a record is one row it was ahead of votes on most tables measured
     """
 
-    @known_arguments
-    def __init__(
-        self,
-        teacher: Any = None,
-        student: Any = None,
-        *,
-        method: Literal["auto", "votes", "direct"] = "auto",
-        classes: Sequence[Any] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] | Strategy = "auto",
-        mechanism: Any = "auto",
-        online_answers: int = 0,
-        ledger: GivenLedger = None,
-        unit: str | None = None,
-        whole_ids: bool = False,
-        n_records: int | None = None,
-        n_rows: int | None = None,
-        partition: Partition | Literal["auto"] = "auto",
-        declined: Declined = "drop",
-        class_shares: Mapping[Any, float] | None = None,
-        decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
-        prior_matching: bool = False,
-        batched: bool = True,
-        preprocessing: Preprocessing = "inside",
-        n_jobs: int | None = None,
-        scheduler: DaskScheduler | None = None,
-        marginals: float | None = None,
-        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
-        calibration_share: float | None = None,
-        coverage: float = COVERAGE,
-        private_temperature: bool = False,
-        allow_hopeless: bool = False,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.teacher, self.student, self.method, self.classes = teacher, student, method, classes
-        self.epsilon, self.delta = epsilon, delta
-        self.n_teachers = n_teachers
-        self.queries = queries
-        self.mechanism = mechanism
-        self.online_answers = online_answers
-        self.ledger = ledger
-        self.unit, self.whole_ids = unit, whole_ids
-        self.n_records, self.n_rows = n_records, n_rows
-        self.partition = partition
-        self.declined = declined
-        self.class_shares, self.decision_threshold = class_shares, decision_threshold
-        self.prior_matching = prior_matching
-        self.batched = batched
-        self.preprocessing = preprocessing
-        self.n_jobs = n_jobs
-        self.scheduler = scheduler
-        self.marginals, self.neighbours = marginals, neighbours
-        self.calibration_share, self.coverage = calibration_share, coverage
-        self.private_temperature = private_temperature
-        self.allow_hopeless = allow_hopeless
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    _called = "PrivateClassifier"
+
+    teacher: Any = None
+    student: Any = None
+    _: KW_ONLY
+    method: Literal["auto", "votes", "direct"] = "auto"
+    classes: Sequence[Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    online_answers: int = 0
+    ledger: GivenLedger = None
+    unit: str | None = None
+    whole_ids: bool = False
+    n_records: int | None = None
+    n_rows: int | None = None
+    partition: Partition | Literal["auto"] = "auto"
+    declined: Declined = "drop"
+    class_shares: Mapping[Any, float] | None = None
+    decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy"
+    prior_matching: bool = False
+    batched: bool = True
+    preprocessing: Preprocessing = "inside"
+    n_jobs: int | None = None
+    scheduler: DaskScheduler | None = None
+    marginals: float | None = None
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    calibration_share: float | None = None
+    coverage: float = COVERAGE
+    private_temperature: bool = False
+    allow_hopeless: bool = False
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(
@@ -315,7 +290,10 @@ class PrivateClassifier(EitherMethod):
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
         warn_of_promise(task)
-        kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
+        budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
+            result = charged(task, ledger, nonce=nonce, of=by_fit(task), verbose=verbose)
+            kept = FittedRun.of(result, ledger, guard, metadata)
         self._forget()
         self._take(kept)
         return self._keep(method)
@@ -350,7 +328,9 @@ class PrivateClassifier(EitherMethod):
             return self._keep(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, try_models=False)
-        kept = resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose)
+        guard = RollbackGuard()
+        with session(self.ledger, budget=None, guard=guard) as ledger:
+            kept = FittedRun.of(went_on(task, ledger, of=by_fit(task), verbose=verbose), ledger, guard, metadata)
         self._forget()
         self._take(kept)
         return self._keep(method)
@@ -399,13 +379,6 @@ class PrivateClassifier(EitherMethod):
             return task
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)
-
-    def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"PrivateClassifier.{act}",
-            command=f"PrivateClassifier(...).{act}(X, y, public=...)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

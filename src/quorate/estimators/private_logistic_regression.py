@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +33,8 @@ from quorate.types import FloatArray, IntArray
 
 
 @stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
+@known_arguments
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
@@ -145,52 +148,27 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
 
     _called = "PrivateLogisticRegression"  # in reports and messages
 
-    @known_arguments
-    def __init__(
-        self,
-        *,
-        classes: Sequence[Any] | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_map: Any = "auto",
-        text: Sequence[str] = (),
-        marginals: float | None = None,
-        rounds: int | None = None,
-        clip: float | None = None,
-        n_records: int | None = None,
-        unit: str | None = None,
-        whole_ids: bool = False,
-        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
-        calibration_share: float | None = None,
-        coverage: float = COVERAGE,
-        private_temperature: bool = False,
-        scheduler: DaskScheduler | None = None,
-        class_shares: Mapping[Any, float] | None = None,
-        decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
-        ledger: GivenLedger = None,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_map = feature_map
-        self.text = text
-        self.marginals = marginals
-        self.rounds = rounds
-        self.clip = clip
-        self.n_records = n_records
-        self.unit = unit
-        self.whole_ids = whole_ids
-        self.neighbours = neighbours
-        self.calibration_share, self.coverage = calibration_share, coverage
-        self.private_temperature = private_temperature
-        self.scheduler = scheduler
-        self.class_shares = class_shares
-        self.decision_threshold = decision_threshold
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    classes: Sequence[Any] | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    marginals: float | None = None
+    rounds: int | None = None
+    clip: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+    whole_ids: bool = False
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    calibration_share: float | None = None
+    coverage: float = COVERAGE
+    private_temperature: bool = False
+    scheduler: DaskScheduler | None = None
+    class_shares: Mapping[Any, float] | None = None
+    decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy"
+    ledger: GivenLedger = None
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
-from quorate.arguments import one_of, truth
+from quorate.arguments import one_of
 from quorate.data.labels import TargetRange, finite_numbers
-from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
@@ -21,10 +21,7 @@ from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.either_method import is_default
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
 from quorate.findings import warn_of
-from quorate.release import GivenLedger, ledger_location
-from quorate.release.charge import floor_budget, noise_and_key
-from quorate.release.keys import with_key
-from quorate.release.session import terms_of
+from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
@@ -44,6 +41,8 @@ _OF_DIRECT: Final = {
 
 
 @stored_as("quorate.estimators.private_regressor.PrivateRegressor")
+@known_arguments
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRegressor(RegressorMixin, LearnsByRounds):
     r"""Predict a number in a declared range, by a linear model in coordinates that the public pool defines.
 
@@ -143,58 +142,30 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     """
 
     _called = "PrivateRegressor"
-    _limits: Limits | OneLimit | None = None  # how far off predictions were, on public rows or units held out
 
-    @known_arguments
-    def __init__(
-        self,
-        *,
-        target_range: tuple[float, float] | None = None,
-        method: Literal["auto", "votes", "direct"] = "auto",
-        teacher: Any = None,
-        n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] = "auto",
-        n_jobs: int | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        feature_map: Any = "auto",
-        text: Sequence[str] = (),
-        marginals: float | None = None,
-        rounds: int | None = None,
-        clip: float | None = None,
-        n_records: int | None = None,
-        unit: str | None = None,
-        whole_ids: bool = False,
-        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
-        scheduler: DaskScheduler | None = None,
-        calibration_share: float | None = None,
-        coverage: float = COVERAGE,
-        ledger: GivenLedger = None,
-        unsafe_noise_seed: int | None = None,
-        verbose: bool | int = False,
-    ) -> None:
-        self.target_range = target_range
-        self.method = method
-        self.teacher = teacher
-        self.n_teachers = n_teachers
-        self.queries = queries
-        self.n_jobs = n_jobs
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_map = feature_map
-        self.text = text
-        self.marginals = marginals
-        self.rounds = rounds
-        self.clip = clip
-        self.n_records = n_records
-        self.unit = unit
-        self.whole_ids = whole_ids
-        self.neighbours = neighbours
-        self.scheduler = scheduler
-        self.calibration_share, self.coverage = calibration_share, coverage
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.verbose = verbose
+    target_range: tuple[float, float] | None = None
+    method: Literal["auto", "votes", "direct"] = "auto"
+    teacher: Any = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] = "auto"
+    n_jobs: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    marginals: float | None = None
+    rounds: int | None = None
+    clip: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+    whole_ids: bool = False
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    scheduler: DaskScheduler | None = None
+    calibration_share: float | None = None
+    coverage: float = COVERAGE
+    ledger: GivenLedger = None
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
 
     @tables_by_name
     def fit(
@@ -276,7 +247,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             others = {"the public pool": schema.pool if public else None}
             warn_of([calibrates_twice_caution(rows, others, "calibrate(X, y)", kinds=schema.kinds)])
             off = np.abs(targets - predictions)
-            self._limits = Limits.of(off, width=self._range.width)
+            self._off = Limits.of(off, width=self._range.width)
         return self
 
     @own_switches()
@@ -316,9 +287,9 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
 
     def _calibrated(self) -> Limits | OneLimit:
         self._fitted()
-        if self._limits is None:
+        if self._off is None:
             raise PreconditionFailed(f"intervals need public rows with targets; first: calibrate(X, y). {WITHOUT_ANY}")
-        return self._limits
+        return self._off
 
     @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
@@ -353,7 +324,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         super()._take(kept)
         task = kept.task
         limit = None if task.held is None else task.held.plan.published(kept.result.limit)
-        self._limits = None if limit is None else limit.limits
+        self._off = None if limit is None else limit.limits
         assert task.target_range is not None  # noqa: S101 - as _predicted declares it
         self._range = task.target_range
         self.method_ = self._chosen()
@@ -396,30 +367,16 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
                 "schema= is for the direct method, and votes for a number need public rows; give "
                 f"public=PublicPool(X_public), or take {named('method', 'direct')}"
             )
-        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
-        epsilon, delta = floor_budget(self.epsilon, self.delta)
-        terms = terms_of(ledger_location(self.ledger))
-        config = NumberConfig(
-            **self._predicted(),
-            epsilon=epsilon,
-            delta=delta,
-            teacher=self.teacher,
-            n_teachers=self.n_teachers,
-            queries=self.queries,
-            n_records=self.n_records,
-            unit=self.unit,
-            n_jobs=processes(self.n_jobs),
-            scheduler=as_scheduler(self.scheduler),
-            composition=terms.composition,
+        arguments = {
+            "teacher": self.teacher,
+            "n_teachers": self.n_teachers,
+            "queries": self.queries,
+            "n_jobs": processes(self.n_jobs),
+        }
+        task: NumberTask = self._prepared(
+            prepare_numbers, NumberConfig, arguments, X, y, public=public, groups=groups, begin=begin
         )
-        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
-        how: dict[str, Any] = {"public": public, "groups": groups, "noise": noise}
-        how |= {"key": seeded_key if noise.seeded else None, "terms": terms}
-        return with_key(
-            ledger_location(self.ledger),
-            lambda beside: prepare_numbers(config, X, y, fingerprint_key=beside, **how),
-            begin=begin,
-        )
+        return task
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from quorate.report import Facts, render_html, render_text
 from quorate.report.html import Markup, element
 from quorate.report.sentences import bound
 from quorate.report.words import LANGUAGES, Language
+from quorate.run.facts import RunMetadata
 from quorate.stored_names import stored_as
 
 
@@ -151,6 +153,8 @@ class Standing:
 class ShownEstimator(BaseEstimator):
     """An estimator that shows its guarantee, and what is left, beside its arguments."""
 
+    _called: str  # in reports and messages
+    _reads_missing = True  # cells; of a table, where its columns are read
     _standing: Standing
     guarantee_: Guarantee
 
@@ -172,6 +176,20 @@ class ShownEstimator(BaseEstimator):
         method = getattr(self, "method_", None)
         said = "" if method is None else f"\n  method: {method.in_words}"
         return f"{arguments}{said}\n  guarantee: {standing.promised}\n  left: {standing.left}"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._reads_missing
+        return tags
+
+    def _metadata(self, act: str, tables: str = "X, y, public=...") -> RunMetadata:
+        """Say when and by which call a fit was made."""
+        return RunMetadata(
+            title=f"{self._called}.{act}",
+            command=f"{self._called}(...).{act}({tables})",
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
 
     def _repr_html_inner(self) -> str:
         return self._card()

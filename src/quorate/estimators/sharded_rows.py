@@ -19,8 +19,8 @@ from quorate.ensemble.training import Shard
 from quorate.errors import InvalidParameter
 from quorate.estimators.reporting import Standing
 from quorate.findings import Finding
-from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
-from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
+from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.release import Account, Charge
@@ -50,23 +50,11 @@ class AnswersLeft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedFit:
-    """A fit that was checked, before it is charged.
-
-    `mechanism`: the noise, and what it costs.
-    `charge`: what the whole run is charged.
-    `budget`: ε and δ of a new ledger.
-    `scope`: whose data is protected.
-    `unit`: the word for it.
-    `n_jobs`: processes.
-    `fingerprint`: keyed hash of the private data.
-    `shards`: the rows, cut.
-    `noise`: where privacy noise comes from.
-    """
+    """A fit that was checked, before it is charged; `shards`: the rows, cut."""
 
     mechanism: StableSparseVector
     charge: Charge
     budget: Budget
-    scope: GuaranteeScope
     unit: str
     n_jobs: int
     fingerprint: str = field(repr=False)
@@ -126,18 +114,6 @@ class ShardedRows:
         return "\n".join(
             fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
         )
-
-
-def charge_of(mechanism: StableSparseVector, delta: float, *, key: str, scope: GuaranteeScope, seeded: bool) -> Charge:
-    """Return what a whole run is charged."""
-    return Charge(
-        event=mechanism.event,
-        delta=delta,
-        purposes=stable_purposes(mechanism),
-        key=key,
-        scope=scope,
-        seeded=seeded,
-    )
 
 
 def votes_ahead(distance: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,16 @@ from quorate.estimators.sharded_rows import (
     CheckedFit,
     ShardedRows,
     charge_key,
-    charge_of,
     check_of_shards,
     question_of,
     votes_ahead,
 )
 from quorate.findings import warn_of
-from quorate.labelling.stable import QUERY, StableAnswers
+from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
-from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable, floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key
 from quorate.run.check_result import CheckResult
@@ -47,6 +47,8 @@ from quorate.voting.scope import scope_of_rows
 
 
 @stored_as("quorate.estimators.subsample_aggregate.SubsampleAggregate")
+@known_arguments
+@dataclass(eq=False, repr=False, kw_only=True)
 class SubsampleAggregate(ShownEstimator):
     """Answer any function of private rows that has a discrete range, online, where the answer is stable.
 
@@ -123,35 +125,18 @@ class SubsampleAggregate(ShownEstimator):
     AnswersLeft(declines=1, queries=9)
     """
 
-    @known_arguments
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        n_shards: int,
-        cutoff: int,
-        n_queries: int,
-        calibration: Calibration = "tight",
-        ledger: str | Path | Ledger | None = None,
-        unit: str | None = None,
-        partition: Partition = "hash",
-        n_jobs: int | None = None,
-        function_cpu_seconds: float | None = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_shards = n_shards
-        self.cutoff = cutoff
-        self.n_queries = n_queries
-        self.calibration = calibration
-        self.ledger = ledger
-        self.unit = unit
-        self.partition = partition
-        self.n_jobs = n_jobs
-        self.function_cpu_seconds = function_cpu_seconds
-        self.unsafe_noise_seed = unsafe_noise_seed
+    epsilon: float
+    delta: float
+    n_shards: int
+    cutoff: int
+    n_queries: int
+    calibration: Calibration = "tight"
+    ledger: str | Path | Ledger | None = None
+    unit: str | None = None
+    partition: Partition = "hash"
+    n_jobs: int | None = None
+    function_cpu_seconds: float | None = None
+    unsafe_noise_seed: int | None = None
 
     @tables_by_name
     def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:
@@ -291,12 +276,6 @@ class SubsampleAggregate(ShownEstimator):
                 ledger, reservation, mechanism=self.mechanism_, n_shards=self.n_shards, promised=self.guarantee_
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_kept"):
             raise SecretRefused(
@@ -332,7 +311,6 @@ class SubsampleAggregate(ShownEstimator):
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
-        scope = scope_of_rows(unit, self.partition)
         n_jobs = processes(self.n_jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
         rows = check_features(X, "X", allow_missing=True)
@@ -348,12 +326,17 @@ class SubsampleAggregate(ShownEstimator):
                 "could only abstain. Give fewer shards"
             )
         data_fingerprint = fingerprint(rows, y, unit_keys, fingerprint_key(ledger_location(self.ledger), begin=begin))
-        run_key = charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint)
         return CheckedFit(
             mechanism=mechanism,
-            charge=charge_of(mechanism, delta, key=run_key, scope=scope, seeded=noise.seeded),
+            charge=Charge(
+                event=mechanism.event,
+                delta=delta,
+                purposes=stable_purposes(mechanism),
+                key=charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint),
+                scope=scope_of_rows(unit, self.partition),
+                seeded=noise.seeded,
+            ),
             budget=Budget(epsilon, delta),
-            scope=scope,
             unit=unit,
             n_jobs=n_jobs,
             fingerprint=data_fingerprint,

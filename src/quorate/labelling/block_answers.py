@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Part, Reservation
@@ -114,8 +114,13 @@ def _as_they_are(answers: list[Any]) -> object:
     return answers
 
 
-class Answering(Protocol):
-    """Answers blocks of queries, in order: draw → noise → store → tell."""
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Answers blocks of queries, in order: draw → noise → store → tell; `stages`: of a stream."""
+
+    reservation: Reservation
+    mechanism: Any
+    stages: Stages | None
 
     def answer(
         self,
@@ -134,10 +139,20 @@ class Answering(Protocol):
         `rows`: from the drawn block to what the mechanism looks at. `predictions`: class probabilities ``(count,
         n_classes)``, for an interactive mechanism. `record`: from the answers to what the ledger stores.
         """
+        if self.stages is not None:
+            return self.stages.release(self.reservation, purpose, count, rows, source, record=record, parts=parts)
+
+        def compute(drawn: DrawnBlock) -> list[Any]:
+            row_values, noise = rows(drawn), drawn.noise(source)
+            informed = self.mechanism.takes == "votes and predictions"
+            return list(self.mechanism.release_many(row_values, noise, *([predictions] if informed else [])).tolist())
+
+        return release(self.reservation, purpose, count, compute, record=record, parts=parts)
 
     @property
     def closed(self) -> bool:
         """Whether no further query can be asked, however many are paid for."""
+        return self.stages is not None and self.stages.left(self.reservation) == 0
 
 
 def answering(mechanism: Mechanism, reservation: Reservation) -> Answering:
@@ -165,7 +180,7 @@ def answering(mechanism: Mechanism, reservation: Reservation) -> Answering:
     0
     """
     if isinstance(mechanism, QueryMechanism):
-        return _EachQuery(mechanism, reservation)
+        return Answering(reservation, guarded(mechanism), None)
     if not isinstance(mechanism, StreamMechanism):
         raise InvalidParameter(
             f"mechanism must be a QueryMechanism or a StreamMechanism, got {type(mechanism).__name__}"
@@ -176,60 +191,11 @@ def answering(mechanism: Mechanism, reservation: Reservation) -> Answering:
             f"the reservation does not fit a run of {type(mechanism).__name__}; reserve its stages, and at most as "
             "many answers as it has queries"
         )
-    return _Stream(mechanism, reservation)
+    stream = guarded(mechanism)
+    stages = Stages(stream, mechanism.stages, ahead=mechanism.stages_a_query)
+    return Answering(reservation, stream, stages)
 
 
 def stages_of(mechanism: Mechanism) -> dict[str, int]:
     """Return the stages that a schedule of `mechanism` holds, as purposes of its reservation."""
     return {STAGE: mechanism.stages} if isinstance(mechanism, StreamMechanism) else {}
-
-
-class _EachQuery:
-    closed = False
-
-    def __init__(self, mechanism: QueryMechanism, reservation: Reservation) -> None:
-        self._mechanism = guarded(mechanism)
-        self._reservation = reservation
-
-    def answer(
-        self,
-        purpose: str,
-        count: int,
-        rows: Rows,
-        source: NoiseSource,
-        *,
-        predictions: FloatArray | None = None,
-        record: Record = _as_they_are,
-        parts: Sequence[Part] | None = None,
-    ) -> tuple[DrawnBlock, list[Any]]:
-        def compute(drawn: DrawnBlock) -> list[Any]:
-            row_values, noise = rows(drawn), drawn.noise(source)
-            answer: Any = self._mechanism.release_many  # one that takes predictions has an argument more
-            informed = self._mechanism.takes == "votes and predictions"
-            answers = answer(row_values, noise, predictions) if informed else answer(row_values, noise)
-            return list(answers.tolist())
-
-        return release(self._reservation, purpose, count, compute, record=record, parts=parts)
-
-
-class _Stream:
-    def __init__(self, mechanism: StreamMechanism, reservation: Reservation) -> None:
-        self._stages = Stages(guarded(mechanism), mechanism.stages, ahead=mechanism.stages_a_query)
-        self._reservation = reservation
-
-    @property
-    def closed(self) -> bool:
-        return self._stages.left(self._reservation) == 0
-
-    def answer(
-        self,
-        purpose: str,
-        count: int,
-        rows: Rows,
-        source: NoiseSource,
-        *,
-        predictions: FloatArray | None = None,
-        record: Record = _as_they_are,
-        parts: Sequence[Part] | None = None,
-    ) -> tuple[DrawnBlock, list[Any]]:
-        return self._stages.release(self._reservation, purpose, count, rows, source, record=record, parts=parts)

@@ -21,6 +21,7 @@ from quorate.data.stream import Workspace
 from quorate.ensemble.workers.cluster.exchange import check_folder
 from quorate.ensemble.workers.cluster.remote import ALWAYS, differences, environment, not_as_here
 from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ _hushed: list[list[tuple[logging.Logger, int, bool]]] = []  # once for each conn
 STAYS = "what was charged before stays charged, and is never charged twice"
 
 
+@stored_as("quorate.ensemble.workers.cluster.scheduler.DaskScheduler")
 class DaskScheduler:
     """Where teachers are trained and asked, or rounds are added up, if not here: the workers of a Dask scheduler.
 
