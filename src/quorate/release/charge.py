@@ -22,6 +22,7 @@ from quorate.arguments import count, real
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, named
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.ledger.pricing import Request
 from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.types import Secret
 
@@ -165,33 +166,27 @@ class Charge:
         """Who charges, as the ledger has it."""
         return client_of(seeded=self.seeded)
 
+    @property
+    def _request(self) -> Request:
+        return Request(
+            delta=self.delta,
+            purposes=self.purposes,
+            key=self.key,
+            client=self.client,
+            scope=self.scope,
+            charged_to=self.charged_to,
+            also=self.also,
+        )
+
     def check_affordable(self, ledger: Ledger) -> None:
         """Raise what :meth:`reserve` would raise now, and charge nothing: a refusal comes before long work."""
         with self._in_own_words():
-            ledger.check_affordable(
-                self.event,
-                delta=self.delta,
-                purposes=self.purposes,
-                key=self.key,
-                client=self.client,
-                scope=self.scope,
-                charged_to=self.charged_to,
-                also=self.also,
-            )
+            ledger.check_affordable(self.event, **self._request)
 
     def reserve(self, ledger: Ledger) -> Reservation:
         """Make the charge, durably; or return the reservation that it made before."""
         with self._in_own_words():
-            return ledger.reserve(
-                self.event,
-                delta=self.delta,
-                purposes=self.purposes,
-                key=self.key,
-                client=self.client,
-                scope=self.scope,
-                charged_to=self.charged_to,
-                also=self.also,
-            )
+            return ledger.reserve(self.event, **self._request)
 
     @contextmanager
     def _in_own_words(self) -> Iterator[None]:
