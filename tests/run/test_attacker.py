@@ -33,13 +33,9 @@ def test_of_pure_noise_it_is_the_two_lines_of_its_one_epsilon() -> None:
 def test_beside_a_guarantee_of_more_the_pairs_of_worlds_are_not_told() -> None:
     """A ledger with another run, or with an estimate: 554 beside its 925 would be read as what all of it leaves."""
     event = Gaussian(3.73, 1.0)
-    of_it, of_more, of_more_delta = (
-        Guarantee(
-            epsilon=epsilon, delta=delta, unit="record", neighbours="replace one record", mechanism="votes",
-            accounting="exact",
-        )
-        for epsilon, delta in ((0.999, DELTA), (1.5, DELTA), (1.0, 2 * DELTA))
-    )  # fmt: skip
+    how = {"unit": "record", "neighbours": "replace one record", "mechanism": "votes", "accounting": "exact"}
+    pairs = ((0.999, DELTA), (1.5, DELTA), (1.0, 2 * DELTA))
+    of_it, of_more, of_more_delta = (Guarantee(epsilon=epsilon, delta=delta, **how) for epsilon, delta in pairs)
     told = attack_curve(event, 1.0, DELTA, beside=of_it)
     assert (told.told_apart, told.allowed) == (554, 732)
     for more in (of_more, of_more_delta):

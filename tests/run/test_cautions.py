@@ -113,12 +113,8 @@ def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: i
 def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
     facts = PublicFacts(**ADULT | {"n_records": None})
     sparse = considered(facts, StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_queries=10)
-    looked_at = {
-        NOTHING_CAN_BE_ANSWERED: Outcome.PASSED,
-        DELTA_NOT_COMPARED: Outcome.FAILED,
-        EPSILON_PROMISES_LITTLE: Outcome.PASSED,
-    }
-    unknown = dict.fromkeys(CODES, Outcome.NOT_RUN) | looked_at
+    passed = dict.fromkeys((NOTHING_CAN_BE_ANSWERED, EPSILON_PROMISES_LITTLE), Outcome.PASSED)
+    unknown = dict.fromkeys(CODES, Outcome.NOT_RUN) | passed | {DELTA_NOT_COMPARED: Outcome.FAILED}
     assert {each.code: each.outcome for each in sparse} == unknown
     (said,) = [each for each in sparse if each.applies or each.words]
     assert (said.code, said.severity) == (DELTA_NOT_COMPARED, Severity.NOTE)

@@ -180,6 +180,5 @@ def test_too_few_are_refused_with_the_number_that_would_do_and_a_check_says_the_
         found = check(estimator(method), X[:N], Y[:N], public=PUBLIC)
         plan = task_of(method).held.plan
         assert found.found["held_out"] == plan.facts
-        assert f"30.0 % of the records for intervals, within the same charge: {plan.promise}" in " ".join(
-            str(found).split()
-        )
+        said = " ".join(str(found).split())
+        assert f"30.0 % of the records for intervals, within the same charge: {plan.promise}" in said

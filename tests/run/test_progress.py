@@ -96,14 +96,10 @@ def fits() -> dict[str, tuple[Any, dict[str, Any]]]:
 
     settings = {name: value for name, value in SETTINGS.items() if name not in ("n_teachers", "n_jobs")}
     public = {"public": PublicPool(POOL)}
+    of_labels = {"n_teachers": 6, "queries": 20, "n_jobs": 1, "allow_hopeless": True, **settings}
     return {
         "teachers": (lambda **how: classifier(queries=20, **how), public),
-        "labels": (
-            lambda **how: LabelPrivateClassifier(
-                n_teachers=6, queries=20, n_jobs=1, allow_hopeless=True, **settings, **how
-            ),
-            {},
-        ),
+        "labels": (lambda **how: LabelPrivateClassifier(**of_labels, **how), {}),
         "direct": (lambda **how: PrivateLogisticRegression(**settings, **how), public),
     }
 

@@ -70,9 +70,8 @@ def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_l
 @pytest.mark.heavy
 def test_who_sees_patches() -> None:
     pool = PublicPool(IMAGES[N : N + M])
-    seen = {None: True, LogisticRegression: False}
-    for student, by_patches in seen.items():
-        side = public_side(pool, [0, 1, 2], student=None if student is None else student())
+    for student, by_patches in ((None, True), (LogisticRegression(), False)):
+        side = public_side(pool, [0, 1, 2], student=student)
         assert side.views.teacher.directions is not None
         assert (side.views.student.directions is not None) is by_patches
         assert side.views.student(side.pool).shape == (M, 128 if by_patches else 256)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -222,7 +223,7 @@ def tried(model: str, data: str) -> str:
         allow_hopeless=True,
     )
     if data == "sparse rows":
-        config = RunConfig(**{**vars_of(config), "student": LogisticRegression()})
+        config = replace(config, student=LogisticRegression())
     key = Secret(bytes(32))
     try:
         task = prepare(
@@ -242,15 +243,8 @@ def tried(model: str, data: str) -> str:
     return "yes" if right > 0.8 else f"learns nothing: {right:.2f}; {said}"
 
 
-def vars_of(config: RunConfig) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in config.__dataclass_fields__}
-
-
-HOLES, DENSE, NO_FILE = (
-    "no: it takes no missing values, a Pipeline that imputes does",
-    "no: it takes dense rows alone",
-    "no: a file has a cell for every value",
-)
+HOLES = "no: it takes no missing values, a Pipeline that imputes does"
+DENSE, NO_FILE = "no: it takes dense rows alone", "no: a file has a cell for every value"
 #: What is said where a cell cannot work.
 SAID = {
     HOLES: "cannot take; fill or drop the column, or give a Pipeline that imputes",

@@ -51,10 +51,9 @@ def fitted(**changes: Any) -> PrivateRegressor:
 
 
 def task(x: Any = X, y: Any = Y, *, groups: Any = None, **changes: Any) -> NumberTask:
-    config = NumberConfig(
-        **{"target_range": TargetRange(0.0, 100.0), "epsilon": 4.0, "delta": 1e-5, "n_records": N, **changes}
-    )
-    return prepare_numbers(config, x, y, public=PUBLIC, groups=groups, fingerprint_key=KEY, noise=SeededNoise(0))
+    given = {"target_range": TargetRange(0.0, 100.0), "epsilon": 4.0, "delta": 1e-5, "n_records": N}
+    how = {"public": PUBLIC, "groups": groups, "fingerprint_key": KEY, "noise": SeededNoise(0)}
+    return prepare_numbers(NumberConfig(**{**given, **changes}), x, y, **how)
 
 
 def sums(of: NumberTask) -> Any:

@@ -87,16 +87,16 @@ def test_it_is_taken_wherever_an_estimator_is(table, teacher, estimator):
 
 
 def test_one_that_votes_for_no_class_is_found_on_public_rows(table):
-    X, y = table
-    clf = PrivateClassifier(teacher=OutOfRange(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=60)
     with pytest.raises(InvalidParameter, match="OutOfRange fails on the public rows"):
-        clf.fit(X[:800], y[:800], public=PublicPool(X[800:1_000]))
+        fitted(table, OutOfRange())
 
 
 def test_it_has_no_scores_to_match_priors_with(table):
-    X, y = table
-    clf = PrivateClassifier(
-        teacher=NearestMean(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=60, prior_matching=True
-    )
     with pytest.raises(InvalidParameter, match="fit"):
-        clf.fit(X[:800], y[:800], public=PublicPool(X[800:1_000]))
+        fitted(table, NearestMean(), prior_matching=True)
+
+
+def fitted(table, teacher, **how):
+    X, y = table
+    clf = PrivateClassifier(teacher=teacher, classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=60, **how)
+    return clf.fit(X[:800], y[:800], public=PublicPool(X[800:1_000]))

@@ -307,16 +307,8 @@ def mean_accuracy(mushroom, **choices):
     for seed in range(SPLITS):
         order = np.random.default_rng(seed).permutation(len(y))
         private, public, test = np.split(order, [int(0.8 * len(y)), int(0.82 * len(y))])
-        learner = PrivateClassifier(
-            method="votes",
-            **choices,
-            classes=classes,
-            epsilon=EPSILON,
-            delta=1 / len(private),
-            n_records=len(private),
-            n_jobs=1,
-            unsafe_noise_seed=seed,
-        )
+        given = {"classes": classes, "epsilon": EPSILON, "delta": 1 / len(private), "n_records": len(private)}
+        learner = PrivateClassifier(method="votes", **choices, **given, n_jobs=1, unsafe_noise_seed=seed)
         learner.fit(X[private], y[private], public=PublicPool(X[public]))
         assert learner.guarantee_.epsilon <= EPSILON
         assert learner.guarantee_.delta <= 1 / len(private)

@@ -81,7 +81,7 @@ def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
 
 
 @pytest.mark.heavy
-def test_a_number_that_was_read_once_stays_a_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_that_was_read_once_stays_a_caveat() -> None:
     ledger = ledger_for_several()
     read = fit(ledger, n_teachers="auto", epsilon=20.0).guarantee_
     assert N_IS_PUBLIC in read.caveats

@@ -43,9 +43,8 @@ def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool, teacher: A
     key = Secret(bytes(range(32)))
     tables = [pl.from_pandas(rows) if polars else rows for rows in (table, pool)]
     labels = np.where(table["age"].to_numpy(dtype=float) > 50, "yes", "no")
-    config = RunConfig(
-        epsilon=2.0, delta=1e-5, n_teachers=12, classes=("no", "yes"), allow_hopeless=True, teacher=teacher
-    )
+    asked = {"epsilon": 2.0, "delta": 1e-5, "n_teachers": 12, "classes": ("no", "yes"), "allow_hopeless": True}
+    config = RunConfig(**asked, teacher=teacher)
     how = {"public": PublicPool(tables[1]), "groups": None, "key": key, "fingerprint_key": key}
     return VOTES.prepare(config, tables[0], labels, **how, noise=SeededNoise(1))
 

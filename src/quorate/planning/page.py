@@ -93,12 +93,7 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
             "“Right at” is the probability that one released label is the truth, where teachers prefer the truth to "
             "any other class by this share; it is exact. A student averages over all labels." + roughly,
         ),
-        table(
-            "Ways to spend the budget, best first.",
-            heads,
-            rows,
-            class_="wide names ways",
-        ),
+        table("Ways to spend the budget, best first.", heads, rows, class_="wide names ways"),
     )
 
 
@@ -237,12 +232,7 @@ def _from(crossing: Crossing) -> str:
 def _limits(plan: Plan) -> tuple[Child, ...]:
     unable = [(name_of(row), visible(row.cannot)) for row in plan.rows if row.cannot]
     crossings = [
-        (
-            f"{crossing.n_teachers:,}",
-            f"{crossing.margin:g}",
-            _from(crossing),
-            percent(crossing.answered),
-        )
+        (f"{crossing.n_teachers:,}", f"{crossing.margin:g}", _from(crossing), percent(crossing.answered))
         for crossing in plan.crossings
     ]
     notes: tuple[Markup, ...] = tuple(element("li", visible(note)) for note in plan.notes)

@@ -401,10 +401,7 @@ def models_of(given: object) -> tuple[str, ...] | None:
         if listed is None or name not in names:
             hint = nearest(name, names) if isinstance(name, str) else ""
             raise InvalidParameter(
-                parameter="models",
-                got=name,
-                expected=f"names of {', '.join(names)}",
-                advice=hint.removeprefix("; "),
+                parameter="models", got=name, expected=f"names of {', '.join(names)}", advice=hint.removeprefix("; ")
             )
     return listed
 

@@ -86,10 +86,7 @@ class CheckResult:
                 "expected": None if expected is None else expected.tree(),
                 "commonest_class": round(commonest, 4),
             },
-            steps=(
-                *self.steps,
-                ("expect", f"{line}; always saying the commonest class: {beside}"),
-            ),
+            steps=(*self.steps, ("expect", f"{line}; always saying the commonest class: {beside}")),
             cautions=(*self.cautions, *heard),
         )
 

@@ -272,13 +272,7 @@ class PoolPlan:
 
 
 def plan_pool(
-    declared: Schema,
-    mu: float,
-    *,
-    n_units: int,
-    neighbours: Relation,
-    share: float | None = None,
-    n_rows: int = N_ROWS,
+    declared: Schema, mu: float, *, n_units: int, neighbours: Relation, share: float | None = None, n_rows: int = N_ROWS
 ) -> PoolPlan:
     """Fix the noise of marginals, and their share of `mu`²: the least of .1 to .3 that tells six parts apart."""
     whole = NoisyMarginals(partitions_of(declared), mu, neighbours)

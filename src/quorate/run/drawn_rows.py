@@ -158,9 +158,7 @@ def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, F
         size = 3 if level.number == 1 else 2
         children, estimates = level.nodes[place].reshape(-1, size), noisy[place].reshape(-1, size).astype(np.float64)
         variances = np.ones(len(children))
-        if (
-            len(known) and released.rule >= 2
-        ):  # the halves and their whole are three measurements of two numbers: the best estimate of each
+        if len(known) and released.rule >= 2:  # the best estimate of two numbers by three: the halves and their whole
             above = np.searchsorted(known, children[:, 0] >> 1)
             gain = 1 / (variance[above] + size)
             estimates += (gain * (counts[above] - estimates.sum(axis=1)))[:, None]

@@ -222,10 +222,7 @@ def compared_with_schema(counted: CountedCells, n: int, names: Names) -> tuple[F
 
 def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> tuple[Finding, ...]:
     """Return what the rows and the categories of both tables say, beside each other."""
-    return remarks(
-        lambda: _equal_rows(counted, records, pool, names),
-        lambda: _unknown_categories(counted, names),
-    )
+    return remarks(lambda: _equal_rows(counted, records, pool, names), lambda: _unknown_categories(counted, names))
 
 
 def _equal_rows(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> Iterator[Finding]:

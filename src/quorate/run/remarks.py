@@ -75,10 +75,7 @@ def notes_on_tables(
     """Return what a comparison with the pool says. Privacy: outside the guarantee, for the owner's terminal alone."""
     called = {"private": private, "public": public}
     return Secret(
-        remarks(
-            lambda: notes_on_cells(rows, pool, kinds, **called),
-            lambda: notes_on_scales(rows, pool, **called),
-        )
+        remarks(lambda: notes_on_cells(rows, pool, kinds, **called), lambda: notes_on_scales(rows, pool, **called))
     )
 
 

@@ -76,12 +76,7 @@ class Schema:
 
     @classmethod
     def of(
-        cls,
-        pool: Rows,
-        *,
-        transformer: Any = None,
-        text: Sequence[str] = (),
-        given: GivenKinds | None = None,
+        cls, pool: Rows, *, transformer: Any = None, text: Sequence[str] = (), given: GivenKinds | None = None
     ) -> Schema:
         """Read the schema off the public pool; `given`: what the owner says of columns; `transformer`: has to fit."""
         if transformer is not None:

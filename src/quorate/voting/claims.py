@@ -222,19 +222,14 @@ def private_notes(
 
 
 def promise_notes(
-    task: Task,
-    *,
-    private: str = "X",
-    public: str = "the public rows",
-    ids: Callable[[], Iterable[Finding]] = tuple,
+    task: Task, *, private: str = "X", public: str = "the public rows", ids: Callable[[], Iterable[Finding]] = tuple
 ) -> Secret[tuple[Finding, ...]]:
     """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
     inputs = task.inputs
     if task.draws_pool:
         return Secret(remarks(ids))
     scales = remarks(
-        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public),
-        ids,
+        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public), ids
     )
     return Secret(scales)
 

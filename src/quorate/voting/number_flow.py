@@ -61,9 +61,7 @@ def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)
     charge.check_affordable(ledger)  # a refusal comes before any work
-    model_of(
-        task, np.zeros(1 + task.coordinates.n_directions), tried=True
-    )  # what would fail after the charge fails here
+    model_of(task, np.zeros(1 + task.coordinates.n_directions), tried=True)  # fails here, and not after the charge
     begun = charge.find(ledger)
     owed = begun is None or begun.remaining(LABEL)
     with nullcontext() if task.scheduler is None or not owed else task.scheduler.connected():  # refused early, too

@@ -46,10 +46,7 @@ def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task,
     """Return the newest fit that a ledger was charged for, of the task that `of` makes of its number, if any."""
     for nonce in nonces_of(ledger):
         for named in of(nonce):
-            for classes_by_shard in (
-                True,
-                False,
-            ):  # which is another fit where a parameter of the teacher names a class
+            for classes_by_shard in (True, False):  # another fit where a parameter of the teacher names a class
                 task = replace(named, classes_by_shard=classes_by_shard)
                 charge = schedule(task, charge_name(task, nonce))
                 if charge.find(ledger) is not None:

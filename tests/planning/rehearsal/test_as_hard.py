@@ -244,10 +244,8 @@ def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
     pool = np.random.default_rng(0).normal(size=(M, 3))
     shared: dict[str, Any] = {"classes": [0, 1], "n_records": N, "learning_curve": [(20, 0.7)], **BUDGET, **VOTES}
     said = [" ".join(quorate.plan(pool, rehearse=how, **shared).notes) for how in ("auto", "synthetic")]
-    assert ["made-up rows were labelled and asked in place of the public ones" in each for each in said] == [
-        False,
-        True,
-    ]
+    told = ["made-up rows were labelled and asked in place of the public ones" in each for each in said]
+    assert told == [False, True]
     assert not any("no public rows were given" in each for each in said)
 
 
@@ -294,9 +292,8 @@ def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open() -> None:
 def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share: float) -> None:
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)
     (row,) = vote_rows(facts, Grid(mechanisms=[ConfidentNoisyMax], n_teachers=[K], queries=[20]))
-    played: Any = [
-        Ruled(*each) for each in ((0.9, 0.8), (0.6, 0.3), (0.8, 0.6), (0.7, 0.4))
-    ]  # the hardest is not first
+    hardest_not_first = ((0.9, 0.8), (0.6, 0.3), (0.8, 0.6), (0.7, 0.4))
+    played: Any = [Ruled(*each) for each in hardest_not_first]
     (told,) = AsHard(played, LearningCurve.of([(N // K, known)]))(facts, [row])
     assert told.answered == pytest.approx(share, abs=0.001)
     (mean,) = MeanOf(played)(facts, [row])

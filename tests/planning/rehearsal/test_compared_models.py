@@ -127,9 +127,7 @@ def test_rows_that_no_label_tells_apart_are_left_out() -> None:
     pool = drawn(M, 1)[0]
     assert {row.model for row in quorate.plan(pool, **TASK, **VOTES).rows} == {""}
     few = quorate.plan(pool, evaluation=drawn(60, 2), **{**TASK, **VOTES, "n_teachers": [20, 400]})
-    assert {row.key for row in few.rows if row.model} == {
-        f"votes/NoisyCounts/400/{M}/tree"
-    }  # 200 rows are no half of 60
+    assert {row.key for row in few.rows if row.model} == {f"votes/NoisyCounts/400/{M}/tree"}  # 200 are no half of 60
 
 
 def test_trees_see_columns_where_linear_teachers_see_directions() -> None:

@@ -483,9 +483,7 @@ def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range() -> None:
     assert min(right[-2:]) > max(right[:2]) + 0.1
     told = [Expected(accuracy=a, low=a - 0.01, high=a + 0.01, basis="rules on the pool") for a in (0.7, 0.8, 0.9)]
     guess = over_rules(told, chance=0.5)
-    assert guess.low == pytest.approx(
-        0.463, abs=0.001
-    )  # where rules differ by so much, the range of such tasks goes below a guess
+    assert guess.low == pytest.approx(0.463, abs=0.001)  # rules differ by so much that the range goes below a guess
     assert guess.high > 0.9
     alike = [replace(each, accuracy=0.8, low=0.79, high=0.81) for each in told]
     assert over_rules(alike, chance=0.5).low == 0.5  # true labels may follow nothing that the pool shows
