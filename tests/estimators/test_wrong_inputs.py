@@ -195,10 +195,7 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     "labels forgotten": (lambda p: p.fit(y=None), ("y: this classifier requires y", "is None", "give one label")),
     "one label for all": (lambda p: p.fit(y=1), ("y: got int", "give one label for every row")),
     "a generator of rows": (lambda p: p.fit(X=(row for row in X)), ("X: got generator", "expected a 2-D array")),
-    "texts as rows": (
-        lambda p: p.fit(X=["a"] * N),
-        ("private rows are", "public rows", "give both in the same kind"),
-    ),
+    "texts as rows": (lambda p: p.fit(X=["a"] * N), ("private rows are", "public rows", "give both in the same kind")),
     "a path as rows": (lambda p: p.fit(X="private.csv"), ("X: got str", "Read the file first")),
     "no rows": (lambda p: p.fit(X=None), ("X: got NoneType", "expected a 2-D array")),
     "a lazy frame": (lambda p: p.fit(X=FRAME.lazy(), public=PublicPool(FRAMED)), ("X: got LazyFrame", "collect()")),

@@ -81,9 +81,7 @@ def test_other_failures_are_not_taken_for_coins():
 
 
 @pytest.mark.parametrize(
-    "hypothesis",
-    [KNeighborsClassifier(), make_pipeline(StandardScaler(), STUMP)],
-    ids=["knn", "pipeline"],
+    "hypothesis", [KNeighborsClassifier(), make_pipeline(StandardScaler(), STUMP)], ids=["knn", "pipeline"]
 )
 def test_a_hypothesis_that_takes_no_weights_is_refused(hypothesis):
     with pytest.raises(InvalidParameter, match=r"VotingClass boosts by weights, and \w+ takes none in fit"):
