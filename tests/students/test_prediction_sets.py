@@ -18,8 +18,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from quorate.errors import InvalidParameter
-from quorate.students.prediction_sets import FAILURE, Limits, calibrated, halves, kept_ranks, promised, sets_of
-from quorate.students.temperature import FEWEST, at_temperature, fit_temperature, require_calibration, takes_temperature
+from quorate.students.prediction_sets import (
+    FAILURE,
+    FEWEST_LABELLED,
+    Limits,
+    at_temperature,
+    calibrated,
+    fit_temperature,
+    halves,
+    kept_ranks,
+    promised,
+    require_calibration,
+    sets_of,
+    takes_temperature,
+)
 
 
 def below(n_rows: int, rank: int, share: float) -> float:
@@ -136,9 +148,9 @@ def test_a_model_of_one_class_stays_as_it_is() -> None:
 
 def test_too_few_rows_and_models_without_scores_are_refused() -> None:
     X, codes, model = task(0, 2)
-    require_calibration(model, FEWEST, name="calibration")
+    require_calibration(model, FEWEST_LABELLED, name="calibration")
     with pytest.raises(InvalidParameter, match="calibration got 99 rows, and needs at least 100: one half fits the"):
-        require_calibration(model, FEWEST - 1, name="calibration")
+        require_calibration(model, FEWEST_LABELLED - 1, name="calibration")
     forest = make_pipeline(ExtraTreesClassifier(n_estimators=2).fit(X, np.array(list("ab"))[codes]))
     assert takes_temperature(model)
     assert not takes_temperature(forest)

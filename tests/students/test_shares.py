@@ -13,8 +13,7 @@ from scipy.stats import chi2
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer
 from quorate.errors import InvalidParameter
-from quorate.students.share_models import fit_process_shares
-from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares, onto_simplex
+from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_process_shares, fit_vote_shares, onto_simplex
 
 FALSE_ALARM = 1e-6
 

@@ -17,8 +17,14 @@ from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
-from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares
-from quorate.students.shares import VoteShares, fit_vote_shares, once_per_class
+from quorate.students.shares import (
+    ProcessShares,
+    TreeShares,
+    VoteShares,
+    fit_process_shares,
+    fit_vote_shares,
+    once_per_class,
+)
 from quorate.students.values import best_of, errors_by_folds, gain
 
 

@@ -40,10 +40,10 @@ from quorate.students.prediction_sets import (
     Limits,
     OneLimit,
     calibrated,
+    require_calibration,
     sets_of,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray
 
 #: What an estimator that holds private rows out says beside calibrate.
