@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -177,14 +177,8 @@ class ScoredRows:
 
     def rows(self, chosen: IntArray) -> ScoredRows:
         """Return some of the rows."""
-        probabilities = self.probabilities
-        return ScoredRows(
-            truth=self.truth[chosen],
-            predicted=self.predicted[chosen],
-            probabilities=None if probabilities is None else probabilities[chosen],
-            n_classes=self.n_classes,
-            positive=self.positive,
-        )
+        probabilities = None if self.probabilities is None else self.probabilities[chosen]
+        return replace(self, truth=self.truth[chosen], predicted=self.predicted[chosen], probabilities=probabilities)
 
     def score(self, scoring: str) -> float | None:
         """Return a score by scikit-learn's function of that name; None where these rows or this model do not give one.
@@ -215,14 +209,8 @@ class ScoredRows:
     def baseline(self, scoring: str) -> float | None:
         """Return what the same score is for always saying the commonest class, with the shares of these rows."""
         shares = np.bincount(self.truth, minlength=self.n_classes) / max(len(self.truth), 1)
-        always = ScoredRows(
-            truth=self.truth,
-            predicted=np.full(len(self.truth), int(shares.argmax())),
-            probabilities=np.tile(shares, (len(self.truth), 1)),
-            n_classes=self.n_classes,
-            positive=self.positive,
-        )
-        return always.score(scoring)
+        said, chances = np.full(len(self.truth), int(shares.argmax())), np.tile(shares, (len(self.truth), 1))
+        return replace(self, predicted=said, probabilities=chances).score(scoring)
 
     def interval(self, scoring: str) -> tuple[float, float] | None:
         """Return a 95 % interval of the score, for other rows like these: by drawing these rows again.

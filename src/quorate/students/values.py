@@ -158,8 +158,8 @@ class VoteShareStudent(EstimatorStudent):
         How a share depends on the point (:mod:`~quorate.students.shares`). A softmax of a linear function, or of
         features of a Gaussian kernel; a Gaussian process; boosted trees. ``"auto"`` takes the one that predicts *noisy*
         votes best in three folds, and the linear one unless another is better by a standard error: the votes are
-        released, so to look again is free. Trees are tried from 500 answers on. ``"smooth"`` is the same without trees: it takes a tenth
-        of the time, and what it publishes opens without a list of trusted types.
+        released, so to look again is free. Trees are tried from 500 answers on. ``"smooth"`` is the same without trees:
+        it takes a tenth of the time, and what it publishes opens without a list of trusted types.
     weights : bool, default True
         Whether each point stands once for each class, weighted by its share, where the classifier takes weights.
         False gives each point once, with its largest class: for a classifier whose time grows faster than its rows.
