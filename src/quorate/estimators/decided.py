@@ -268,10 +268,7 @@ class Decided(Scored):
 
     @abstractmethod
     def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
-        """Return the codes of labels of public rows; None where private records are found among them, and that is told.
-
-        `name`: what messages call the rows.
-        """
+        """Return the codes of labels of public rows; None where private records are among them, which is told."""
 
     def _rule(self, classes: Any) -> DecisionThreshold:
         """Return the rule that was asked for, or refuse it: before anything is charged."""

@@ -192,10 +192,7 @@ def require_calibration(model: Any, n_rows: int, *, name: str) -> None:
 
 
 def require_rows(n_rows: int, *, name: str) -> None:
-    """Refuse fewer than 100 rows with labels; `name`: what gave them, as its user knows it.
-
-    Raises InvalidParameter.
-    """
+    """Refuse fewer than 100 rows with labels; `name`: what gave them, as its user knows it."""
     if n_rows < FEWEST_LABELLED:
         raise InvalidParameter(
             f"{name} got {n_rows} rows, and needs at least {FEWEST_LABELLED}: one half fits the temperature, the other "

@@ -70,10 +70,7 @@ Loss: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteShares:
-    """The fitted model.
-
-    `geometry`: how points are measured. `weights`, `intercepts`: ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
-    """
+    """The fitted model: how points are measured, weights ``(n_classes, n_coordinates)`` and intercepts."""
 
     geometry: PoolCoordinates
     weights: FloatArray
@@ -88,10 +85,8 @@ class VoteShares:
         return special.softmax(self.geometry.standard.scores(rows, self.weights, self.intercepts), axis=1)
 
     def classifier(self, rows: Any, classes: Any) -> Any:
-        """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression.
-
-        `rows`: the pool as the classifier is to see it: what `geometry` was read off, or a frame of it. `classes`: the
-        declared classes.
+        """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression; `rows`: the pool as
+        it is to see it.
         """
         from sklearn.pipeline import Pipeline
 
@@ -233,10 +228,7 @@ SHARPEST = 100.0  # factor on shares, beyond which a softmax of them is a step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProcessShares:
-    """The posterior mean.
-
-    `geometry`: of the kernel. `weights`, `intercepts`: ``(n_classes, n_kernel_features)`` and ``(n_classes,)``.
-    """
+    """The posterior mean: the geometry of the kernel, weights ``(n_classes, n_kernel_features)`` and intercepts."""
 
     geometry: PoolCoordinates
     weights: FloatArray

@@ -90,9 +90,8 @@ def fit_linear_numbers(seen: FloatArray, means: FloatArray, *, noise_sd: float, 
 
 
 def _most_likely(scaled: FloatArray, values: FloatArray, noise: float) -> tuple[FloatArray, float]:
-    """Return weights ``(n_directions, n_outputs)`` by the most likely variance, and that variance.
-
-    `values`: ``(n_queries, n_outputs)``, less what is expected without weights. `noise`: the variance of each.
+    """Return weights ``(n_directions, n_outputs)`` by the most likely variance, and that variance; `values`: less what
+    is expected without weights.
     """
     left, lengths, right = np.linalg.svd(scaled, full_matrices=False)
     q = left.T @ values
