@@ -85,9 +85,7 @@ class VoteShares:
         return special.softmax(self.geometry.standard.scores(rows, self.weights, self.intercepts), axis=1)
 
     def classifier(self, rows: Any, classes: Any) -> Any:
-        """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression; `rows`: the pool as
-        it is to see it.
-        """
+        """Return the same model as a fitted Pipeline that ends in a logistic regression; `rows`: the pool it sees."""
         from sklearn.pipeline import Pipeline
 
         standard = self.geometry.standard
