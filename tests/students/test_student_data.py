@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.students.made_up_student_data import Memorises, student_data_of, task, with_
+from tests.students.made_up_student_data import Memorises, student_data_of, task
 
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
@@ -55,9 +57,9 @@ def test_a_random_class_is_given_to_what_was_declined_and_to_nothing_else():
     """A_priv of BTT18 reads ⊥ as a coin; of a query that was lost or never asked, no ⊥ was released."""
     data, _ = task(m=50, lost=(4, 9), declined=(7,), never_asked=(48, 49))
     assert data.labels()[0].tolist() == np.delete(np.arange(50), [4, 7, 9, 48, 49]).tolist()
-    rows, codes = with_(data, declined="random").labels()
+    rows, codes = replace(data, declined="random").labels()
     assert rows.tolist() == np.delete(np.arange(50), [4, 9, 48, 49]).tolist()
-    others = [with_(data, declined="random", seed=seed).labels()[1] for seed in range(40)]
+    others = [replace(data, declined="random", seed=seed).labels()[1] for seed in range(40)]
     assert np.flatnonzero(np.ptp([codes, *others], axis=0)).tolist() == [rows.tolist().index(7)]
 
 
@@ -97,7 +99,7 @@ def test_every_student_of_labels_does_as_the_lesson_says(way):
 def test_a_lesson_whose_parts_do_not_fit_is_refused_in_one_line(changes, said):
     data, _ = task(m=50)
     with pytest.raises(InvalidParameter, match=said) as told:
-        with_(data, **changes)
+        replace(data, **changes)
     assert "\n" not in str(told.value)
 
 
