@@ -229,14 +229,7 @@ def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMeth
         note_on_unseen_rows(cells, "X and y", act="fit", compare="y before it", number=True, voted=True),
         *remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS)),
     )
-    facts, steps = NUMBER_VOTES.check(task)
-    cautions = cautions_of_votes(task)
-    listed = {"notes": [finding.tree() for finding in notes], "cautions": [finding.tree() for finding in cautions]}
-    return CheckResult(
-        found={**facts, "why_method": chosen.why, **listed},
-        steps=(("method", chosen.in_words), *steps),
-        cautions=cautions,
-    )
+    return check_of(NUMBER_VOTES, task, chosen=chosen, notes=notes, cautions=cautions_of_votes(task))
 
 
 def refuse_public(estimator: Any, public: Any) -> None:
