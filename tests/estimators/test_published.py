@@ -120,10 +120,6 @@ def test_a_fitted_classifier_does_not_travel(clf: PrivateClassifier) -> None:
     assert pickle.loads(pickle.dumps(classifier())).get_params().keys() == clf.get_params().keys()  # noqa: S301
 
 
-class _Rows(np.ndarray[Any, Any]):
-    """Rows that the collector can be asked about."""
-
-
 @pytest.mark.heavy
 def test_the_private_rows_are_let_go_of_after_fit() -> None:
     import weakref
