@@ -20,8 +20,7 @@ from quorate.data.feature_maps.first_maps import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.experiments.mnist import upright
 from quorate.experiments.sources import file_of, mnist
-from quorate.students.share_models import fit_process_shares
-from quorate.students.shares import fit_vote_shares
+from quorate.students.shares import fit_process_shares, fit_vote_shares
 
 N_DIRECTIONS, POWERS = (64, 100, 128), (0.0, 0.25, 0.5)
 TEACHERS: dict[str, Any] = {

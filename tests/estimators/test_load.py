@@ -43,12 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     export_files(teachers, folder / "outbox")
     direct = write_run(
         folder / "direct",
-        **{
-            "method.by": "direct",
-            "teachers.count": None,
-            "mechanism.queries": None,
-            "run.n_jobs": None,
-        },
+        **{"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None},
     )
     execute(read_direct(direct), command="quorate run")
     return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}

@@ -92,11 +92,7 @@ def plain() -> dict[str, Any]:
     private, pool, new = (PLAIN(cells(part, np.nan)) for part in (slice(N), slice(N, N + M), slice(N + M, None)))
     rounds = direct().fit(private, labels(), public=PublicPool(pool))
     voted = votes().fit(private, labels(), public=PublicPool(pool))
-    return {
-        "direct": rounds.predict_proba(new),
-        "votes": voted.predict_proba(new),
-        "asked": voted.ask(new[:4]),
-    }
+    return {"direct": rounds.predict_proba(new), "votes": voted.predict_proba(new), "asked": voted.ask(new[:4])}
 
 
 @pytest.mark.default_cases(1)

@@ -27,19 +27,16 @@ from quorate.voting.prepare import prepare
 from quorate.voting.task import Task
 
 
+def prepared(rows: Any, labels: Any, groups: Any, key: bytes = bytes(32), **changes: Any) -> Task:
+    """A fit as the estimator prepares it."""
+    config, secret = RunConfig(**{"teacher": GaussianNB(), **SETTINGS, **changes}), Secret(key)
+    tables: dict[str, Any] = {"public": PublicPool(POOL), "groups": groups}
+    return prepare(config, rows, labels, **tables, key=secret, fingerprint_key=secret, noise=OSNoise())
+
+
 def trained(rows: Any, labels: Any, groups: Any, key: bytes, **changes: Any) -> list[str]:
     """The teachers of a fit, by the estimator's own way of preparing and training, each as a text of all it learned."""
-    settings = {**SETTINGS, **changes}
-    task: Task = prepare(
-        RunConfig(teacher=settings.pop("teacher", GaussianNB()), **settings),
-        rows,
-        labels,
-        public=PublicPool(POOL),
-        groups=groups,
-        key=Secret(key),
-        fingerprint_key=Secret(key),
-        noise=OSNoise(),
-    )
+    task = prepared(rows, labels, groups, key, **changes)
     voters = teachers(task, NoStages(), lambda stage, done, total: None).voters.reveal()
     return [described(voter) for voter in voters]
 
@@ -103,11 +100,7 @@ def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int 
 @pytest.mark.heavy
 def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() -> None:
     heard: list[tuple[str, int, int]] = []
-    task = prepare(
-        RunConfig(teacher=GaussianNB(), **{**SETTINGS, "n_teachers": "auto", "partition": "unit", "n_records": 60}),
-        X, Y, public=PublicPool(POOL), groups=GROUPS, key=Secret(bytes(32)), fingerprint_key=Secret(bytes(32)),
-        noise=OSNoise(),
-    )  # fmt: skip
+    task = prepared(X, Y, GROUPS, n_teachers="auto", partition="unit", n_records=60)
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
         run_pipeline(task, ledger, watch=lambda stage, done, total: heard.append((stage, done, total)))
     assert {total for stage, _, total in heard if stage in ("teachers", "votes")} == {60}
@@ -128,13 +121,7 @@ def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: py
 @pytest.mark.heavy
 def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard() -> None:
     def partition(groups: Any, **changes: Any) -> str:
-        config = RunConfig(
-            teacher=GaussianNB(), **{**SETTINGS, "n_teachers": "auto", "allow_hopeless": True, **changes}
-        )
-        key = Secret(bytes(32))
-        return prepare(
-            config, X, Y, public=PublicPool(POOL), groups=groups, key=key, fingerprint_key=key, noise=OSNoise()
-        ).partition
+        return prepared(X, Y, groups, **{"n_teachers": "auto", "allow_hopeless": True, **changes}).partition
 
     few = np.arange(N) % 8
     assert partition(few) == "unit"

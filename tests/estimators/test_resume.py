@@ -331,10 +331,7 @@ def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkey
 
 
 def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path: Path) -> None:
-    for clf, tables in (
-        (made(tmp_path / "ledger.db"), {"public": PUBLIC}),
-        (of_labels(tmp_path / "ledger.db"), {}),
-    ):
+    for clf, tables in ((made(tmp_path / "ledger.db"), {"public": PUBLIC}), (of_labels(tmp_path / "ledger.db"), {})):
         with pytest.raises(ValueError, match=r"length|inconsistent"):
             clf.fit(X, Y[:-1], **tables)
         assert list(tmp_path.iterdir()) == []

@@ -38,64 +38,45 @@ POOL = PublicPool(RNG.normal(size=(30, 3)))
 LINE = RNG.integers(0, 16, (400, 1))
 
 
+VOTED: dict[str, Any] = {"classes": [0, 1], "n_teachers": 8, "n_jobs": 1, "queries": 10}
+BITS = Thresholds(bits=4)
+
+
 def classifier(**changes: Any) -> PrivateClassifier:
-    settings = {
-        "classes": [0, 1],
-        "epsilon": 1.0,
-        "delta": 1e-5,
-        "n_teachers": 8,
-        "n_jobs": 1,
-        "queries": 10,
-        **changes,
-    }
-    return PrivateClassifier(GaussianNB(), GaussianNB(), **settings)
+    return PrivateClassifier(GaussianNB(), GaussianNB(), **{**VOTED, "epsilon": 1.0, "delta": 1e-5, **changes})
+
+
+def labels(**how: Any) -> LabelPrivateClassifier:
+    small = {"epsilon": 0.5, "delta": 1e-6, "allow_hopeless": True}
+    return LabelPrivateClassifier(GaussianNB(), GaussianNB(), **VOTED, **small, **how)
+
+
+def direct(**how: Any) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, **how)
+
+
+def shards(**how: Any) -> SubsampleAggregate:
+    return SubsampleAggregate(epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, n_jobs=1, **how)
+
+
+def prediction(**how: Any) -> AgnosticPrediction:
+    return AgnosticPrediction(concepts=BITS, epsilon=2.0, alpha=0.3, beta=0.1, n_queries=2, **how)
+
+
+def on_the_line(learner: Any) -> Any:
+    return learner.fit(LINE, (LINE[:, 0] > 7).astype(int))
 
 
 FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its ε and δ
     "PrivateClassifier": (lambda **how: classifier(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
-    "LabelPrivateClassifier": (
-        lambda **how: LabelPrivateClassifier(
-            GaussianNB(),
-            GaussianNB(),
-            classes=[0, 1],
-            epsilon=0.5,
-            delta=1e-6,
-            n_teachers=8,
-            queries=10,
-            n_jobs=1,
-            allow_hopeless=True,
-            **how,
-        ).fit(X, Y),
-        0.5,
-        1e-6,
-    ),
-    "PrivateLogisticRegression": (
-        lambda **how: PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, **how).fit(X, Y, public=POOL),
-        1.0,
-        1e-5,
-    ),
-    "SubsampleAggregate": (
-        lambda **how: SubsampleAggregate(
-            epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, n_jobs=1, **how
-        ).fit(X),
-        4.0,
-        1e-5,
-    ),
+    "LabelPrivateClassifier": (lambda **how: labels(**how).fit(X, Y), 0.5, 1e-6),
+    "PrivateLogisticRegression": (lambda **how: direct(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
+    "SubsampleAggregate": (lambda **how: shards(**how).fit(X), 4.0, 1e-5),
     "ExponentialLearner": (
-        lambda **how: ExponentialLearner(concepts=Thresholds(bits=4), epsilon=0.25, **how).fit(
-            LINE, (LINE[:, 0] > 7).astype(int)
-        ),
-        0.25,
-        0.0,
+        lambda **how: on_the_line(ExponentialLearner(concepts=BITS, epsilon=0.25, **how)), 0.25, 0.0,
     ),
-    "AgnosticPrediction": (
-        lambda **how: AgnosticPrediction(
-            concepts=Thresholds(bits=4), epsilon=2.0, alpha=0.3, beta=0.1, n_queries=2, **how
-        ).fit(LINE, (LINE[:, 0] > 7).astype(int)),
-        2.0,
-        0.0,
-    ),
-}
+    "AgnosticPrediction": (lambda **how: on_the_line(prediction(**how)), 2.0, 0.0),
+}  # fmt: skip
 
 
 def of_privacy(caught):

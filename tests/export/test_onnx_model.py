@@ -38,7 +38,7 @@ from quorate.folder.student_rows import public_rows_of
 from quorate.run.schema import Schema
 from quorate.service.open_run import open_student
 from quorate.students.decision_threshold import check_decision_threshold, with_threshold
-from quorate.students.temperature import at_temperature
+from quorate.students.prediction_sets import at_temperature
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

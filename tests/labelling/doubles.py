@@ -1,8 +1,14 @@
-"""Doubles that several files of this room use: a reservation whose process dies, and a small sparse vector."""
+"""Doubles that several files of this room use: a reservation whose process dies, a small sparse vector, a question."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from quorate.labelling import OnlineAnswers
 from quorate.mechanisms import StableSparseVector
+from quorate.types import IntArray
 
 
 class Killed(BaseException):
@@ -42,3 +48,8 @@ class Mortal:
 
 def vector(cutoff=4, n_queries=1_000):
     return StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=cutoff, n_queries=n_queries)
+
+
+def ask(online: OnlineAnswers, digests: Sequence[bytes]) -> IntArray:
+    """Ask a batch; its rows are their own numbers."""
+    return online.ask(np.arange(len(digests)), digests)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2_contingency
-from tests.labelling.asking import ask as ask_online
+from tests.labelling.doubles import ask as ask_online
 from tests.labelling.doubles import vector
 
 from quorate.accounting import Repeated
@@ -20,12 +20,7 @@ from quorate.labelling import answering, label, stages_of
 from quorate.labelling.online import OnlineAnswers
 from quorate.labelling.questions import Memo
 from quorate.ledger import Budget, Ledger, MemoryStore
-from quorate.mechanisms import (
-    ConfidentNoisyMax,
-    GaussianNoisyMax,
-    InteractiveNoisyMax,
-    SoftLabel,
-)
+from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, InteractiveNoisyMax, SoftLabel
 from quorate.noise import OSNoise, SeededNoise
 from quorate.release import NEVER_ASKED
 from quorate.release.charge import ONLINE_ANSWER, STAGE

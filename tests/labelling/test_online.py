@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.labelling.asking import ask
+from tests.labelling.doubles import ask
 
+from quorate.accounting import Repeated
 from quorate.data import row_digests
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling import Memo, OnlineAnswers
-from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts
-from quorate.noise import OSNoise, SeededNoise
-from quorate.types import Secret
+from quorate.labelling import Memo, OnlineAnswers, distinct
+from quorate.labelling.stable import STAGE, StableAnswers, stable_purposes
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, StableSparseVector
+from quorate.mechanisms.sparse_vector import SparseVectorState
+from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.types import IntArray, Secret
 
 PURPOSE = "online answer"
 BINARY = NoisyCounts(sigma=6.0, form="binary")
@@ -204,3 +212,94 @@ def test_what_is_charged_is_the_number_of_distinct_queries_that_were_answered(ba
             with pytest.raises(BudgetExhausted):
                 ask(online, digests)
         assert reservation.remaining(PURPOSE) == cap - len(answered)
+
+
+queries = st.lists(st.binary(max_size=2), max_size=12)
+
+
+@given(digests=queries)
+def test_distinct_finds_first_appearances_in_order(digests):
+    first, which = distinct(digests)
+    seen = list(dict.fromkeys(digests))
+    assert [digests[row] for row in first] == seen
+    assert first.tolist() == [digests.index(each) for each in seen]
+    assert [seen[query] for query in which] == digests
+
+
+def test_no_queries_are_no_queries():
+    first, which = distinct([])
+    assert first.tolist() == which.tolist() == []
+    assert first.dtype == which.dtype == "int64"
+
+
+@given(digests=queries, answers=st.lists(st.integers(-1, 3), min_size=12, max_size=12))
+def test_the_first_answer_stays(digests, answers):
+    memo, slow = Memo(), {}
+    for digest, answer in zip(digests, answers, strict=False):
+        memo.remember([digest], [answer])
+        slow.setdefault(digest, answer)
+    assert len(memo) == len(slow)
+    assert {digest: memo.recall(digest) for digest in slow} == slow
+
+
+def test_what_was_never_asked_is_none_and_what_was_declined_is_not():
+    memo = Memo({b"a": -1})
+    assert memo.recall(b"a") == -1
+    assert memo.recall(b"b") is None
+
+
+def test_a_memo_keeps_a_copy_of_what_it_was_given():
+    answers = {b"a": 1}
+    memo = Memo(answers)
+    answers[b"a"] = 0
+    assert memo.recall(b"a") == 1
+
+
+def test_every_query_has_one_answer():
+    with pytest.raises(ValueError, match="zip"):
+        Memo().remember([b"a", b"b"], [1])
+
+
+def test_two_threads_that_ask_one_query_pay_for_it_once() -> None:
+    mechanism = GaussianNoisyMax(sigma=50.0, form="binary")
+    reservation = Ledger(budget=Budget(4.0, 1e-5)).reserve(
+        Repeated(mechanism.event, 8), delta=1e-5, purposes={"online answer": 8}, key="kept back"
+    )
+
+    def slow_votes(rows: IntArray) -> Secret[IntArray]:
+        time.sleep(0.02)  # long enough for the others to come to the same place
+        return Secret(np.array([[50, 50]] * len(rows)))
+
+    online = OnlineAnswers(slow_votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
+    with ThreadPoolExecutor(4) as pool:
+        answers = [each.tolist() for each in pool.map(lambda _: ask(online, [b"the same"]), range(4))]
+
+    assert reservation.remaining("online answer") == 7
+    assert len({tuple(each) for each in answers}) == 1
+
+
+def test_no_two_queries_meet_one_threshold_at_once(monkeypatch) -> None:
+    mechanism = StableSparseVector(4.0, 1e-5, cutoff=6, n_queries=100)
+    reservation = Ledger(budget=Budget(4.0, 1e-5)).reserve(
+        mechanism.event, delta=1e-5, purposes=stable_purposes(mechanism), key="questions"
+    )
+    stable = StableAnswers(mechanism, SeededNoise(1))
+    inside, crowded, step = threading.Semaphore(1), [], StableSparseVector.step
+
+    def slow(
+        self: StableSparseVector, state: SparseVectorState, counts: IntArray, noise: NoiseSource
+    ) -> tuple[SparseVectorState, int | None]:
+        alone = inside.acquire(blocking=False)
+        crowded.append(not alone)
+        time.sleep(0.01)
+        if alone:
+            inside.release()
+        return step(self, state, counts, noise)
+
+    monkeypatch.setattr(StableSparseVector, "step", slow)
+    votes = Secret(["red"] * 400)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: stable.answer(reservation, f"question {number}", votes), range(8)))
+
+    assert not any(crowded)
+    assert reservation.remaining(STAGE) >= 4  # every answer was stable: hardly a stage was used up

@@ -1,4 +1,4 @@
-"""Labels: the order that the guarantee rests on, and what becomes of a run that is killed."""
+"""Labels: the order that the guarantee rests on, what a crash costs, and what becomes of a run that is killed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from tests.labelling.doubles import Killed, Mortal
 from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
 from quorate.labelling import label
+from quorate.labelling.passive import block_size
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts
 from quorate.mechanisms.answers import half_lead
-from quorate.noise import OSNoise, SeededNoise
+from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import Secret
 
 FALSE_ALARM = 1e-6
@@ -321,3 +323,25 @@ def test_in_a_seeded_run_the_block_size_is_part_of_the_address():
     assert by_four.tolist() == again.tolist()
     assert by_four[:4].tolist() == by_eight[:4].tolist()
     assert by_four[4:8].tolist() != by_eight[4:8].tolist()
+
+
+def sizes(n_queries: int, noise: NoiseSource) -> list[int]:
+    mechanism = GaussianNoisyMax(sigma=500.0, form="binary")
+    with Ledger(budget=Budget(100.0, 1e-5)) as ledger:
+        event = Repeated(mechanism.event, n_queries)
+        reservation = ledger.reserve(event, delta=1e-5, purposes={"label": n_queries}, key="labels")
+        block = block_size(n_queries, noise, informed=False)
+        label(Secret(np.full((n_queries, 2), 50)), mechanism, reservation, noise, block=block)
+        return [block.count for block in reservation.blocks("label")]
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "noise", "expected"),
+    [
+        (200, OSNoise(), [64, 64, 64, 8]),
+        (8_139, OSNoise(), [255] * 31 + [234]),
+        (8_139, SeededNoise(1), [64] * 127 + [11]),  # what a seed gave to a block in version 0.1, it gives to it now
+    ],
+)
+def test_a_crash_costs_64_answers_or_one_in_32(n_queries: int, noise: NoiseSource, expected: list[int]) -> None:
+    assert sizes(n_queries, noise) == expected

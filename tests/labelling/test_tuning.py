@@ -42,11 +42,7 @@ def paid(mechanism, times=1):
 
 class TestScores:
     @pytest.mark.heavy
-    @given(
-        n_teachers=st.lists(st.integers(1, 400), min_size=2, max_size=5),
-        grid=st.integers(1, 1000),
-        data=st.data(),
-    )
+    @given(n_teachers=st.lists(st.integers(1, 400), min_size=2, max_size=5), grid=st.integers(1, 1000), data=st.data())
     def test_one_teacher_of_each_candidate_moves_no_score_by_more_than_the_grid(self, n_teachers, grid, data):
         """The proof of the module, on random sums: the errors of one teacher go from a to b, in every candidate."""
         sums, moved = [], []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,11 +76,6 @@ def task(
     mechanism = values(n_classes) if mechanism is None else mechanism
     released = release(votes[queries], mechanism, seed, lost=lost, declined=declined, never_asked=never_asked)
     return student_data_of(X, released, queries=queries, classes=range(n_classes), **changes), truth
-
-
-def with_(data, **changes: Any):
-    """The same data but for some parts."""
-    return replace(data, **changes)
 
 
 def right(student, data, truth):

@@ -57,8 +57,7 @@ def test_a_score_is_that_of_scikit_learn(scoring: str, rare_first: bool) -> None
 
 
 @pytest.mark.parametrize(
-    ("scoring", "scorer"),
-    [("balanced_accuracy", "balanced_accuracy"), ("roc_auc", "roc_auc_ovr"), ("f1", "f1_macro")],
+    ("scoring", "scorer"), [("balanced_accuracy", "balanced_accuracy"), ("roc_auc", "roc_auc_ovr"), ("f1", "f1_macro")]
 )
 def test_a_score_of_several_classes_is_a_plain_mean_over_them(scoring: str, scorer: str) -> None:
     X, y = table(4)

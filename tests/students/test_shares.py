@@ -1,7 +1,4 @@
-"""Vote shares learned from noisy votes, against a slow second writing of the same model.
-
-Projection onto the vote shares.
-"""
+"""Vote shares learned from noisy votes, against slow second writings of the same models, and onto the simplex."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from scipy.stats import chi2
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer
 from quorate.errors import InvalidParameter
-from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares, onto_simplex
+from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_process_shares, fit_vote_shares, onto_simplex
 
 FALSE_ALARM = 1e-6
 
@@ -29,6 +26,14 @@ def made_up(seed=0, *, n=40, width=3, n_classes=3, noise_sd=0.2):
     scores = z @ rng.normal(size=(width, n_classes)) + rng.normal(size=n_classes)
     shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     return X, shares + rng.normal(scale=noise_sd, size=shares.shape)
+
+
+def softmax(X, shares, noise_sd, pool):
+    return fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=PoolCoordinates.of(pool))
+
+
+def process(X, noisy, noise_sd, pool):
+    return fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=PoolCoordinates.of(pool).kernel(pool))
 
 
 def slow_points(X):
@@ -60,7 +65,7 @@ def parameters(model):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
     X, shares = made_up(n=15, width=2, n_classes=n_classes)
-    model = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))
+    model = softmax(X, shares, 0.2, X)
     z, shape = slow_points(X), (n_classes, 3)
     found = minimize(
         lambda flat: slow_loss(flat.reshape(shape), z, shares, 0.2), np.zeros(3 * n_classes), method="BFGS", tol=1e-6
@@ -74,7 +79,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
 @settings(max_examples=15, deadline=None)
 def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
     X, shares = made_up(seed, n=12, width=2, n_classes=n_classes)
-    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=PoolCoordinates.of(X))), slow_points(X)
+    theta, z = parameters(softmax(X, shares, noise_sd, X)), slow_points(X)
     here = slow_loss(theta, z, shares, noise_sd)
     for place in np.ndindex(*theta.shape):
         step = np.zeros_like(theta)
@@ -87,7 +92,7 @@ def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
 def test_that_test_catches_a_prior_of_another_variance(monkeypatch):
     X, shares = made_up(n=12, width=2)
     monkeypatch.setattr("quorate.students.shares.PRIOR_VARIANCE", 4 * PRIOR_VARIANCE)
-    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=0.3, geometry=PoolCoordinates.of(X))), slow_points(X)
+    theta, z = parameters(softmax(X, shares, 0.3, X)), slow_points(X)
     slopes = []
     for place in np.ndindex(*theta.shape):
         step = np.zeros_like(theta)
@@ -103,7 +108,7 @@ def test_a_half_lead_is_fitted_as_one_sigmoid_with_one_noise():
     X, shares = made_up(n=15, width=2, n_classes=2)
     ones, tau = shares[:, 1], 0.15
     pair = np.column_stack([1 - ones, ones])
-    model = fit_vote_shares(X, pair, noise_sd=np.sqrt(2) * tau, geometry=PoolCoordinates.of(X))
+    model = softmax(X, pair, np.sqrt(2) * tau, X)
     z = np.column_stack([np.ones(len(X)), slow_points(X)])
 
     def loss(slope):
@@ -121,10 +126,8 @@ def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
     X, shares = made_up(1)
     moved = X.copy()
     moved[:, 1] = factor * X[:, 1] + shift
-    there = fit_vote_shares(moved, shares, noise_sd=0.2, geometry=PoolCoordinates.of(moved))(moved)
-    np.testing.assert_allclose(
-        there, fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X), atol=2e-3
-    )
+    there = softmax(moved, shares, 0.2, moved)(moved)
+    np.testing.assert_allclose(there, softmax(X, shares, 0.2, X)(X), atol=2e-3)
 
 
 @pytest.mark.default_cases(3)
@@ -135,13 +138,9 @@ def test_indicators_are_the_same_sparse_and_dense(container, dtype):
     X = (rng.random((30, 6)) < 0.3).astype(np.float64)
     X[:, 4], X[:, 5] = 0, 1
     shares = rng.normal(0.5, 0.3, size=(30, 2))
-    dense = fit_vote_shares(X[:20], shares[:20], noise_sd=0.2, geometry=PoolCoordinates.of(X))(X)
+    dense = softmax(X[:20], shares[:20], 0.2, X)(X)
     sparse = container(X.astype(dtype))
-    np.testing.assert_allclose(
-        fit_vote_shares(sparse[:20], shares[:20], noise_sd=0.2, geometry=PoolCoordinates.of(sparse))(sparse),
-        dense,
-        atol=1e-4,
-    )
+    np.testing.assert_allclose(softmax(sparse[:20], shares[:20], 0.2, sparse)(sparse), dense, atol=1e-4)
 
 
 def test_small_integers_do_not_overflow():
@@ -158,10 +157,8 @@ def test_a_constant_column_says_nothing(constant):
     """The mean of a thousand times 0.1 is not 0.1, and must not become a measurement."""
     X, shares = made_up(3, n=1_000)
     wider = np.column_stack([X, np.full(len(X), constant)])
-    model = fit_vote_shares(wider, shares, noise_sd=0.2, geometry=PoolCoordinates.of(wider))
-    np.testing.assert_allclose(
-        model(wider), fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X), atol=2e-3
-    )
+    model = softmax(wider, shares, 0.2, wider)
+    np.testing.assert_allclose(model(wider), softmax(X, shares, 0.2, X)(X), atol=2e-3)
     assert np.isfinite(model.weights).all()
     assert np.abs(model.weights[:, -1]).max() < 1e-3
 
@@ -189,27 +186,21 @@ def test_the_pull_back_is_the_transpose_of_the_scores(seed):
 
 def test_one_public_point_gets_its_own_share_back():
     X = np.array([[3.0, 4.0]])
-    model = fit_vote_shares(X, np.array([[0.2, 0.8]]), noise_sd=0.001, geometry=PoolCoordinates.of(X))
+    model = softmax(X, np.array([[0.2, 0.8]]), 0.001, X)
     np.testing.assert_allclose(model(X), [[0.2, 0.8]], atol=0.01)
     np.testing.assert_allclose(model(X + 5), model(X))
 
 
 def test_without_an_answer_all_shares_are_equal():
     X, _ = made_up(5)
-    np.testing.assert_allclose(
-        fit_vote_shares(X[:0], np.zeros((0, 4)), noise_sd=0.1, geometry=PoolCoordinates.of(X))(X), 0.25
-    )
+    np.testing.assert_allclose(softmax(X[:0], np.zeros((0, 4)), 0.1, X)(X), 0.25)
 
 
 def test_what_a_point_lacks_of_one_is_shared_equally():
     """Teachers that abstain leave the shares short of one; the model has no use for what is missing."""
     X, shares = made_up(6)
     short = shares - 0.1
-    np.testing.assert_allclose(
-        fit_vote_shares(X, short, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
-        fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
-        atol=1e-3,
-    )
+    np.testing.assert_allclose(softmax(X, short, 0.2, X)(X), softmax(X, shares, 0.2, X)(X), atol=1e-3)
 
 
 @pytest.mark.heavy
@@ -217,34 +208,32 @@ def test_what_a_point_lacks_of_one_is_shared_equally():
 @settings(max_examples=10, deadline=None)
 def test_the_order_of_the_classes_does_not_matter(order):
     X, shares = made_up(7, n_classes=4)
-    plain = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X)
-    np.testing.assert_allclose(
-        fit_vote_shares(X, shares[:, order], noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
-        plain[:, order],
-        atol=2e-3,
-    )
+    plain = softmax(X, shares, 0.2, X)(X)
+    np.testing.assert_allclose(softmax(X, shares[:, order], 0.2, X)(X), plain[:, order], atol=2e-3)
 
 
 def test_shares_are_shares():
     X, shares = made_up(8)
-    estimated = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(np.vstack([X, 1e6 * X]))
+    estimated = softmax(X, shares, 0.2, X)(np.vstack([X, 1e6 * X]))
     assert (estimated >= 0).all()
     np.testing.assert_allclose(estimated.sum(axis=1), 1)
 
 
 @pytest.mark.default_cases(4)
+@pytest.mark.parametrize("fit", [softmax, process])
 @pytest.mark.parametrize("noise_sd", [0, -1.0, float("nan"), float("inf"), True, "1", None])
-def test_the_noise_is_a_number_above_zero(noise_sd):
+def test_the_noise_is_a_number_above_zero(noise_sd, fit):
     X, shares = made_up()
     with pytest.raises(InvalidParameter, match="noise_sd"):
-        fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=PoolCoordinates.of(X))
+        fit(X, shares, noise_sd, X)
 
 
+@pytest.mark.parametrize("fit", [softmax, process])
 @pytest.mark.parametrize("spoil", [lambda s: s[:-1], lambda s: s[:, 0], lambda s: s + np.nan])
-def test_every_point_has_one_finite_row(spoil):
+def test_every_point_has_one_finite_row(spoil, fit):
     X, shares = made_up()
     with pytest.raises(InvalidParameter, match="one finite row"):
-        fit_vote_shares(X, spoil(shares), noise_sd=0.2, geometry=PoolCoordinates.of(X))
+        fit(X, spoil(shares), 0.2, X)
 
 
 # --- coverage ------------------------------------------------------------------------------------------------
@@ -318,3 +307,110 @@ def test_the_largest_stays_the_largest(rows):
     projected = onto_simplex(rows)
     each = np.arange(len(rows))
     np.testing.assert_allclose(projected[each, rows.argmax(axis=1)], projected.max(axis=1), atol=1e-12)
+
+
+# --- the Gaussian process, against the posterior mean as it stands in the textbook ---
+
+
+def asked_pool(seed=0, *, n=40, m=60, width=3, n_classes=3, noise_sd=0.2):
+    """A pool, its first `n` points asked, and noisy shares."""
+    rng = np.random.default_rng(seed)
+    pool = rng.normal(size=(m, width)) * rng.uniform(0.1, 30, size=width) + 5
+    shares = rng.dirichlet(np.ones(n_classes), size=n)
+    return pool, pool[:n], shares + rng.normal(scale=noise_sd, size=shares.shape)
+
+
+def slow_kernel(pool, A, B):
+    """Term by term, in the coordinates of the pool."""
+    unit = pool.std(axis=0) * np.sqrt(pool.shape[1])
+    return np.array([[np.exp(-np.sum(((a - b) / unit) ** 2) / 2) for b in B] for a in A])
+
+
+def slow_mean(pool, X, noisy, noise_sd, new):
+    """The posterior mean by a direct solve in the space of the answers."""
+    n_classes = noisy.shape[1]
+    v = (1 / n_classes) * (1 - 1 / n_classes)
+    known = v * (1 + slow_kernel(pool, X, X)) + noise_sd**2 * np.eye(len(X))
+    across = v * (1 + slow_kernel(pool, new, X))
+    return 1 / n_classes + across @ np.linalg.solve(known, noisy - 1 / n_classes)
+
+
+@pytest.mark.heavy
+@given(
+    seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), width=st.integers(1, 4),
+    noise_sd=st.sampled_from([0.01, 0.1, 0.7, 5.0]),
+)  # fmt: skip
+@settings(max_examples=30, deadline=None)
+def test_the_mean_is_that_of_a_direct_solve_at_every_public_point(seed, n_classes, width, noise_sd):
+    pool, X, noisy = asked_pool(seed, n_classes=n_classes, width=width, noise_sd=noise_sd)
+    model = process(X, noisy, noise_sd, pool)
+    np.testing.assert_allclose(model.mean(pool), slow_mean(pool, X, noisy, noise_sd, pool), atol=1e-4, rtol=1e-4)
+
+
+def test_between_the_public_points_it_is_the_same_to_a_thousandth():
+    pool, X, noisy = asked_pool(1, width=2)
+    model = process(X, noisy, 0.2, pool)
+    new = pool.mean(axis=0) + 0.5 * (pool - pool.mean(axis=0))
+    np.testing.assert_allclose(model.mean(new), slow_mean(pool, X, noisy, 0.2, new), atol=1e-3)
+
+
+@pytest.mark.parametrize("wrong", [{"noise_sd": 0.4}, {"noise_sd": 0.1}])
+def test_that_test_catches_another_noise_than_was_said(wrong):
+    pool, X, noisy = asked_pool(2)
+    model = process(X, noisy, **wrong, pool=pool)
+    assert np.abs(model.mean(pool) - slow_mean(pool, X, noisy, 0.2, pool)).max() > 0.01
+
+
+def test_a_half_lead_is_one_regression_and_its_mirror_image():
+    pool, X, noisy = asked_pool(3, n_classes=2)
+    pair = np.column_stack([1 - noisy[:, 1], noisy[:, 1]])
+    model = process(X, pair, 0.2, pool)
+    alone = slow_mean(pool, X, pair, 0.2, pool)[:, 1]
+    np.testing.assert_allclose(model(pool)[:, 1], np.clip(alone, 0, 1), atol=1e-4)
+    np.testing.assert_allclose(model.mean(pool).sum(axis=1), 1)
+
+
+def test_shares_of_a_process_are_shares():
+    pool, X, noisy = asked_pool(4)
+    shares = process(X, noisy, 0.05, pool)(pool * 50)
+    assert (shares >= 0).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_sparse_rows_are_the_same():
+    rng = np.random.default_rng(5)
+    pool = (rng.random((50, 8)) < 0.4).astype(float)
+    noisy = rng.normal(0.5, 0.3, size=(30, 2))
+    dense = process(pool[:30], noisy, 0.2, pool)(pool)
+    there = csr_array(pool)
+    sparse = process(there[:30], noisy, 0.2, there)(there)
+    np.testing.assert_allclose(sparse, dense, atol=1e-6)
+
+
+def p_value_of_a_process(*, told, true, repeats=100, n=30):
+    """Whether errors at a point not asked are of the size that the posterior predicts; the truth is from the prior."""
+    rng = np.random.default_rng(20260821)
+    total = 0.0
+    for _ in range(repeats):
+        pool = rng.normal(size=(n + 1, 2))
+        prior = 0.25 * (1 + slow_kernel(pool, pool, pool))
+        truth = 0.5 + np.linalg.cholesky(prior + 1e-10 * np.eye(n + 1)) @ rng.normal(size=n + 1)
+        ones = truth[:n] + rng.normal(scale=true, size=n)
+        model = fit_process_shares(
+            pool[:n], np.column_stack([1 - ones, ones]), noise_sd=told, geometry=PoolCoordinates.of(pool).kernel(pool)
+        )
+        known = prior[:n, :n] + told**2 * np.eye(n)
+        variance = prior[n, n] - prior[n, :n] @ np.linalg.solve(known, prior[n, :n])
+        total += (model.mean(pool[n:])[0, 1] - truth[n]) ** 2 / variance
+    return 2 * min(chi2.cdf(total, repeats), chi2.sf(total, repeats))
+
+
+@pytest.mark.heavy
+def test_with_known_noise_the_errors_are_those_that_the_posterior_predicts():
+    assert p_value_of_a_process(told=0.15, true=0.15) > FALSE_ALARM
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_that_test_catches_noise_that_is_not_what_it_is_said_to_be(factor):
+    assert p_value_of_a_process(told=0.15, true=0.15 * factor) < FALSE_ALARM

@@ -17,8 +17,14 @@ from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
-from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares
-from quorate.students.shares import VoteShares, fit_vote_shares, once_per_class
+from quorate.students.shares import (
+    ProcessShares,
+    TreeShares,
+    VoteShares,
+    fit_process_shares,
+    fit_vote_shares,
+    once_per_class,
+)
 from quorate.students.values import best_of, errors_by_folds, gain
 
 
@@ -257,11 +263,6 @@ def test_classes_alone_teach_no_values(mechanism):
 def test_the_models_are_known_by_name(shares):
     with pytest.raises(InvalidParameter, match="shares must be one of"):
         VoteShareStudent(shares=shares)
-
-
-def test_without_any_answer_there_is_still_a_student():
-    data, _ = task(m=20, lost=range(20))
-    assert set(VoteShareStudent(LogisticRegression()).fit(data).predict(data.pool)) == {0}
 
 
 def test_another_seed_makes_another_student():

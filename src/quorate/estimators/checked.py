@@ -141,10 +141,7 @@ def check_of_teachers(
     shares: tuple[float | None, ...] | None = None,
     chosen: ChosenMethod | None = None,
 ) -> CheckResult:
-    """Say what a task of teachers would do and cost on a ledger.
-
-    Raises BudgetExhausted, LedgerMismatch if a fit would be refused.
-    """
+    """Say what a task of teachers would do and cost on a ledger, or refuse it as a fit would be refused."""
     budget = Budget(task.facts.epsilon, task.facts.delta)
     check_affordable(
         given,
@@ -224,10 +221,7 @@ def check_of_rounds(
 
 
 def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMethod) -> CheckResult:
-    """Say what votes for a number would do and cost on a ledger, from public facts alone.
-
-    Raises BudgetExhausted, LedgerMismatch if a fit would be refused.
-    """
+    """Say what votes for a number would do and cost on a ledger, from public facts alone, or refuse it as a fit."""
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
     cells = f"targets{', groups and' if task.grouped else ' and'} cells"
@@ -235,14 +229,7 @@ def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMeth
         note_on_unseen_rows(cells, "X and y", act="fit", compare="y before it", number=True, voted=True),
         *remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS)),
     )
-    facts, steps = NUMBER_VOTES.check(task)
-    cautions = cautions_of_votes(task)
-    listed = {"notes": [finding.tree() for finding in notes], "cautions": [finding.tree() for finding in cautions]}
-    return CheckResult(
-        found={**facts, "why_method": chosen.why, **listed},
-        steps=(("method", chosen.in_words), *steps),
-        cautions=cautions,
-    )
+    return check_of(NUMBER_VOTES, task, chosen=chosen, notes=notes, cautions=cautions_of_votes(task))
 
 
 def refuse_public(estimator: Any, public: Any) -> None:

@@ -40,10 +40,10 @@ from quorate.students.prediction_sets import (
     Limits,
     OneLimit,
     calibrated,
+    require_calibration,
     sets_of,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray
 
 #: What an estimator that holds private rows out says beside calibrate.
@@ -268,10 +268,7 @@ class Decided(Scored):
 
     @abstractmethod
     def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
-        """Return the codes of labels of public rows; None where private records are found among them, and that is told.
-
-        `name`: what messages call the rows.
-        """
+        """Return the codes of labels of public rows; None where private records are among them, which is told."""
 
     def _rule(self, classes: Any) -> DecisionThreshold:
         """Return the rule that was asked for, or refuse it: before anything is charged."""

@@ -104,12 +104,7 @@ class FittedRun:
         )
 
     def ask(self, X: Any, given: GivenLedger) -> tuple[Asked, Standing]:
-        """Ask the ensemble about public rows that have the pool's columns.
-
-        `X`: the rows, whatever holds them. `given`: the estimator's ``ledger=``. Returns: what became of the rows. What
-        is left after it. Raises DataRefused if the rows are others than those of the pool; and what
-        :meth:`~quorate.voting.ask.OpenEnsemble.ask` raises.
-        """
+        """Ask the ensemble about public rows that have the pool's columns: what became of them, and what is left."""
         task = self.task
         refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
         rows, earlier = asked_rows(task, X, "X")
@@ -128,10 +123,7 @@ class FittedRun:
         return self.task.views.student.kinds(self.public_rows(X))
 
     def public_rows(self, X: Any) -> Any:
-        """Take public rows with the columns of the pool, for the student.
-
-        Raises DataRefused if they have other columns, or values that the student cannot take.
-        """
+        """Take public rows with the columns of the pool, for the student, or refuse them."""
         inputs, view = self.task.inputs, self.task.views.student
         refuse_one_row(X, texts=inputs.public.shape[1] == 1)
         rows = as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
@@ -139,10 +131,7 @@ class FittedRun:
         return rows
 
     def labelled(self, X: Any, y: Any, name: str) -> IntArray:
-        """Take *public* rows with labels, which messages call `name`, and return their class codes.
-
-        Raises DataRefused if more of the private records are among them than chance explains.
-        """
+        """Return the class codes of *public* rows, or refuse them where private records are among them."""
         rows = self.public_rows(X)
         codes = encode_labels(y, self.task.inputs.classes, name=f"{name} labels", n_rows=n_rows(rows))
         refuse_private_rows(rows, self.records, name=name)

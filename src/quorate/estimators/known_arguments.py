@@ -62,16 +62,6 @@ def known_arguments(estimator: type[E]) -> type[E]:
     """Decorate an estimator, so that its constructor refuses arguments which it does not have in plain words.
 
     Raises InvalidParameter the constructor does, naming the argument and the nearest one that there is.
-
-    Examples
-    --------
-    >>> @known_arguments
-    ... @dataclass(kw_only=True)
-    ... class Model:
-    ...     epsilon: float = 1.0
-    >>> Model(epsilom=1.0)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: Model has no argument 'epsilom'; did you mean "epsilon"?
     """
     init: Callable[..., None] = vars(estimator)["__init__"]
     names = [name for name in signature(init).parameters if name != "self"]
@@ -106,19 +96,6 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     is refused here where a cross-validation or a search calls it: before anything is read, or warned of.
 
     Raises InvalidParameter as the method does, before it looks at any table; PreconditionFailed in a cross-validation.
-
-    Examples
-    --------
-    >>> class Model:
-    ...     @tables_by_name
-    ...     def fit(self, X, y, *, public=None, groups=None):
-    ...         return self
-    >>> Model().fit([[1]], [0], [[2]])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: Model.fit takes X and y by place, and got 3; write public= or groups=. Nothing ...
-    >>> Model().fit([[1]])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: Model.fit lacks y; write fit(X, y, public=...). Nothing was charged
     """
     parameters = [p for p in signature(method).parameters.values() if p.name != "self"]
     by_place = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
@@ -157,17 +134,7 @@ def _in_words(names: Sequence[str]) -> str:
 
 
 def note_columns(estimator: Any, rows: Any) -> None:
-    """Set ``n_features_in_``, and ``feature_names_in_`` where the columns have names, as texts.
-
-    Examples
-    --------
-    >>> import polars
-    >>> from types import SimpleNamespace
-    >>> of_a_frame = SimpleNamespace()
-    >>> note_columns(of_a_frame, polars.DataFrame({"age": [39], "sex": ["F"]}))
-    >>> of_a_frame.n_features_in_, of_a_frame.feature_names_in_.tolist()
-    (2, ['age', 'sex'])
-    """
+    """Set ``n_features_in_``, and ``feature_names_in_`` where the columns have names, as texts."""
     estimator.n_features_in_ = int(rows.shape[1])
     if names := columns(rows):
         estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -180,15 +147,6 @@ def refuse_one_row(X: Any, *, texts: bool) -> None:
 
     `X`: what was given as rows. `texts`: whether a row is one text, so that a list of texts is a table. Raises
     DataRefused with what to write instead.
-
-    Examples
-    --------
-    >>> refuse_one_row("a good film", texts=True)
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: got one text, and expected a list of texts; write [text]. Nothing was charged
-    >>> refuse_one_row([5.1, 3.5], texts=False)
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: got one row or one column, and expected a 2-D table. Reshape your data: [row] or ...
     """
     if isinstance(X, str):
         raise DataRefused(
@@ -213,12 +171,6 @@ def rows_and_labels(evaluation: Any) -> tuple[Any, Any]:
     """Take ``evaluation=``, which is a pair of rows and labels.
 
     Raises InvalidParameter if it is none; a table alone has no labels.
-
-    Examples
-    --------
-    >>> rows_and_labels(np.zeros((2, 3)))
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: evaluation must be a pair (X, y) of public rows and their labels, got ndarray; ...
     """
     if isinstance(evaluation, tuple | list) and len(evaluation) == 2:
         return evaluation[0], evaluation[1]

@@ -52,8 +52,7 @@ from quorate.run.progress import wanted
 from quorate.run.scores import with_calibration
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.students.prediction_sets import Limits, OneLimit, calibrated
-from quorate.students.temperature import require_calibration
+from quorate.students.prediction_sets import Limits, OneLimit, calibrated, require_calibration
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.facts import facts, guarantee

@@ -347,9 +347,8 @@ class PrivateClassifier(EitherMethod):
         nonce: str = "",
         try_models: bool = True,
     ) -> Task:
-        """Check everything and fill in what was left open; nothing is written where `begin` is False.
-
-        Models of a fit that was charged were tried before.
+        """Check everything and fill in what was left open; nothing is written where `begin` is False. Models of a fit
+        that was charged were tried before.
         """
         arguments = {part.name: getattr(self, part.name) for part in fields(RunConfig) if hasattr(self, part.name)}
         as_scheduler(arguments["scheduler"])

@@ -117,10 +117,7 @@ _PLAIN = "white-space:pre-wrap;font-size:12px;margin:.3em 0 0;background:transpa
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
-    """What a fitted estimator tells of itself: public facts and what its ledger had left when it was last open.
-
-    `guarantee`: what was promised. `left`: what may still be asked and charged, in words. `kept`: where the ledger is.
-    """
+    """What a fitted estimator tells of itself, in words: public facts, what its ledger had left, and where that is."""
 
     guarantee: Guarantee
     left: str
@@ -128,11 +125,7 @@ class Standing:
 
     @classmethod
     def of(cls, guarantee: Guarantee, ledger: Ledger, *, answers: str | None = None) -> Standing:
-        """Read what is left off an open ledger.
-
-        `guarantee`: what was promised. `ledger`: open. `answers`: what may still be asked, in words; None where there
-        is nothing to ask.
-        """
+        """Read what is left off an open ledger; `answers`: what may still be asked, in words, if anything."""
         budget, left = ledger.budget, ledger.left
         amounts = ""
         if left.epsilon is not None:

@@ -68,10 +68,7 @@ OTHER_DATA = (
 
 
 def refuse_lost_ledger(given: GivenLedger) -> None:
-    """Refuse to resume where no ledger is named, or where there is none.
-
-    Raises InvalidParameter, PreconditionFailed before any table is read.
-    """
+    """Refuse to resume where no ledger is named, or where there is none, before any table is read."""
     place = ledger_location(given)
     if place is None:
         raise InvalidParameter(
@@ -96,11 +93,7 @@ def charged_methods(given: GivenLedger) -> list[Literal["votes", "direct"]]:
 
 
 def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
-    """Refuse to resume on an open ledger that is in memory, or that was charged for other data.
-
-    `ledger`: open. `fingerprint`: keyed hash of the data. Raises InvalidParameter, LedgerMismatch before anything is
-    trained or drawn.
-    """
+    """Refuse to resume on an open ledger that is in memory, or that was charged for other data, by their keyed hash."""
     if not ledger.durable:
         raise InvalidParameter(
             "resume goes on with a fit whose ledger outlived it, and this ledger is in memory: what it was "

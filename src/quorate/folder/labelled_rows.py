@@ -18,8 +18,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.table_source import Source
 from quorate.folder.tables import read_public, refuse_other_columns
-from quorate.students.prediction_sets import COVERAGE, FEWEST, apart
-from quorate.students.temperature import require_rows
+from quorate.students.prediction_sets import COVERAGE, FEWEST, apart, require_rows
 from quorate.voting.ask import reader_of
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared

@@ -38,8 +38,7 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
-from quorate.students.prediction_sets import Calibration, Limits, calibrated, halves, promised
-from quorate.students.temperature import require_calibration
+from quorate.students.prediction_sets import Calibration, Limits, calibrated, halves, promised, require_calibration
 from quorate.types import Secret
 
 if TYPE_CHECKING:

@@ -186,44 +186,29 @@ def read_score(
     >>> score.accuracy, round(score.half_width, 4)
     (0.8, 0.007)
     """
-    failure = real("failure", failure, above=0, below=1)
-    grid = mechanism.grid
-    sums = np.asarray(answer, dtype=np.int64)
+    failure, grid = real("failure", failure, above=0, below=1), mechanism.grid
+    sums, balanced, balanced_half_width = np.asarray(answer, dtype=np.int64), None, None
     if mechanism.form == "single":
         if sums.ndim:
             raise InvalidParameter('answer must be one sum of mistakes where mechanism has form="single"')
-        wrong = int(sums)
-        units = count("n_units", n_units, at_least=1)
+        steps = count("n_units", n_units, at_least=1) * grid
         rounding = 0.0 if grid == 1 else 0.5 / grid
-        accuracy = min(max(1 - wrong / (units * grid), 0.0), 1.0)
-        half_width = min(mechanism.reach(failure) / (units * grid) + rounding, 1.0)
-        return NoisyScore(
-            accuracy=accuracy,
-            half_width=half_width,
-            failure=failure,
-            event=mechanism.event,
-            seeded=seeded,
-            sums=(wrong,),
-        )
-    if sums.ndim != 1 or sums.size < 2 or sums.size % 2:
+        accuracy = min(max(1 - int(sums) / steps, 0.0), 1.0)
+        half_width = min(mechanism.reach(failure) / steps + rounding, 1.0)
+    elif sums.ndim != 1 or sums.size < 2 or sums.size % 2:
         raise InvalidParameter('answer must be pairs (right, wrong) of sums where mechanism has form="shares"')
-    pairs = sums.reshape(-1, 2).astype(np.float64)
-    n_classes = len(pairs)
-    rounded = 0.0
-    if grid > 1:  # the number of units, from above; a third of the failure probability goes into it
-        failing = failure / 3
-        total = max(float(pairs.sum()), 0.0) + mechanism.reach(failing, n_terms=2 * n_classes)
-        rounded = total / grid
     else:
-        failing = failure / 2
-    overall = pairs.sum(axis=0)
-    accuracy, half_width = _mean_recall(
-        overall[np.newaxis], mechanism.reach(failing, n_terms=n_classes) + rounded * n_classes / 2
-    )
-    balanced, balanced_half_width = None, None
-    if n_classes > 1:
-        per_cell = mechanism.reach(2 * failing / (2 * n_classes)) + rounded
-        balanced, balanced_half_width = _mean_recall(pairs, per_cell)
+        pairs = sums.reshape(-1, 2).astype(np.float64)
+        n_classes, failing, rounded = len(pairs), failure / 2, 0.0
+        if grid > 1:  # the number of units, from above; a third of the failure probability goes into it
+            failing = failure / 3
+            total = max(float(pairs.sum()), 0.0) + mechanism.reach(failing, n_terms=2 * n_classes)
+            rounded = total / grid
+        slack = mechanism.reach(failing, n_terms=n_classes) + rounded * n_classes / 2
+        accuracy, half_width = _mean_recall(pairs.sum(axis=0)[np.newaxis], slack)
+        if n_classes > 1:
+            per_cell = mechanism.reach(2 * failing / (2 * n_classes)) + rounded
+            balanced, balanced_half_width = _mean_recall(pairs, per_cell)
     return NoisyScore(
         accuracy=accuracy,
         half_width=half_width,
@@ -232,7 +217,7 @@ def read_score(
         balanced_accuracy=balanced,
         balanced_half_width=balanced_half_width,
         seeded=seeded,
-        sums=tuple(sums.tolist()),
+        sums=tuple(sums.reshape(-1).tolist()),
     )
 
 

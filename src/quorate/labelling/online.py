@@ -243,7 +243,7 @@ class OnlineAnswers:
             elif number in refused and number not in charged:
                 answers.append(refused[number])
             elif failure is None or all(self.memo.recall(digest) is not None for digest in request.digests):
-                answers.append(self._answer_of(request, *charged.get(number, (0, None))))
+                answers.append(ClientAnswer(self._recalled(request.digests), *charged.get(number, (0, None))))
             else:
                 answers.append(_left_by(failure, charged=number in charged))
         return answers
@@ -257,10 +257,9 @@ class OnlineAnswers:
         drawn = self._ask_part(block.share.purpose, _rows_at(rows, block.rows), keys, parts, counting)
         return {number: (part.count, drawn.block.receipt) for number, part in zip(block.requests, parts, strict=True)}
 
-    def _answer_of(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
-        codes = (self.memo.recall(digest) for digest in request.digests)
-        answers = np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
-        return ClientAnswer(answers, charged, receipt)
+    def _recalled(self, digests: Iterable[bytes]) -> IntArray:
+        codes = map(self.memo.recall, digests)
+        return np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
 
     def count_new(self, digests: Sequence[bytes]) -> int:
         """Return how many queries of a batch :meth:`ask` would draw: where there are none, no teacher is needed.
@@ -291,8 +290,7 @@ class OnlineAnswers:
                 self._ask_part(purpose, _rows_at(rows, places), [digests[place] for place in places])
             except TeachersSilent as silent:
                 raise TeachersSilent(str(silent), charged=_CHARGED_IN_PART) if number else silent from None
-        codes = (self.memo.recall(digests[first[query]]) for query in which)
-        return np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
+        return self._recalled(digests[first[query]] for query in which)
 
     def _closed(self, requested: int) -> BudgetExhausted:
         stages = self.reservation.purposes[STAGE]

@@ -73,7 +73,9 @@ class StableAnswers:
         :attr:`StableSparseVector.event` and :func:`stable_purposes`. `question`: public, one line. Raises
         BudgetExhausted, with nothing drawn; InvalidParameter if the reservation paid for something else.
         """
-        self._check_covered(reservation)
+        check_covered(reservation, QUERY, self._mechanism)
+        if any(reservation.purposes.get(name, 0) > most for name, most in stable_purposes(self._mechanism).items()):
+            raise InvalidParameter("the reservation holds more stages or queries than the mechanism's event pays for")
         values, counts = tally(votes.reveal())
 
         def record(codes: list[int]) -> list[dict[str, str | None]]:
@@ -87,11 +89,6 @@ class StableAnswers:
                 self.check_left(reservation)
                 raise
         return _value(values, code)
-
-    def _check_covered(self, reservation: Reservation) -> None:
-        check_covered(reservation, QUERY, self._mechanism)
-        if any(reservation.purposes.get(name, 0) > most for name, most in stable_purposes(self._mechanism).items()):
-            raise InvalidParameter("the reservation holds more stages or queries than the mechanism's event pays for")
 
 
 def _value(values: Sequence[str], code: int) -> str | None:

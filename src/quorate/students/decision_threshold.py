@@ -74,10 +74,7 @@ def _of_costs(given: Mapping[Any, Any], name: str) -> float:
 
 
 def require_probabilities(learner: Any, rule: DecisionThreshold, *, name: str = "decision_threshold") -> None:
-    """Refuse a rule for a model that has no probabilities to compare with a threshold.
-
-    Raises InvalidParameter naming the model.
-    """
+    """Refuse a rule for a model that has no probabilities to compare with a threshold."""
     if rule != "accuracy" and not hasattr(learner, "predict_proba"):
         raise InvalidParameter(
             f"{name} needs probabilities, and {type(learner).__name__} has none; choose another student, or leave it "
@@ -92,10 +89,7 @@ def require_pool(
     *,
     name: str = "decision_threshold",
 ) -> None:
-    """Refuse a rule that is made of public rows where there are none; "balanced" does with declared shares.
-
-    Raises InvalidParameter naming the rule, and what there is in its place.
-    """
+    """Refuse a rule that is made of public rows where there are none; "balanced" does with declared shares."""
     if has_pool or rule not in ("balanced", "share") or (rule == "balanced" and shares is not None):
         return
     instead = "declare class_shares" if rule == "balanced" else 'take "balanced", which does with the declared share'

@@ -1,4 +1,4 @@
-"""Sets of classes, and intervals of numbers, that hold the truth in a share of rows that is asked for.
+"""What labelled public rows say of a model: which sets and intervals hold the truth, and how sure it may be.
 
 A score says how badly a model does on a row with a label: one less the probability of its class, or how far off a
 number is. Of labelled rows that the model did not learn from, the score at the right rank is a limit: the set of a new
@@ -6,15 +6,21 @@ row is every class whose score is within it. That holds whatever the model is (s
 drawn as those of the calibration were. How far below the share asked for it may be, by the chance of which rows these
 were, is a quantile of a beta distribution: exact, and known before.
 
+A model of noisy answers orders rows well, and yet may say 0.95 where it is right in 80 % of such rows, or the other way
+round: shrinking and averaging change how steep its scores are. Temperature scaling divides all scores by one number
+T > 0, the one under which labels of public rows are most likely. The likeliest class of each row stays the same.
+
 References
 ----------
 Papadopoulos, Proedrou, Vovk, Gammerman (2002); Sadinle, Lei, Wasserman (2019), arXiv:1609.00451, for the score; Vovk
-(2012), arXiv:1209.2673, for the distribution of the coverage.
+(2012), arXiv:1209.2673, for the distribution of the coverage. Guo, Pleiss, Sun, Weinberger (2017), arXiv:1706.04599,
+Section 4.2, for the temperature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -26,10 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import real
-from quorate.deferred import special
+from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
-from quorate.students.declared import class_probabilities
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature, takes_temperature
+from quorate.students.declared import class_probabilities, last_step, spread
 from quorate.types import FloatArray, IntArray
 
 #: What holds the truth.
@@ -146,6 +151,99 @@ class OneLimit:
         return self.promise
 
 
+#: Rows with labels: half of them fit the temperature, which with fewer would say more of these rows than of the model.
+FEWEST_LABELLED: Final = 100
+
+_FURTHEST = 20.0  # T is looked for within [1/20, 20]: rows that a model has all right would ask for certainty
+_LEAST = 1e-300  # probability whose logarithm is taken
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Temperature:
+    """What the scores of a model are divided by.
+
+    `value`: T > 0; above 1 the model was too sure of itself. `n_rows`: labelled public rows that it was fitted on.
+    """
+
+    value: float
+    n_rows: int
+
+
+def takes_temperature(model: Any) -> bool:
+    """Tell whether a fitted model ends in scores that a temperature can divide: those of a logistic regression."""
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    return isinstance(last_step(model)[1], LogisticRegression | DummyClassifier)
+
+
+def require_calibration(model: Any, n_rows: int, *, name: str) -> None:
+    """Refuse what labelled rows cannot calibrate; `n_rows`: with labels. `name`: what gave them, as its user knows it.
+
+    A model without scores to divide keeps its probabilities, and gets prediction sets by them. Raises InvalidParameter
+    if it has no probabilities either, or there are fewer than 100 rows.
+    """
+    if not hasattr(model, "predict_proba"):
+        raise InvalidParameter(
+            f"{name} needs probabilities, and this model ends in {type(last_step(model)[1]).__name__}, which has no "
+            "predict_proba; leave it out, or choose another student"
+        )
+    require_rows(n_rows, name=name)
+
+
+def require_rows(n_rows: int, *, name: str) -> None:
+    """Refuse fewer than 100 rows with labels; `name`: what gave them, as its user knows it."""
+    if n_rows < FEWEST_LABELLED:
+        raise InvalidParameter(
+            f"{name} got {n_rows} rows, and needs at least {FEWEST_LABELLED}: one half fits the temperature, the other "
+            "prediction sets; give more rows, or leave it out"
+        )
+
+
+def fit_temperature(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> Temperature:
+    """Return the temperature under which labels of public rows are most likely, within [1/20, 20].
+
+    `model`: fitted, and such that :func:`takes_temperature`. `X`: public rows as the model takes them, drawn as those
+    that it will be asked about, and none that it learned from. `truth`: ``(n_rows,)`` codes of the classes. `classes`:
+    the declared classes.
+    """
+    _, step = last_step(model)
+    if len(np.atleast_1d(step.classes_)) < 2:  # it says one class whatever it is asked
+        return Temperature(value=1.0, n_rows=len(truth))
+    rows, at = _before_last(model, X), np.arange(len(truth))
+
+    def loss(logarithm: float) -> float:
+        probabilities = spread(_divided(step, float(np.exp(logarithm))).predict_proba(rows), step.classes_, classes)
+        return -float(np.mean(np.log(np.maximum(probabilities[at, truth], _LEAST))))
+
+    furthest = float(np.log(_FURTHEST))
+    best = optimize.minimize_scalar(loss, bounds=(-furthest, furthest), method="bounded", options={"xatol": 1e-6}).x
+    return Temperature(value=float(np.exp(best)), n_rows=len(truth))
+
+
+def at_temperature(model: Any, temperature: float) -> Any:
+    """Return a copy of a fitted model whose scores are divided by a temperature; the model itself stays as it is."""
+    if not hasattr(model, "steps"):
+        return _divided(model, temperature)
+    pipeline, (name, last) = copy(model), model.steps[-1]
+    pipeline.steps = [*model.steps[:-1], (name, at_temperature(last, temperature))]
+    return pipeline
+
+
+def _divided(step: Any, temperature: float) -> Any:
+    divided = copy(step)
+    if hasattr(step, "coef_"):
+        divided.coef_, divided.intercept_ = step.coef_ / temperature, step.intercept_ / temperature
+    return divided
+
+
+def _before_last(model: Any, X: Any) -> Any:
+    """Return rows as the last step takes them."""
+    while hasattr(model, "steps"):
+        X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model.steps[-1][1]
+    return X
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
     """What labelled public rows say of a model: half of them its temperature, where it takes one, the others its sets.
@@ -162,7 +260,7 @@ class Calibration:
 def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> tuple[Any, Calibration]:
     """Return a model at its temperature, and what was read off labelled public rows.
 
-    `model`: fitted, and let through by :func:`~quorate.students.temperature.require_calibration`. `X`: public rows as
+    `model`: fitted, and let through by :func:`require_calibration`. `X`: public rows as
     the model takes them, drawn as those that it will be asked about, and none that it learned from. `truth`:
     ``(n_rows,)`` codes of the classes. `classes`: the declared classes.
     """

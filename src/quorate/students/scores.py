@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -159,11 +159,7 @@ class ScoredRows:
         *,
         shares: Sequence[float | None] | None = None,
     ) -> ScoredRows:
-        """Ask a model about rows.
-
-        `model`: with ``predict``, and ``predict_proba`` where it has one. `X`: rows as it takes them. `truth`: codes of
-        their labels. `classes`: as declared. `shares`: declared; by default those of `truth`.
-        """
+        """Ask a model about rows; `truth`: codes of their labels. `shares`: declared; by default those of `truth`."""
         codes = {name: code for code, name in enumerate(classes)}
         predicted = np.array([codes[name] for name in np.asarray(model.predict(X)).tolist()], dtype=np.int64)
         shares_ = shares or np.bincount(truth, minlength=len(classes)).tolist()
@@ -177,14 +173,8 @@ class ScoredRows:
 
     def rows(self, chosen: IntArray) -> ScoredRows:
         """Return some of the rows."""
-        probabilities = self.probabilities
-        return ScoredRows(
-            truth=self.truth[chosen],
-            predicted=self.predicted[chosen],
-            probabilities=None if probabilities is None else probabilities[chosen],
-            n_classes=self.n_classes,
-            positive=self.positive,
-        )
+        probabilities = None if self.probabilities is None else self.probabilities[chosen]
+        return replace(self, truth=self.truth[chosen], predicted=self.predicted[chosen], probabilities=probabilities)
 
     def score(self, scoring: str) -> float | None:
         """Return a score by scikit-learn's function of that name; None where these rows or this model do not give one.
@@ -215,20 +205,11 @@ class ScoredRows:
     def baseline(self, scoring: str) -> float | None:
         """Return what the same score is for always saying the commonest class, with the shares of these rows."""
         shares = np.bincount(self.truth, minlength=self.n_classes) / max(len(self.truth), 1)
-        always = ScoredRows(
-            truth=self.truth,
-            predicted=np.full(len(self.truth), int(shares.argmax())),
-            probabilities=np.tile(shares, (len(self.truth), 1)),
-            n_classes=self.n_classes,
-            positive=self.positive,
-        )
-        return always.score(scoring)
+        said, chances = np.full(len(self.truth), int(shares.argmax())), np.tile(shares, (len(self.truth), 1))
+        return replace(self, predicted=said, probabilities=chances).score(scoring)
 
     def interval(self, scoring: str) -> tuple[float, float] | None:
-        """Return a 95 % interval of the score, for other rows like these: by drawing these rows again.
-
-        None where the score is not known.
-        """
+        """Return a 95 % interval of the score, for rows like these, by drawing them again; None where it is unknown."""
         rng, n = np.random.default_rng(0), len(self.truth)
         drawn = [self.rows(rng.integers(0, n, n)).score(scoring) for _ in range(RESAMPLES)]
         known = [value for value in drawn if value is not None]
@@ -253,21 +234,12 @@ class ScoredRows:
 
 
 def check_scoring(given: str | None, name: str = "scoring") -> str | None:
-    """Return the name of a score, or None where it is left to the shares of the classes.
-
-    Raises InvalidParameter if it is none of :data:`SCORINGS`.
-    """
+    """Return the name of a score, or refuse it; None where it is left to the shares of the classes."""
     return None if given is None else one_of(name, given, SCORINGS)
 
 
 def is_better(scoring: str, one: float, other: float) -> bool:
-    """Tell whether one value of a score is better than another: of log loss the smaller is.
-
-    Examples
-    --------
-    >>> is_better("roc_auc", 0.8, 0.5), is_better("log_loss", 0.8, 0.5)
-    (True, False)
-    """
+    """Tell whether one value of a score is better than another: of log loss the smaller is."""
     return one < other if scoring == "log_loss" else one > other
 
 

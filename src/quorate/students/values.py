@@ -34,8 +34,17 @@ from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
-from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares, fit_tree_shares
-from quorate.students.shares import VoteShares, check_shares, fit_on_vote_shares, fit_vote_shares, logistic_of
+from quorate.students.shares import (
+    ProcessShares,
+    TreeShares,
+    VoteShares,
+    check_shares,
+    fit_on_vote_shares,
+    fit_process_shares,
+    fit_tree_shares,
+    fit_vote_shares,
+    logistic_of,
+)
 from quorate.students.student import EstimatorStudent, LabelStudent, LinearPrior, Student, StudentData
 from quorate.types import FloatArray
 
@@ -81,9 +90,8 @@ def fit_linear_numbers(seen: FloatArray, means: FloatArray, *, noise_sd: float, 
 
 
 def _most_likely(scaled: FloatArray, values: FloatArray, noise: float) -> tuple[FloatArray, float]:
-    """Return weights ``(n_directions, n_outputs)`` by the most likely variance, and that variance.
-
-    `values`: ``(n_queries, n_outputs)``, less what is expected without weights. `noise`: the variance of each.
+    """Return weights ``(n_directions, n_outputs)`` by the most likely variance, and that variance; `values`: less what
+    is expected without weights.
     """
     left, lengths, right = np.linalg.svd(scaled, full_matrices=False)
     q = left.T @ values
@@ -146,12 +154,11 @@ class VoteShareStudent(EstimatorStudent):
         Any scikit-learn classifier. By default the model of the shares is the student itself, as a scikit-learn
         Pipeline that ends in a logistic regression.
     shares : {"linear", "kernel", "gaussian-process", "trees", "smooth", "auto"}
-        How a share depends on the point. A softmax of a linear function (:mod:`~quorate.students.shares`), or of
-        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.share_models`); boosted trees
-        (:mod:`~quorate.students.share_models`). ``"auto"`` takes the one that predicts *noisy* votes best in three
-        folds, and the linear one unless another is better by a standard error: the votes are released, so to look
-        again is free. Trees are tried from 500 answers on. ``"smooth"`` is the same without trees: it takes a tenth
-        of the time, and what it publishes opens without a list of trusted types.
+        How a share depends on the point (:mod:`~quorate.students.shares`). A softmax of a linear function, or of
+        features of a Gaussian kernel; a Gaussian process; boosted trees. ``"auto"`` takes the one that predicts *noisy*
+        votes best in three folds, and the linear one unless another is better by a standard error: the votes are
+        released, so to look again is free. Trees are tried from 500 answers on. ``"smooth"`` is the same without trees:
+        it takes a tenth of the time, and what it publishes opens without a list of trusted types.
     weights : bool, default True
         Whether each point stands once for each class, weighted by its share, where the classifier takes weights.
         False gives each point once, with its largest class: for a classifier whose time grows faster than its rows.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from tests.labelling.asking import ask
-from tests.labelling.doubles import Killed, Mortal
+from tests.labelling.doubles import Killed, Mortal, ask
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
