@@ -66,20 +66,7 @@ from quorate.learners.sub_sampling import SubSampling
 from quorate.learners.transformed_learner import EmpiricalLearner
 
 __all__ = [
-    "UNLABELLED",
-    "Plan",
-    "RowsNeeded",
-    "PrivateLearner",
-    "GenericLearner",
-    "LabelBoost",
-    "SubSampling",
-    "EmpiricalLearner",
-    "AgnosticLearner",
-    "AgnosticPrediction",
-    "SubsampledAgnostic",
-    "ExponentialLearner",
-    "NoisyThreshold",
-    "GridChoice",
-    "Binning",
-    "telling_columns",
-]
+    "UNLABELLED", "Plan", "RowsNeeded", "PrivateLearner", "GenericLearner", "LabelBoost", "SubSampling",
+    "EmpiricalLearner", "AgnosticLearner", "AgnosticPrediction", "SubsampledAgnostic", "ExponentialLearner",
+    "NoisyThreshold", "GridChoice", "Binning", "telling_columns",
+]  # fmt: skip
