@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from quorate.learners import EmpiricalLearner, ExponentialLearner, GenericLearner, LabelBoost, NoisyThreshold
 from quorate.learners.agnostic.bound import disagreement
 from quorate.learners.concepts import Stumps, Thresholds
-from quorate.learners.label_boost.schedule import rows_of_theorem_b_5, rows_to_generalise
+from quorate.learners.label_boost.schedule import rows_to_generalise
 from quorate.learners.private_learner import BOUND_OF_LISTED_POINTS
 from quorate.learners.sanitizers import MWEM
 from quorate.ledger import Budget, Ledger
+from quorate.theory import bns15_theorem_b_5
 
 LINE = Thresholds(bits=16)
 LISTED = [(0,), (1,), (2,)]
@@ -71,11 +73,11 @@ def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch:
 
 
 def test_the_smaller_of_two_bounds_says_how_many_rows_generalise() -> None:
-    printed, found = rows_of_theorem_b_5(1, 0.1 / 11, 0.05), rows_to_generalise(1, 0.1 / 11, 0.05)
+    printed, found = bns15_theorem_b_5(1, 1 / 11, 0.05), rows_to_generalise(1, 0.1 / 11, 0.05)
     assert found < printed / 30
     growth = lambda n_points: n_points + 1  # noqa: E731
     assert disagreement(0.1 / 11, found, growth, 0.05) <= 1 / 11 < disagreement(0.1 / 11, found - 1, growth, 0.05)
-    assert rows_to_generalise(1, 0.9, 0.05) <= rows_of_theorem_b_5(1, 0.9, 0.05)
+    assert rows_to_generalise(1, 0.9, 0.05) <= ceil(bns15_theorem_b_5(1, 9, 0.05))
 
 
 def test_label_boost_asks_for_12_072_rows_where_one_bound_alone_asked_for_41_179() -> None:
