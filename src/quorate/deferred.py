@@ -86,8 +86,9 @@ def on_demand(room: str) -> Callable[[str], Any]:
     """Return a room's ``__getattr__``: it loads a file of the room when a name of that file is first asked for.
 
     `room`: the ``__name__`` of a package whose ``__init__`` imports its names under ``if TYPE_CHECKING:``. Type
-    checkers and readers see these imports as they stand; a program makes the ones that it uses. A name that a file of
-    the room has too cannot be listed there, since Python binds such a name to the file.
+    checkers and readers see these imports as they stand; a program makes the ones that it uses. ``import *`` stands for
+    the functions and classes that a file defines. A name that a file of the room has too cannot be listed there, since
+    Python binds such a name to the file.
 
     Examples
     --------
@@ -116,4 +117,12 @@ def _listed(init: Path) -> dict[str, str]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
+    listed = [(alias.name, str(node.module)) for node in imports for alias in node.names]
+    return {name: module for said, module in listed for name in (_defined(init, module) if said == "*" else (said,))}
+
+
+def _defined(init: Path, module: str) -> list[str]:
+    """Return the public functions and classes of a file beside an ``__init__``."""
+    tree = ast.parse(init.with_name(f"{module.rpartition('.')[2]}.py").read_text(encoding="utf-8"))
+    named = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [name for name in named if not name.startswith("_")]

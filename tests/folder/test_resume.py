@@ -25,8 +25,8 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.status import read_status
 from quorate.ledger import Ledger, Reservation, Totals
+from quorate.ledger.ledger import store_at
 from quorate.ledger.ledger_files import AnchorFile
-from quorate.ledger.stores import store_at
 from quorate.run import progress
 from quorate.voting import flow, kept_votes
 from quorate.voting.task import Task

@@ -39,8 +39,6 @@ from quorate.learners.label_boost.schedule import (
     BoostTask,
     Round,
     bns15_lemma_4_1,
-    iteration_accuracy,
-    largest_relabelled,
     price_of,
     relabelling,
     rows_to_generalise,
@@ -49,6 +47,7 @@ from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
+from quorate.theory import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
 
 FALSE_ALARM = 1e-6
 RUNS = 1_200  # of a learner that is compared with its law
@@ -80,9 +79,9 @@ def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: i
 
 
 def test_alpha_and_beta_of_an_iteration_are_the_printed_ones() -> None:
-    assert iteration_accuracy(0.1, 0.08, 3) == (pytest.approx(0.1 / 80), pytest.approx(0.08 / 32))
+    assert bns15_algorithm_3_accuracy(0.1, 0.08, 3) == (pytest.approx(0.1 / 80), pytest.approx(0.08 / 32))
     # so that the errors of all iterations, 10 α_i each and 2 β_i, add up to α and β/2
-    several = [iteration_accuracy(0.1, 0.08, i) for i in range(1, 40)]
+    several = [bns15_algorithm_3_accuracy(0.1, 0.08, i) for i in range(1, 40)]
     assert 10 * sum(a for a, _ in several) == pytest.approx(0.1)
     assert 2 * sum(b for _, b in several) == pytest.approx(0.04)
 
@@ -195,7 +194,7 @@ def test_the_iterations_follow_the_papers_accounting_of_errors() -> None:
     given_ = task(3_000_000)
     schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
     for i, each in enumerate(schedule.rounds, start=1):
-        alpha, beta = iteration_accuracy(given_.alpha, given_.beta, i)
+        alpha, beta = bns15_algorithm_3_accuracy(given_.alpha, given_.beta, i)
         assert each.kept_labelled >= rows_to_generalise(given_.vc, alpha, beta)  # Theorem B.5
         at_most = beta / e * given_.vc * exp(min(600, each.epsilon_0 * alpha * each.kept_labelled / (2 * given_.vc)))
         assert each.kept_taken + each.kept_labelled <= at_most  # Claim 4.2
@@ -218,7 +217,7 @@ def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner() -> No
 def test_claim_4_2_bounds_the_chosen_concepts_error() -> None:
     """|H| exp(−ε₀ α |S| / 2) ≤ β with |H| by Sauer's lemma, at the largest |S∘T|."""
     for vc in (1, 4):
-        points = largest_relabelled(vc, 0.05, 0.1, 4_000, 1.3)
+        points = bns15_claim_4_2_points(vc, 0.05, 0.1, 4_000, epsilon=1.3)
         assert (e * points / vc) ** vc * exp(-1.3 * 0.05 * 4_000 / 2) <= 0.1 * (1 + 1e-9)
 
 

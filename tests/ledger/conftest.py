@@ -17,7 +17,7 @@ import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 
 from quorate.accounting import PureDP
-from quorate.ledger import Budget, Ledger, LedgerStore, MemoryStore, SqliteStore, Verified
+from quorate.ledger import Budget, Ledger, LedgerStore, MemoryStore, Reservation, SqliteStore, Verified
 from quorate.ledger.postgres import PostgresStore
 
 
@@ -77,6 +77,20 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     place.close()
 
 
+def reserved(ledger: Ledger, count: int = 10, key: str = "labels", **more: int) -> Reservation:
+    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count, **more}, key=key)
+
+
+@pytest.fixture
+def ledger(place: Place) -> Ledger:
+    return place.open(Budget(1.0, 1e-5))
+
+
+@pytest.fixture
+def reservation(ledger: Ledger) -> Reservation:
+    return reserved(ledger)
+
+
 @pytest.fixture
 def shared(server: Server, tmp_path: Path) -> Iterator[Place]:
     """A place on a server, for what concerns several processes."""
@@ -98,7 +112,7 @@ def path(on_disk: Place) -> Path:
     """A closed ledger with a few entries."""
     ledger = on_disk.open(Budget(1.0, 1e-5))
     ledger.bind("a")
-    reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key="labels")
+    reservation = reserved(ledger)
     for answers in ([1, 0], [2, 1]):
         reservation.store(reservation.draw("label", 2), answers)
     on_disk.close()

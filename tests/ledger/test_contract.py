@@ -10,6 +10,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
+from tests.ledger.conftest import reserved
 
 from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, PureDP, Repeated
 from quorate.errors import (
@@ -26,20 +27,6 @@ from quorate.ledger.pricing import check_prices
 from quorate.types import Secret
 
 BUDGET = Budget(1.0, 1e-5)
-
-
-def reserved(ledger, count=10, key="labels", **more):
-    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count, **more}, key=key)
-
-
-@pytest.fixture
-def ledger(place):
-    return place.open(BUDGET)
-
-
-@pytest.fixture
-def reservation(ledger):
-    return reserved(ledger)
 
 
 # --- A ledger that is opened again in one process ---------------------------------------------------------------

@@ -18,11 +18,6 @@ def kept_back(ledger, count=10):
 
 
 @pytest.fixture
-def ledger(place):
-    return place.open(BUDGET)
-
-
-@pytest.fixture
 def reservation(ledger):
     return kept_back(ledger)
 

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.ledger.conftest import reserved
 
-from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger import Budget, Ledger, SqliteStore
 from quorate.ledger import sqlite as sqlite_store
@@ -25,18 +25,9 @@ BUDGET = Budget(1.0, 1e-5)
 FILES = ("ledger.db", "ledger.db.anchor")
 
 
-def reserved(ledger, count=10, key="labels"):
-    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count}, key=key)
-
-
 @pytest.fixture
 def ledger(on_disk):
     return on_disk.open(BUDGET)
-
-
-@pytest.fixture
-def reservation(ledger):
-    return reserved(ledger)
 
 
 def saved(path: Path, folder: Path) -> Path:

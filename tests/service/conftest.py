@@ -14,18 +14,27 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import polars as pl
 import pytest
 import uvicorn
 from fastapi import FastAPI
 
+from quorate.accounting import Repeated
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute, read_run
+from quorate.labelling import Memo, OnlineAnswers
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import SeededNoise
 from quorate.service.app import Service, create_app
+from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.open_run import opened
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
+from quorate.service.votes import EnsembleAnswers
+from quorate.types import Secret
 
 _spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "folder" / "conftest.py")
 assert _spec is not None
@@ -36,6 +45,9 @@ _spec.loader.exec_module(runs)
 cli, visits = runs.cli, runs.visits
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+GOOD = {"age": 41, "bmi": 24.5, "ward": "north"}
+MARK = "zqxmark"  # stands in hostile bodies, and must come back in nothing
+PLACES = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
 
 
 @pytest.fixture(scope="session")
@@ -147,3 +159,30 @@ def rows(n: int, seed: int = 7) -> list[dict[str, Any]]:
     """Rows that nobody has asked yet, as JSON has them."""
     frame: pl.DataFrame = visits(n, seed=seed)[0]
     return frame.to_dicts()
+
+
+def sure(places: Any) -> Secret[Any]:
+    """Votes of sixty teachers who say yes to every place."""
+    return Secret(np.tile([0, 60], (len(places), 1)))
+
+
+def no(places: Any) -> list[Any]:
+    """A student who says no to every place."""
+    return ["no"] * len(places)
+
+
+def ensemble(
+    left: int,
+    ledger: Ledger | None = None,
+    *,
+    votes: Callable[[Any], Secret[Any]] = sure,
+    student: Callable[[Any], list[Any]] = no,
+    seed: int = 0,
+    **how: Any,
+) -> EnsembleAnswers:
+    """An ensemble that has so many answers about places."""
+    ledger, mechanism = ledger or Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
+    event, purposes = Repeated(mechanism.event, left), {"online answer": left}
+    reservation = ledger.reserve(event, delta=1e-5, purposes=purposes, key="kept back")
+    online = OnlineAnswers(votes, mechanism, reservation, SeededNoise(seed), Memo(), 2)
+    return EnsembleAnswers(online, ledger, student, ("no", "yes"), PLACES, **how)

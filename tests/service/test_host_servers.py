@@ -27,7 +27,7 @@ from tests.service.processes import CLI, LISTENING
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
-from quorate.ledger.stores import store_at
+from quorate.ledger.ledger import store_at
 from quorate.service.keys import FILE, KeyFile
 
 pytestmark = pytest.mark.faults

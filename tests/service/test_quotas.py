@@ -8,37 +8,19 @@ from pathlib import Path
 from threading import Barrier
 from typing import Any
 
-import numpy as np
 import pytest
-from tests.service.conftest import rows, running
+from tests.service.conftest import ensemble, rows, running
 
-from quorate.accounting import Repeated
-from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import GaussianNoisyMax
-from quorate.noise import SeededNoise
-from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.problems import Problem
 from quorate.service.turns import Answered, LabelRequest
 from quorate.service.votes import EnsembleAnswers
-from quorate.types import Secret
-
-KEPT = 12
-FEATURES = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
 
 
-def served(*, refuse: bool = False) -> tuple[Ledger, EnsembleAnswers]:
-    ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
-    purposes = {"online answer": KEPT}
-    reservation = ledger.reserve(Repeated(mechanism.event, KEPT), delta=1e-5, purposes=purposes, key="kept back")
-
-    def votes(table: Any) -> Secret[Any]:
-        return Secret(np.tile([0, 60], (len(table), 1)))
-
-    online = OnlineAnswers(votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
-    student = ["no", "yes"]
-    return ledger, EnsembleAnswers(online, ledger, lambda table: ["no"] * len(table), student, FEATURES, refuse=refuse)
+def served(**how: Any) -> tuple[Ledger, EnsembleAnswers]:
+    ledger = Ledger(budget=Budget(40.0, 1e-5))
+    return ledger, ensemble(12, ledger, **how)
 
 
 def asked(*places: int, client: str = "ann", quota: int | None = 3) -> LabelRequest:

@@ -11,24 +11,17 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from tests.service.conftest import listening
+from tests.service.conftest import PLACES, ensemble, listening
 
-from quorate.accounting import Repeated
-from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import GaussianNoisyMax
-from quorate.noise import SeededNoise
 from quorate.service.app import Served, Service, create_app
 from quorate.service.dashboard import History
-from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
-from quorate.service.votes import EnsembleAnswers
 from quorate.types import IntArray, Secret
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
-FEATURES = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
 POINTS = 12
 
 Votes = Callable[[Any], Secret[IntArray]]
@@ -40,21 +33,16 @@ def left_by(
     """Serve an ensemble with these votes ``(POINTS, 2)``; return the answers, and all that was logged and counted."""
     lines: list[str] = []
     records = Records(write=lines.append, clock=lambda: NOW)
-    mechanism = GaussianNoisyMax(sigma=4.0, form="binary")
     ledger = Ledger(budget=Budget(40.0, 1e-5), clock=lambda: NOW)
-    schedule = Repeated(mechanism.event, POINTS - 2)
-    reservation = ledger.reserve(schedule, delta=1e-5, purposes={"online answer": POINTS - 2}, key="kept back")
 
     def votes(rows: Any) -> Secret[IntArray]:
         return Secret(counts[rows["place"].to_numpy().astype(int)])
 
-    online = OnlineAnswers(spy(votes, records), mechanism, reservation, SeededNoise(seed), Memo(), 2)
-    answers = EnsembleAnswers(online, ledger, lambda rows: ["no"] * len(rows), ("no", "yes"), FEATURES)
     served = Served(
         title="a ward",
         method="votes",
-        answers=answers,
-        features=FEATURES,
+        answers=ensemble(POINTS - 2, ledger, votes=spy(votes, records), seed=seed),
+        features=PLACES,
         classes=("no", "yes"),
         guarantee={},
         verified_at=NOW.isoformat(),

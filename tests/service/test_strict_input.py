@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
-from tests.service.conftest import Running, Serve, rows
+from tests.service.conftest import GOOD, MARK, Running, Serve, rows
 
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
@@ -18,9 +18,6 @@ from quorate.data.table_reader import TableReader
 from quorate.service.features import LARGEST, Column, Features
 from quorate.service.problems import PROBLEMS, Problem
 from quorate.service.requests import DEEPEST, read_json
-
-GOOD = {"age": 41, "bmi": 24.5, "ward": "north"}
-MARK = "zqxmark"  # stands in hostile bodies, and must come back in nothing
 
 
 def with_row(**changes: Any) -> bytes:

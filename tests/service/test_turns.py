@@ -11,21 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from tests.service.conftest import Serve, rows, running
+from tests.service.conftest import Serve, ensemble, rows, running
 
-from quorate.accounting import Repeated
 from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed
-from quorate.labelling import Memo, OnlineAnswers
-from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import GaussianNoisyMax
-from quorate.noise import SeededNoise
-from quorate.service.features import Column, Features
+from quorate.ledger import Ledger
 from quorate.service.problems import Problem
 from quorate.service.turns import Answered, AnsweringThreads, LabelRequest, Point, Reply, Standing
 from quorate.service.votes import EnsembleAnswers
-from quorate.types import Secret
 
 CLIENTS = 24
 
@@ -168,7 +161,7 @@ def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_ar
     def fails(_: Any) -> Any:
         raise PreconditionFailed("no votes")
 
-    answers = ensemble(9, count=fails)
+    answers = ensemble(9, votes=fails)
     said: list[BaseException] = []
     told = replies_of(answers, [((1.0,), (2.0,)), ((3.0,),)], said.append)
     assert {(reply.code, reply.charged) for reply in told if isinstance(reply, Problem)} == {("internal-error", True)}
@@ -221,22 +214,6 @@ def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
     threads.stop()
     assert [isinstance(reply, Answered) for reply in told] == [True, False, True, True]
     assert {type(each) for each in said} == {ZeroDivisionError}
-
-
-def ensemble(
-    left: int,
-    *,
-    view: Callable[[Any], Any] = lambda table: table,
-    student: Callable[[Any], list[Any]] = lambda table: ["no"] * len(table),
-    count: Callable[[Any], Secret[Any]] = lambda table: Secret(np.tile([0, 60], (len(table), 1))),
-) -> EnsembleAnswers:
-    """Sixty teachers who say yes to every place, and so many answers."""
-    ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
-    purposes = {"online answer": left}
-    reservation = ledger.reserve(Repeated(mechanism.event, left), delta=1e-5, purposes=purposes, key="kept back")
-    online = OnlineAnswers(count, mechanism, reservation, SeededNoise(0), Memo(), 2)
-    features = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
-    return EnsembleAnswers(online, ledger, student, ("no", "yes"), features, view=view)
 
 
 def replies_of(

@@ -23,7 +23,7 @@ class Place(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Leave a URL alone."""
-        from quorate.ledger.stores import is_url
+        from quorate.ledger.ledger import is_url
 
         return value if is_url(value) else super().convert(value, param, ctx)
 

@@ -21,10 +21,10 @@ from urllib.parse import quote
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.budget import Composition
+from quorate.ledger.ledger import is_url, store_at
 from quorate.ledger.ledger_files import AnchorFile, beside, both_missing, had_ledger, keep_owner
 from quorate.ledger.state import Epoch, Head
 from quorate.ledger.store import reason_of
-from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.session import LedgerTerms, terms_in

@@ -17,7 +17,7 @@ BNS15, Theorem 3.3                         generic.py: GenericLearner
 BNS15, Corollary 3.4 (ε, δ)                sanitizers/medians.py: Medians
 BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/learner.py: relabelled
 BNS15, Lemma 4.1                           label_boost/schedule.py: bns15_lemma_4_1
-BNS15, Claim 4.2                           label_boost/schedule.py: largest_relabelled
+BNS15, Claim 4.2                           label_boost/constants.py: TightConstants
 BNS15, Claim 4.3                           amplification.py: bns15_claim_4_3
 BNS15, Claim 4.5                           amplification.py: bns15_claim_4_5
 BNS15, Algorithm 3 (LabelBoost)            label_boost/learner.py: LabelBoost
@@ -66,20 +66,7 @@ from quorate.learners.sub_sampling import SubSampling
 from quorate.learners.transformed_learner import EmpiricalLearner
 
 __all__ = [
-    "UNLABELLED",
-    "Plan",
-    "RowsNeeded",
-    "PrivateLearner",
-    "GenericLearner",
-    "LabelBoost",
-    "SubSampling",
-    "EmpiricalLearner",
-    "AgnosticLearner",
-    "AgnosticPrediction",
-    "SubsampledAgnostic",
-    "ExponentialLearner",
-    "NoisyThreshold",
-    "GridChoice",
-    "Binning",
-    "telling_columns",
-]
+    "UNLABELLED", "Plan", "RowsNeeded", "PrivateLearner", "GenericLearner", "LabelBoost", "SubSampling",
+    "EmpiricalLearner", "AgnosticLearner", "AgnosticPrediction", "SubsampledAgnostic", "ExponentialLearner",
+    "NoisyThreshold", "GridChoice", "Binning", "telling_columns",
+]  # fmt: skip

@@ -16,31 +16,15 @@ from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.chain import Receipt, verify
 from quorate.ledger.entries import Part
 from quorate.ledger.journal import Verified
-from quorate.ledger.ledger import Ledger
+from quorate.ledger.ledger import Ledger, register_store
 from quorate.ledger.reservation import Block, Reservation, SharedDraw
 from quorate.ledger.rules import Quota
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head
 from quorate.ledger.store import LedgerStore, MemoryStore
-from quorate.ledger.stores import register_store
 
 __all__ = [
-    "Block",
-    "Budget",
-    "GuaranteeScope",
-    "Head",
-    "Ledger",
-    "LedgerStore",
-    "register_store",
-    "MemoryStore",
-    "Part",
-    "Quota",
-    "Receipt",
-    "Reservation",
-    "SharedDraw",
-    "SqliteStore",
-    "Totals",
-    "Verified",
-    "verify",
-]
+    "Block", "Budget", "GuaranteeScope", "Head", "Ledger", "LedgerStore", "register_store", "MemoryStore", "Part",
+    "Quota", "Receipt", "Reservation", "SharedDraw", "SqliteStore", "Totals", "Verified", "verify",
+]  # fmt: skip

@@ -376,7 +376,7 @@ class PostgresStore:
         except (OSError, psycopg.Error, psycopg.Warning) as error:
             # A connection that was never made has no code, and no statement that its message could quote.
             unmade = done == "opened" and self._connection is None and getattr(error, "sqlstate", None) is None
-            why = f"{type(error).__name__}: {_one_line(error)}" if unmade else reason_of(error)
+            why = f"{type(error).__name__}: {' '.join(str(error).split())}" if unmade else reason_of(error)
             raise LedgerIntegrityError(
                 f"the ledger could not be {done} ({why}); nothing is released until it is opened and verified again",
                 charged="the last charge may have been recorded",
@@ -407,18 +407,9 @@ _NO_HEAD: Final = (
 )
 
 
-def open_postgres(url: str, *, create: bool) -> PostgresStore:
-    """Open the ledger at a URL of PostgreSQL."""
-    return PostgresStore(url, create=create)
-
-
 def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
         raise PreconditionFailed('a ledger in PostgreSQL needs psycopg: pip install "quorate[postgres]"') from None
     return psycopg
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

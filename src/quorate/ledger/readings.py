@@ -18,8 +18,7 @@ from quorate.ledger.reservation import Reservation
 from quorate.ledger.rules import Quota, quota_of
 from quorate.ledger.scope import GuaranteeScope, amounts_for, relation_that_holds
 from quorate.ledger.state import Epoch, Head, LedgerState
-from quorate.ledger.store import LedgerStore
-from quorate.ledger.stores import own_store
+from quorate.ledger.store import LedgerStore, own_store
 from quorate.stored_names import stored_as
 
 

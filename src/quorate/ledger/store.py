@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -179,3 +180,12 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def own_store(store: LedgerStore) -> str | None:
+    """Name a store that is not of this package, with its module; None for those that are."""
+    kind = type(store)
+    here = kind.__module__.startswith("quorate.")
+    if here and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:
+        return None
+    return f"{kind.__module__}.{kind.__qualname__}"

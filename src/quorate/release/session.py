@@ -22,7 +22,7 @@ from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed,
 from quorate.findings import frames_of_ours
 from quorate.ledger import Budget, Ledger, Receipt, Verified
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, Composition, float_up
-from quorate.ledger.stores import is_url
+from quorate.ledger.ledger import is_url
 
 ADVICE = (
     "Give every fit on the same people one ledger=; compare models on public rows with labels, or for a price "

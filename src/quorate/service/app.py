@@ -251,13 +251,16 @@ def create_app(service: Service) -> FastAPI:
         **openapi.problems(*openapi.OF_ANY_KEY, *openapi.OF_A_QUESTION),
     }
     body = openapi.label_request(service.served.features, service.settings.max_rows)
-    guarantee = {**openapi.guarantee_response(service.served.guarantee), **with_key}
+    guarantee = openapi.answer("The guarantee, for programs.", {"type": "object"}, service.served.guarantee)
+    text = {"type": "string"}
+    page = openapi.answer("A page that works without scripts.", text, "<!doctype html>…", "text/html")
+    metrics = "Counters, as Prometheus reads them.", text, "quorate_answers_left 41\n", "text/plain"
     for path, scope, handler, summary, responses in (
         ("/v1/label", "ask", service.label, "Ask for a class, or for several.", label),
         ("/v1/budget", "read", service.budget, "What is left.", {**openapi.budget_response(), **with_key}),
-        ("/v1/guarantee", "read", service.guarantee, "What was promised.", guarantee),
-        ("/", "read", service.page, "What is left, as a page.", {**openapi.page_response(), **with_key}),
-        ("/metrics", "admin", service.metrics, "Counters.", {**openapi.metrics_response(), **with_key}),
+        ("/v1/guarantee", "read", service.guarantee, "What was promised.", {**guarantee, **with_key}),
+        ("/", "read", service.page, "What is left, as a page.", {**page, **with_key}),
+        ("/metrics", "admin", service.metrics, "Counters.", {**openapi.answer(*metrics), **with_key}),
     ):
         endpoint = service.route(path, cast("Scope", scope), handler)
         if path == "/v1/label":

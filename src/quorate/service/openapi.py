@@ -80,9 +80,11 @@ def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
-def answer(description: str, schema: dict[str, Any], example: Any) -> dict[int | str, dict[str, Any]]:
+def answer(
+    description: str, schema: dict[str, Any], example: Any, media_type: str = "application/json"
+) -> dict[int | str, dict[str, Any]]:
     """Return the response of what went well."""
-    return {200: {"description": description, "content": {"application/json": {"schema": schema, "example": example}}}}
+    return {200: {"description": description, "content": {media_type: {"schema": schema, "example": example}}}}
 
 
 def label_response(classes: Sequence[Any]) -> dict[int | str, dict[str, Any]]:
@@ -231,23 +233,6 @@ def budget_response() -> dict[int | str, dict[str, Any]]:
     }
     schema = {"type": "object", "required": list(properties), "properties": properties}
     return answer("What is left.", schema, example)
-
-
-def guarantee_response(guarantee: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """Return the response of ``GET /v1/guarantee``."""
-    return answer("The guarantee, for programs.", {"type": "object"}, guarantee)
-
-
-def metrics_response() -> dict[int | str, dict[str, Any]]:
-    """Return the response of ``GET /metrics``."""
-    content = {"text/plain": {"schema": {"type": "string"}, "example": "quorate_answers_left 41\n"}}
-    return {200: {"description": "Counters, as Prometheus reads them.", "content": content}}
-
-
-def page_response() -> dict[int | str, dict[str, Any]]:
-    """Return the response of ``GET /``."""
-    content = {"text/html": {"schema": {"type": "string"}, "example": "<!doctype html>…"}}
-    return {200: {"description": "A page that works without scripts.", "content": content}}
 
 
 def status_response(status: str) -> dict[int | str, dict[str, Any]]:

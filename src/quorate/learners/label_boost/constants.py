@@ -27,14 +27,17 @@ from quorate.learners.label_boost.schedule import (
     BoostSchedule,
     BoostTask,
     Round,
-    iteration_accuracy,
-    largest_relabelled,
     price_of,
     relabelling,
     too_few_labels,
 )
 from quorate.stored_names import stored_as
-from quorate.theory.bns15 import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
+from quorate.theory.bns15 import (
+    bns15_algorithm_3_accuracy,
+    bns15_algorithm_3_taken,
+    bns15_claim_4_2_points,
+    bns15_claim_4_9_labelled,
+)
 
 
 @stored_as("quorate.learners.label_boost.paper.PaperConstants")
@@ -117,7 +120,7 @@ class PaperConstants:
         """Return step 2 of Algorithm 3; None where the labelled rows do not grow or D is used up."""
         task, rounds = self.task, list[Round]()
         while labelled < 300 * task.n_base:
-            alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
+            alpha, beta = bns15_algorithm_3_accuracy(task.alpha, task.beta, len(rounds) + 1)
             n_taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
             if not 1 <= n_taken <= unlabelled:
                 return None
@@ -237,11 +240,11 @@ def _theorem_rounds(task: BoostTask, labelled: int, epsilon_0: float) -> tuple[R
     """Return the iterations that lead from so many labelled rows to enough; None where they do not."""
     enough, rounds = _rows_for_the_theorem(task), list[Round]()
     while labelled < enough:
-        alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
+        alpha, beta = bns15_algorithm_3_accuracy(task.alpha, task.beta, len(rounds) + 1)
         kept = _kept(task, labelled, epsilon_0, labelled=True)
         if kept < task.rows_to_generalise(alpha, beta):
             return None
-        room = largest_relabelled(task.vc, alpha, beta, kept, epsilon_0) - kept
+        room = bns15_claim_4_2_points(task.vc, alpha, beta, kept, epsilon=epsilon_0) - kept
         kept_taken = floor(min(room, enough - kept))
         if kept_taken < 1 or kept + kept_taken <= labelled or len(rounds) == MOST_ROUNDS:
             return None

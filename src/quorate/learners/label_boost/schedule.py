@@ -29,7 +29,7 @@ from quorate.learners.amplification import (
 )
 from quorate.learners.concepts import DICHOTOMY_LIMIT
 from quorate.stored_names import stored_as
-from quorate.theory.bns15 import bns15_algorithm_3_accuracy, bns15_claim_4_2_points, bns15_theorem_b_5, sauer
+from quorate.theory.bns15 import bns15_theorem_b_5, sauer
 
 #: Whether the row that differs has a label before the relabelling.
 Changed: TypeAlias = Literal["labelled", "unlabelled"]
@@ -131,11 +131,6 @@ def price_of(schedule: BoostSchedule, base: Price) -> Price:
     return worst_of(labelled, of_taken)
 
 
-def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]:
-    r"""Return :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)` (BNS15, Alg. 3)."""
-    return bns15_algorithm_3_accuracy(alpha, beta, i)
-
-
 @lru_cache(maxsize=256)
 def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     r"""Return how many labelled rows are enough for an empirical error of α to mean one of 10α, of all pairs at once.
@@ -148,22 +143,8 @@ def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     def enough(n_rows: int) -> bool:
         return disagreement(alpha, n_rows, lambda n_points: sauer(n_points, vc), beta) <= 10 * alpha
 
-    printed = rows_of_theorem_b_5(vc, alpha, beta)
+    printed = ceil(bns15_theorem_b_5(vc, 10 * alpha, beta))  # plans of 0.2.0.dev0 knew no other bound
     return smallest_count(enough, 1) if enough(printed) else printed
-
-
-def rows_of_theorem_b_5(vc: int, alpha: float, beta: float) -> int:
-    """Return how many rows BNS15's Theorem B.5 alone asks for; plans of 0.2.0.dev0 knew no other bound."""
-    return ceil(bns15_theorem_b_5(vc, 10 * alpha, beta))
-
-
-def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0: float) -> float:
-    r"""Return how many points `kept` labelled rows can relabel with an error of at most α on them, but for β.
-
-    :math:`\frac{\beta}{e} VC\, e^{\varepsilon_0 \alpha |S|/(2VC)}`: BNS15's Claim 4.2 with a general
-    :math:`\varepsilon_0`. Infinite where it is beyond a float.
-    """
-    return bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0)
 
 
 #: No choice among more candidates than this: their scores would fill the memory.
