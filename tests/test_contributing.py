@@ -24,7 +24,8 @@ from quorate.data import formats, read_data, register_format
 from quorate.data.formats import reader_of
 from quorate.errors import DataRefused, InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.folder.published import read_facts
-from quorate.ledger import Budget, Ledger, LedgerStore, register_store, stores
+from quorate.ledger import Budget, Ledger, LedgerStore, register_store
+from quorate.ledger import ledger as ledgers
 from quorate.plugins import COMMANDS as COMMANDS_OF
 from quorate.plugins import FORMATS, STORES, load
 from quorate.students import Student
@@ -49,7 +50,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     place.mkdir()
     monkeypatch.syspath_prepend(str(place))
     before = set(sys.modules)
-    registries: tuple[dict[str, Any], ...] = (OWN_KINDS, formats._BY_SUFFIX, stores._BY_SCHEME)
+    registries: tuple[dict[str, Any], ...] = (OWN_KINDS, formats._BY_SUFFIX, ledgers._BY_SCHEME)
     kept = [dict(registry) for registry in registries]
 
     def made(title: str, *changes: tuple[str, str], declared: bool = True) -> Any:

@@ -76,18 +76,7 @@ def release_votes(
     whether to pay although the mechanism can answer nothing with so many teachers. Raises BudgetExhausted,
     LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which votes do not hold.
     """
-    if sanitiser is not None and data_dependent_terms(mechanism) is None:
-        raise InvalidParameter(
-            "a data-dependent figure is known for quorate's GaussianNoisyMax and ConfidentNoisyMax of three classes or "
-            f"more alone, got {type(mechanism).__name__}; leave it out"
-        )
-    if mechanism.takes == "scores":
-        raise InvalidParameter(
-            f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
-        )
-    n_classes = len(votes.classes)
-    check_mechanism(mechanism, n_classes=n_classes)
-    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, answers=votes.n_queries)
+    _refuse_unfit(votes, mechanism, sanitiser)
     folder = RunFolder(root)
     folder.make()
     key = fingerprint_key(folder.ledger)
@@ -104,7 +93,8 @@ def release_votes(
     )
     with _ledger_of(folder, budget, data) as ledger:
         if not allow_hopeless and charge.find(ledger) is None:
-            near = reach(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, n_queries=votes.n_queries)
+            sizes = {"n_teachers": votes.n_teachers, "n_classes": len(votes.classes), "n_queries": votes.n_queries}
+            near = reach(mechanism, **sizes)
             refuse_hopeless([near], unless="allow_hopeless=True (--allow-hopeless)")
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
@@ -128,6 +118,22 @@ def release_votes(
     for name, content in files.items():
         write_atomically(folder.public / name, content)
     return VotesReleased(released, promised, sanitised, files)
+
+
+def _refuse_unfit(votes: VotesFile, mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> None:
+    """Refuse a mechanism that is not for such votes, and a figure that is not known for it."""
+    if sanitiser is not None and data_dependent_terms(mechanism) is None:
+        raise InvalidParameter(
+            "a data-dependent figure is known for quorate's GaussianNoisyMax and ConfidentNoisyMax of three classes or "
+            f"more alone, got {type(mechanism).__name__}; leave it out"
+        )
+    if mechanism.takes == "scores":
+        raise InvalidParameter(
+            f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
+        )
+    n_classes = len(votes.classes)
+    check_mechanism(mechanism, n_classes=n_classes)
+    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=n_classes, answers=votes.n_queries)
 
 
 def _charge(

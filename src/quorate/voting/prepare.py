@@ -311,15 +311,17 @@ def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inp
     return recipe
 
 
+def _n_records(config: RunConfig, args: _Arguments, inputs: Inputs) -> int | None:
+    """Return the declared number of units, or the one that is there, where the recipe reads it."""
+    if config.n_records is not None:
+        return count("n_records", config.n_records, at_least=1)
+    return count_units(inputs.private.reveal().unit_keys) if _reads_units(config, args) else None
+
+
 def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
-    n_records = config.n_records
-    if n_records is not None:
-        n_records = count("n_records", n_records, at_least=1)
-    elif _reads_units(config, args):
-        n_records = count_units(inputs.private.reveal().unit_keys)
     return PublicFacts(
-        n_records=n_records,
+        n_records=_n_records(config, args, inputs),
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
