@@ -66,7 +66,20 @@ from quorate.learners.sub_sampling import SubSampling
 from quorate.learners.transformed_learner import EmpiricalLearner
 
 __all__ = [
-    "UNLABELLED", "Plan", "RowsNeeded", "PrivateLearner", "GenericLearner", "LabelBoost", "SubSampling",
-    "EmpiricalLearner", "AgnosticLearner", "AgnosticPrediction", "SubsampledAgnostic", "ExponentialLearner",
-    "NoisyThreshold", "GridChoice", "Binning", "telling_columns",
-]  # fmt: skip
+    "UNLABELLED",
+    "Plan",
+    "RowsNeeded",
+    "PrivateLearner",
+    "GenericLearner",
+    "LabelBoost",
+    "SubSampling",
+    "EmpiricalLearner",
+    "AgnosticLearner",
+    "AgnosticPrediction",
+    "SubsampledAgnostic",
+    "ExponentialLearner",
+    "NoisyThreshold",
+    "GridChoice",
+    "Binning",
+    "telling_columns",
+]

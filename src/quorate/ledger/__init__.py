@@ -25,6 +25,21 @@ from quorate.ledger.state import Head
 from quorate.ledger.store import LedgerStore, MemoryStore
 
 __all__ = [
-    "Block", "Budget", "GuaranteeScope", "Head", "Ledger", "LedgerStore", "register_store", "MemoryStore", "Part",
-    "Quota", "Receipt", "Reservation", "SharedDraw", "SqliteStore", "Totals", "Verified", "verify",
-]  # fmt: skip
+    "Block",
+    "Budget",
+    "GuaranteeScope",
+    "Head",
+    "Ledger",
+    "LedgerStore",
+    "register_store",
+    "MemoryStore",
+    "Part",
+    "Quota",
+    "Receipt",
+    "Reservation",
+    "SharedDraw",
+    "SqliteStore",
+    "Totals",
+    "Verified",
+    "verify",
+]

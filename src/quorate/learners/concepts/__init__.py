@@ -16,7 +16,25 @@ from quorate.learners.concepts.weighing import relabelling_scores_by_erm
 from quorate.theory.bns15 import sauer
 
 __all__ = [
-    "DICHOTOMY_LIMIT", "ConceptClass", "Concepts", "Concept", "PointFunctions", "PointFunction", "Thresholds",
-    "Threshold", "Intervals", "Interval", "Rectangles", "Rectangle", "Stumps", "Stump", "FiniteClass", "Member",
-    "SymmetricDifference", "Xor", "relabelling_scores_by_erm", "sauer", "symmetric_difference_vc",
-]  # fmt: skip
+    "DICHOTOMY_LIMIT",
+    "ConceptClass",
+    "Concepts",
+    "Concept",
+    "PointFunctions",
+    "PointFunction",
+    "Thresholds",
+    "Threshold",
+    "Intervals",
+    "Interval",
+    "Rectangles",
+    "Rectangle",
+    "Stumps",
+    "Stump",
+    "FiniteClass",
+    "Member",
+    "SymmetricDifference",
+    "Xor",
+    "relabelling_scores_by_erm",
+    "sauer",
+    "symmetric_difference_vc",
+]

@@ -22,6 +22,19 @@ from quorate.learners.sanitizers.protocol import Sanitizer, XorQueries
 from quorate.learners.sanitizers.tree import Tree, interval_error, prefix_error
 
 __all__ = [
-    "Sanitizer", "Tree", "TreePlan", "PrefixCounts", "noisy_prefix_counts", "prefix_error", "interval_error", "Medians",
-    "MedianPlan", "Boxes", "BoxPlan", "MWEM", "BLR", "theorem_size", "XorQueries",
-]  # fmt: skip
+    "Sanitizer",
+    "Tree",
+    "TreePlan",
+    "PrefixCounts",
+    "noisy_prefix_counts",
+    "prefix_error",
+    "interval_error",
+    "Medians",
+    "MedianPlan",
+    "Boxes",
+    "BoxPlan",
+    "MWEM",
+    "BLR",
+    "theorem_size",
+    "XorQueries",
+]
