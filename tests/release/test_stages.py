@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import subprocess
 import sys
@@ -223,14 +222,10 @@ def stages_ended(mechanism: Any, acts: list[Any], *, defended: bool = True) -> t
                 asked = [rows[split] for split in more[0]]
                 users[who].answer("label", len(asked), lambda _, asked=asked: asked, OSNoise())
             elif act == "copy":
-                users[more[0]] = copy.copy(users[who])
-                users[more[0]]._stages = snapshot(users[who]._stages)
-                users[more[0]]._reservation = handle()
+                users[more[0]] = replace(users[who], stages=snapshot(users[who].stages), reservation=handle())
             elif act == "fork":
                 patch.setattr(journal, "_token", object())
-                users = {number: copy.copy(user) for number, user in users.items()}
-                for user in users.values():
-                    user._reservation = handle()
+                users = {number: replace(user, reservation=handle()) for number, user in users.items()}
     return ended, total - handle().remaining(STAGE), total
 
 

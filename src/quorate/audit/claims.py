@@ -87,6 +87,11 @@ class PureClaim:
     """A claim of ε-DP.
 
     `epsilon`: in nats, > 0. Raises InvalidParameter if `epsilon` is not a finite number > 0.
+
+    Examples
+    --------
+    >>> PureClaim(1)
+    PureClaim(epsilon=1.0)
     """
 
     epsilon: float
@@ -113,6 +118,11 @@ class ApproxClaim:
 
     `epsilon`: in nats, > 0. `delta`: a probability, > 0 and < 1; for δ = 0 use :class:`PureClaim`. Raises
     InvalidParameter if a field is out of range.
+
+    Examples
+    --------
+    >>> ApproxClaim(1, 1e-5)
+    ApproxClaim(epsilon=1.0, delta=1e-05)
     """
 
     epsilon: float
@@ -149,6 +159,11 @@ class GaussianClaim:
     by 2e−5 in probability at σ = 10, and by less for wider noise; 100,000 runs tell probabilities apart that differ by
     a hundred times as much. Below σ = 10 claim (ε, δ) instead (:func:`~quorate.audit.claim_of`). Raises
     InvalidParameter if `mu` is not a finite number > 0.
+
+    Examples
+    --------
+    >>> GaussianClaim(0.5)
+    GaussianClaim(mu=0.5)
     """
 
     mu: float
