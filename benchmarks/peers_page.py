@@ -118,9 +118,9 @@ def lines(held: Figures, epsilon: float) -> list[Line]:
 
 
 def best(measured: Sequence[Line]) -> Line | None:
-    """Return the line of the highest mean among those with the most splits."""
-    most = max((len(line.scores) for line in measured), default=0)
-    return max((line for line in measured if len(line.scores) == most), key=lambda line: line.mean, default=None)
+    """Return the line of the highest mean over the splits that all of them have."""
+    common = sorted(set.intersection(*(set(line.scores) for line in measured))) if measured else []
+    return max(measured, key=lambda line: float(np.mean([line.scores[at] for at in common]))) if common else None
 
 
 def peers(measured: Sequence[Line], *, public: bool) -> list[Line]:
@@ -153,6 +153,12 @@ class Verdict:
 
     def written(self) -> str:
         return signed(self.paired)
+
+    def both(self) -> tuple[str, str]:
+        """The first's mean and ours, of the splits that both have."""
+        common = [split for split in self.ours.scores if split in self.first.scores]
+        first, ours = (float(np.mean([line.scores[at] for at in common])) for line in (self.first, self.ours))
+        return number(first), number(ours)
 
 
 def verdict(measured: Sequence[Line], name: str) -> Verdict | None:
@@ -218,14 +224,15 @@ def sentences(figures: Figures, epsilon: float, name: str, reasons: Mapping[str,
         judged = verdict(lines(held, epsilon), name)
         if judged is None or judged.mean >= 0:
             continue
+        first, ours = judged.both()
         how = "by default" if judged.first.setting == 0 else "in the best setting of its grid"
         limit = "within the limit" if judged.holds else "**beyond the limit**"
         if len(judged.paired) == 1:
             limit += ", of one split, whose error is not known"
         reason = " " + reasons.get(table_name, "" if judged.holds else "Why is not known yet.")
         said.append(
-            f"- {table_name}: {judged.first.contestant.name} {how} is first, {number(judged.first.mean)} for "
-            f"{number(judged.ours.mean)} ({judged.written()}, {limit}).{reason}".rstrip()
+            f"- {table_name}: {judged.first.contestant.name} {how} is first, {first} for {ours} "
+            f"({judged.written()}, {limit}).{reason}".rstrip()
         )
     return said
 
