@@ -317,8 +317,8 @@ def _place_of(place: Path) -> Path:
 
 def line_of(entry: dict[str, Any]) -> str:
     """One entry in one line."""
-    told = {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
-    fields = {key: value for key, value in entry.items() if key in told}
+    keys = {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
+    fields = {key: value for key, value in entry.items() if key in keys}
     if entry.get("parts"):  # of several clients, whose requests share the block
         by_client = Counter[str]()
         for part in entry["parts"]:

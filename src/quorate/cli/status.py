@@ -37,12 +37,12 @@ def command(run: Path, as_json: bool) -> None:
         else:
             lost = f", {rounds.interrupted:,} lost" if rounds.interrupted else ""
             click.echo(f"rounds     {rounds.stored:,} of {rounds.rounds:,} stored{lost}")
-        told = {
+        scores = {
             "student": student and scored(student),
             "model": of_numbers.scored(facts),
             "baseline": baseline(facts, student),
         }
-        for word, line in told.items():
+        for word, line in scores.items():
             if line is not None:
                 click.echo(f"{word:<10} {line}")
     if status.account is not None:

@@ -70,8 +70,9 @@ class AuditOptions:
     ) -> ScheduleAudit:
         """Return what an attack finds that is made so; `limit`: what chooses that of sets, `drew`: whether a pool."""
         how: dict[str, Any] = {"seed": self.seed, "n_jobs": self.n_jobs, "watch": self.watch, **of}
-        found = with_limit(audit, limit, confidence=self.confidence, runs=self.runs, **how)
-        return replace(found, does_not_see=(*found.does_not_see, NOT_THE_COUNTS)) if drew else found
+        attacked = with_limit(audit, limit, confidence=self.confidence, runs=self.runs, **how)
+        seen_less = (*attacked.does_not_see, NOT_THE_COUNTS)
+        return replace(attacked, does_not_see=seen_less) if drew else attacked
 
     def found(self, schedule: ScheduleAudit, *, begun: float, **of: Any) -> RunAudit:
         """Return what a whole audit found that began at `begun`."""

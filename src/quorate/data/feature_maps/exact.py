@@ -14,6 +14,7 @@ the second kind.
 
 from __future__ import annotations
 
+from functools import cache
 from math import frexp, log2
 from typing import Any
 
@@ -32,6 +33,7 @@ _PARTS = 64  # of one, in which powers of e are tabled
 _TAYLOR = (1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720)
 
 
+@cache
 def _powers_of_e() -> FloatArray:
     """e^(j/64) for all whole j with |j/64| ≤ 40, rounded once: products of whole numbers that hold 200 bits."""
     one = 1 << 200
@@ -45,9 +47,6 @@ def _powers_of_e() -> FloatArray:
     return np.array([*(one / power for power in rising[:0:-1]), *(power / one for power in rising)])
 
 
-_POWERS = _powers_of_e()
-
-
 def exp(x: FloatArray) -> FloatArray:
     r"""Return :math:`e^x` entry by entry, of x cut to ±40, within 2⁻⁵⁰ relative, by sums, products and roundings alone.
 
@@ -55,7 +54,7 @@ def exp(x: FloatArray) -> FloatArray:
     :math:`e^r`, whose remainder is below :math:`2^{-49}/7! < 2^{-60}`.
     """
     result = np.clip(x, -_LARGEST, _LARGEST)
-    flat = result.reshape(-1)
+    flat, powers = result.reshape(-1), _powers_of_e()
     for start in range(0, flat.size, _AT_ONCE):
         part = flat[start : start + _AT_ONCE]
         k = np.rint(part * _PARTS)
@@ -66,7 +65,7 @@ def exp(x: FloatArray) -> FloatArray:
             total *= part
         total += _TAYLOR[0]
         k += _LARGEST * _PARTS
-        np.multiply(total, _POWERS.take(k.astype(np.int64), mode="clip"), out=part)
+        np.multiply(total, powers.take(k.astype(np.int64), mode="clip"), out=part)
     return np.asarray(result)
 
 
