@@ -158,7 +158,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quorate.direct.spool import NUMBERS, DenseUnits
+from quorate.direct.spool import DenseUnits
 from quorate.folder.methods import execute, read_run
 
 rounds, shape = [], []
@@ -183,7 +183,7 @@ def time_rounds(kind):
 time_rounds(DenseUnits)
 execute(read_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
-step = NUMBERS // width
+step = (1 << 18) // width  # of those tried the fastest
 n_timed = min(n_rows, (1 << 23) // width)  # of more numbers than a processor holds near itself
 X, w = np.random.default_rng(0).normal(size=(n_timed, width)), np.ones(width)
 passes = []

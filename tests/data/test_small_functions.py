@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
+from quorate.data import digests
 from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database, refused_by_sqlite
@@ -188,3 +189,19 @@ def test_unit_keys() -> None:
     keys = UnitKeys.of_positions(3)
     assert (keys[2], keys.n_units, keys.named) == (b"row:\x00\x00\x00\x00\x00\x00\x00\x02", 3, False)
     assert (count_units([b"ann", b"bob", b"ann"]), count_units(UnitKeys.of_positions(4))) == (2, 4)
+
+
+@pytest.mark.parametrize("most", [0, 10_000])
+def test_units_that_are_read_in_blocks_stand_as_they_first_occur(
+    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(digests, "ORDERED_AT_ONCE", 20)
+    rng = np.random.default_rng(1)
+    units = [b"id:" + bytes([65 + each]) * int(each) for each in rng.integers(0, 60, 300)]
+    units = [*units, b"", b"id:\xed\xb2\x80", b""]  # a row without an id, and a lone surrogate
+    keys = UnitKeys.read((units[start : start + 41] for start in range(0, len(units), 41)), folder=tmp_path, most=most)
+    assert list(keys) == units
+    assert [unit for block in keys.blocks() for unit in block] == list(dict.fromkeys(units))
+    assert keys.named
+    assert list(tmp_path.iterdir()) == []
+    assert list(UnitKeys.read([])) == []

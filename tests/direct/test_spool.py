@@ -22,13 +22,16 @@ from quorate.data.formats import columnar, text_parts
 from quorate.data.reading import read_cells
 from quorate.direct import spool
 from quorate.direct.config import DirectConfig
-from quorate.direct.contributions import group_contribution, lengths_of, of_records, slopes
+from quorate.direct.contributions import Grid, group_contribution, lengths_of, of_records, slopes
 from quorate.direct.prepare import prepare_direct
+from quorate.direct.spool import DenseUnits
 from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.noise import SeededNoise
 from quorate.run import usable_rows
+from quorate.run.resources import Threads
 from quorate.run.schema import Schema
+from quorate.run.usable_rows import places_of
 from quorate.types import Secret
 
 N, LONG = 1_800, 1_100  # rows; one person has more of them than are summed at once
@@ -102,12 +105,47 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     for cells, held, threads in ((1_777, 0, "2"), (130, 0, "1"), (13_000, 10**9, "2")):
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", threads)
         monkeypatch.setattr(usable_rows, "CELLS", cells)
+        monkeypatch.setattr(usable_rows, "SORTED_AT_ONCE", cells)
         monkeypatch.setattr(spool, "NUMBERS", cells)
         monkeypatch.setattr(data_spool, "IN_MEMORY", held)
         task = task_of(people, people.drop("ill", "person"), grouped=grouped)
         assert task.fingerprint == whole.fingerprint
         assert (summed(task, tmp_path) == expected).all(), (cells, held)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_threads_change_no_integer_of_a_round(n_outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "NUMBERS", 50)
+    rng, grid = np.random.default_rng(0), Grid(bits=18, clip=1.0, k=28)
+    z, codes = np.rint(rng.normal(size=(200, 5)) * 2**18), rng.integers(0, n_outputs, 200)
+    weights = rng.normal(size=(5, n_outputs))
+    sums = []
+    for n in (1, 3):
+        units = DenseUnits.of(5, 200, None, Threads(n), None, None)
+        units.put(z, codes, np.arange(200))
+        sums.append(units.summing(grid)(weights))
+    assert (sums[0] == of_records(z, lengths_of(z), codes, weights, grid)).all()
+    assert (sums[1] == sums[0]).all()
+    assert np.abs(sums[0]).max() > 2**18
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1_000])
+def test_places_of_rows_are_those_of_a_sort_of_all(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usable_rows, "SORTED_AT_ONCE", at_once)
+    rng = np.random.default_rng(at_once)
+    for n, n_units in ((0, 1), (1, 1), (60, 9), (60, 200), (300, 3)):
+        codes, units = rng.integers(-1, 2, n), rng.integers(0, n_units, n)
+        kept = np.flatnonzero(codes >= 0)
+        kept = kept[np.argsort(units[kept], kind="stable")]
+        starts, places = places_of(codes, units)
+        assert starts is not None
+        assert places[kept].tolist() == list(range(len(kept)))
+        assert (places[codes < 0] == -1).all()
+        assert starts.tolist() == [*np.flatnonzero(np.diff(units[kept], prepend=-1)), len(kept)]
+        starts, places = places_of(codes, None)
+        assert starts is None
+        assert places[codes >= 0].tolist() == list(range(len(kept)))
 
 
 @pytest.mark.heavy

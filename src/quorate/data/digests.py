@@ -92,6 +92,19 @@ def _places(rows: NDArray[np.uint8]) -> IntArray:
     return np.ascontiguousarray(rows[:, DIGEST_BYTES:]).view(_PLACE)[:, 0]
 
 
+def first_rows(digests: PackedDigests | SpooledDigests) -> IntArray:
+    """Return the first row that has the same digest as each row, ``(n,)``."""
+    first: IntArray = np.empty(len(digests), dtype=np.int32 if len(digests) <= np.iinfo(np.int32).max else np.int64)
+    for places, array in digests.parts():
+        words = words_of(array)
+        order = order_of(*words.T)  # which is stable, and each place stands behind those before it
+        ranked = words[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+        first[places[order]] = places[order][np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+    return first
+
+
 def pack(digests: Sequence[bytes]) -> PackedDigests:
     """Put digests of 16 bytes side by side; what is packed comes back as it is."""
     if isinstance(digests, PackedDigests):

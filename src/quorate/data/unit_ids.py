@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from quorate.data.cell_text import as_column, as_list, each, id_text, one_column
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.digests import AT_ONCE
+from quorate.data.digests import AT_ONCE, DIGEST_BYTES, SpooledDigests, first_rows, pack
 from quorate.data.rows import Rows, is_frame
+from quorate.data.spool import Spool
 from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray, Secret, derive
@@ -55,8 +57,8 @@ _ALIKE: Final = 0.9  # share of the entries that are written alike
 class UnitKeys(Sequence[bytes]):
     """The canonical bytes of each row's unit, as a sequence of one entry a row.
 
-    `held`: the bytes of each unit, or a column of ids as canonical texts; None where every row is a unit of its own,
-    known by its place. `unit_of_row`: the place of each row's unit among them. `n_units`: number of distinct units.
+    `held`: the bytes of each unit; None where every row is a unit of its own, known by its place. `unit_of_row`: the
+    place of each row's unit among them. `n_units`: number of distinct units.
     """
 
     def __init__(self, n_units: int, held: list[bytes] | pl.Series | None, unit_of_row: IntArray | None) -> None:
@@ -72,6 +74,34 @@ class UnitKeys(Sequence[bytes]):
         """Take units that may have several rows."""
         return cls(len(held), held, unit_of_row)
 
+    @classmethod
+    def read(
+        cls, blocks: Iterable[Sequence[bytes]], *, folder: Path | None = None, most: int | None = None
+    ) -> UnitKeys:
+        """Take the units of rows block by block; they stand in the order in which they first occur.
+
+        `folder`, `most`: as of each of two :class:`~quorate.data.spool.Spool`.
+        """
+        import polars as pl
+
+        digests, spool, begins = SpooledDigests(folder, most=most), Spool(0, folder, most=most), [0]
+        sizes: list[NDArray[np.int32]] = []
+        for block in blocks:
+            digests.append(pack([blake2b(unit, digest_size=DIGEST_BYTES).digest() for unit in block]))
+            sizes.append(np.fromiter(map(len, block), dtype=np.int32, count=len(block)))
+            spool.append(np.frombuffer(b"".join(block), dtype=np.uint8))
+            begins.append(spool.size)
+        first = first_rows(digests)
+        is_first = first == np.arange(len(first))
+        number = np.cumsum(is_first, dtype=first.dtype) - 1
+        held, row = [pl.Series(dtype=pl.Binary)], 0
+        for at, end, lengths in zip(begins[:-1], begins[1:], sizes, strict=True):
+            content, cuts = spool.read(at, (end - at,), np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
+            new = np.flatnonzero(is_first[row : row + len(lengths)]).tolist()
+            held.append(pl.Series([content[cuts[place] : cuts[place + 1]] for place in new], dtype=pl.Binary))
+            row += len(lengths)
+        return cls.of_units(pl.concat(held), number[first])
+
     @property
     def by_position(self) -> bool:
         """Whether every row is a unit of its own."""
@@ -80,17 +110,18 @@ class UnitKeys(Sequence[bytes]):
     @property
     def named(self) -> bool:
         """Whether a unit is known by an id, and not by the place of its row."""
-        if isinstance(self._held, list):
-            return not all(unit.startswith(POSITION) for unit in self._held)
-        return self._held is not None
+        return self._held is not None and not all(unit.startswith(POSITION) for unit in self._held)
+
+    @property
+    def unit_of_row(self) -> IntArray:
+        """The place of each row's unit among the units."""
+        return np.arange(self.n_units) if self._unit_of_row is None else self._unit_of_row
 
     def units(self, start: int, stop: int) -> list[bytes]:
         """Return the bytes of the units from `start` to `stop`, in an order of their own."""
         if self._held is None:
             return [POSITION + position.to_bytes(8, "big") for position in range(start, stop)]
-        if isinstance(self._held, list):
-            return self._held[start:stop]
-        return [ID + text.encode("utf-8", "surrogatepass") for text in self._held[start:stop].to_list()]
+        return list(self._held[start:stop])
 
     def blocks(self) -> Iterator[list[bytes]]:
         """Yield the bytes of all units, so many at once that they fit into memory."""
@@ -151,7 +182,7 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
     keys = as_unit_keys(unit_keys)
     if keys.by_position:
         return np.arange(len(keys))
-    units = keys.of_rows(np.arange(keys.n_units))
+    units = keys.unit_of_row
     order = np.argsort(units, kind="stable")
     n_rows = np.bincount(units, minlength=keys.n_units)
     ends = np.cumsum(n_rows)
@@ -289,7 +320,7 @@ def _keys_of_column(ids: StreamedColumn, name: str) -> UnitKeys:
         raise _without_id(name)
     distinct = series.unique().sort()
     place = series.rank("dense").to_numpy().astype(np.int64) - 1
-    return UnitKeys.of_units(distinct.cast(pl.String), place)
+    return UnitKeys.of_units((ID.decode() + distinct.cast(pl.String)).cast(pl.Binary), place)
 
 
 def _parts(series: Any) -> Iterator[list[Any]]:

@@ -39,12 +39,12 @@ from quorate.data.stream import cannot_hold
 from quorate.direct.contribution_check import made_up
 from quorate.direct.contributions import Grid, lengths_of, of_records, slopes
 from quorate.direct.plan import DirectPlan
-from quorate.direct.spool import SummedRows, unit_starts, units_of
+from quorate.direct.spool import SummedRows, units_of
 from quorate.direct.temperature import edges_of
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 from quorate.run.drawn_pool import CellCounts, count_cells
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import PrivateTable, UsableRows
+from quorate.run.usable_rows import PrivateTable, UsableRows, places_of
 from quorate.types import BoolArray, FloatArray, IntArray, Secret, Watching
 
 if TYPE_CHECKING:
@@ -106,11 +106,6 @@ class PartOfRows:
     codes: IntArray = field(repr=False)
     units: IntArray | None = field(repr=False)
     pieces: Callable[[], Iterator[tuple[IntArray, Any]]] = field(repr=False)
-
-    @property
-    def candidates(self) -> IntArray:
-        """All rows: they lie in the order of their units already."""
-        return np.arange(len(self.codes))
 
     def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]:
         """Yield rows that can be used, as their places and as numbers."""
@@ -346,11 +341,12 @@ def _written(
     """Write the rows of whole units, part by part."""
     from quorate.ensemble.workers.cluster.exchange import put
 
-    candidates = private.candidates
-    starts, even = unit_starts(private), np.linspace(0, len(candidates), n_parts + 1).astype(np.int64)
+    starts, place = places_of(private.codes, private.units)
+    known = np.flatnonzero(place >= 0)
+    in_order = np.empty(len(known), dtype=np.int64)  # the row at each place
+    in_order[place[known]] = known
+    even = np.linspace(0, len(known), n_parts + 1).astype(np.int64)
     edges = even if starts is None else starts[np.searchsorted(starts, even)]
-    place = np.full(len(private.codes), -1, dtype=np.int64)
-    place[candidates] = np.arange(len(candidates))
     pieces: list[list[Stored]] = [[] for _ in range(n_parts)]
     held: list[list[tuple[IntArray, Any]]] = [[] for _ in range(n_parts)]
     size = 0
@@ -376,7 +372,7 @@ def _written(
     write_held()
     parts = []
     for part, (first, last) in enumerate(pairwise(edges.tolist())):
-        own = candidates[first:last]
+        own = in_order[first:last]
         units = None if private.units is None else private.units[own]
         parts.append((put(folder, (private.codes[own], units)), tuple(pieces[part])))
     return tuple(parts)

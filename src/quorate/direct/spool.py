@@ -33,10 +33,10 @@ from quorate.direct.contributions import (
     slopes,
 )
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import AT_ONCE, CELLS
+from quorate.run.usable_rows import AT_ONCE, CELLS, places_of
 from quorate.types import FloatArray, IntArray, Watching
 
-NUMBERS = 1 << 18  # coordinates that a thread reads at once: of more, memory would be taken anew each time
+NUMBERS = 1 << 19  # coordinates times outputs that a thread works on at once: what stays near a core
 ROWS_TOGETHER = 1 << 13  # sparse rows of a few units that are summed together
 _COPIES = 4  # of the coordinates of a block, that are held beside each other
 WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinates are no numbers; no integer of one is
@@ -98,15 +98,21 @@ class DenseUnits:
         def summed(weights: FloatArray) -> IntArray:
             sum_of = self._of_records if self.starts is None else self._of_units
             total = np.zeros((self.width, weights.shape[1]), dtype=np.int64)
-            for part in self.threads.map(lambda block: sum_of(block, weights, grid), self._blocks()):
+            # With one output NumPy's calls are so short that two threads wait for one another, and gain nothing.
+            threads = Threads(1) if weights.shape[1] == 1 else self.threads
+            for part in threads.map(
+                lambda block: sum_of(block, weights, grid), self._blocks(self._at_once(weights.shape[1]))
+            ):
                 total += part
             return total
 
         return summed
 
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield the first and one past the last of some rows, or of some units that have as many; one at least."""
-        step = max(1, NUMBERS // self.width)
+    def _at_once(self, n_outputs: int) -> int:
+        return max(1, NUMBERS // (self.width * n_outputs))
+
+    def _blocks(self, step: int) -> Iterator[tuple[int, int]]:
+        """Yield the first and one past the last of `step` rows, or of some units that have as many; one at least."""
         if self.starts is None:
             yield from ((first, min(first + step, self.n_rows)) for first in range(0, self.n_rows, step))
             return
@@ -138,7 +144,7 @@ class DenseUnits:
         assert self.starts is not None  # noqa: S101 - the caller's condition
         starts = self.starts[block[0] : block[1] + 1]
         first, last = int(starts[0]), int(starts[-1])
-        if last - first > max(1, NUMBERS // self.width):  # one unit alone has more rows
+        if last - first > self._at_once(weights.shape[1]):  # one unit alone has more rows
             return self._of_long_unit(first, last, weights, grid)
         z, codes = self._rows(first, last), self._codes(first, last)
         usable = codes >= 0
@@ -281,7 +287,7 @@ SummedRows: TypeAlias = DenseUnits | SparseRecords | SparseUnits
 class RowsOfUnits(Protocol):
     """Private rows as coordinates are made of them: :class:`~quorate.run.usable_rows.UsableRows`, or a part of such.
 
-    `public_row`: one encoded public row. `codes`, `units`, `candidates`, `blocks`: as of usable rows.
+    `public_row`: one encoded public row. `codes`, `units`, `blocks`: as of usable rows.
     """
 
     @property
@@ -290,8 +296,6 @@ class RowsOfUnits(Protocol):
     def codes(self) -> IntArray: ...  # noqa: D102
     @property
     def units(self) -> IntArray | None: ...  # noqa: D102
-    @property
-    def candidates(self) -> IntArray: ...  # noqa: D102
     def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]: ...  # noqa: D102
 
 
@@ -315,10 +319,9 @@ def units_of(
         model = form(numbers)[:0]
         if isinstance(model, np.ndarray):
             widest = max(model.shape[1], 1 if sparse.issparse(numbers) else numbers.shape[1])
-            starts = unit_starts(private)
+            starts, place = (None, None) if private.units is None else places_of(private.codes, private.units)
             n_rows = len(private.codes) if starts is None else int(starts[-1])
             units = DenseUnits.of(model.shape[1], n_rows, starts, threads, folder, most)
-            place = None if private.units is None else _places(private)
 
             def put(block: tuple[IntArray, Any]) -> None:
                 rows, numbers = block
@@ -335,28 +338,12 @@ def units_of(
         return _sparse_units(private, blocks, form, records)
 
 
-def _places(private: RowsOfUnits) -> IntArray:
-    """Return the place of each row among those of all units, in their order; −1 for one that is nobody's."""
-    places, candidates = np.full(len(private.codes), -1, dtype=np.int64), private.candidates
-    places[candidates] = np.arange(len(candidates))
-    return places
-
-
-def unit_starts(private: RowsOfUnits) -> IntArray | None:
-    """Return where each unit begins among the rows of all units, and the end; None where every row is a unit."""
-    if private.units is None:
-        return None
-    whose = private.units[private.candidates]
-    return np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose)).astype(np.int64)
-
-
 def _sparse_units(
     private: RowsOfUnits, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any], records: SparseRecords
 ) -> SparseUnits:
     """Write rows of units of several rows, block by block, those of a few units each as a piece."""
-    starts = unit_starts(private)
+    starts, place = places_of(private.codes, private.units)
     assert starts is not None  # noqa: S101 - the caller's condition
-    place = _places(private)
     edges = starts[np.unique(np.searchsorted(starts, np.arange(ROWS_TOGETHER, starts[-1], ROWS_TOGETHER)))]
     units = SparseUnits(records, [], starts, [[] for _ in range(len(edges) + 1)])
     for rows, numbers in blocks:

@@ -90,7 +90,7 @@ class CellRows:
         held_range = asked.target_range
         last = len(classes) - 1 if held_range is None else STEPS
         codes: Any = partial(codes_of, classes=classes) if held_range is None else held_range.steps_of
-        labels, slots = labels_and_slots(y, groups, len(digests), codes=codes, last=last)
+        labels, slots = labels_and_slots(y, groups, len(digests), codes=codes, last=last, **(place or {}))
         private, held = UsableRows.of(table, labels, slots, grouped=groups is not None), None
         n_units = n_records or max(private.n_slots, 1)
         plan = plan_sets(
