@@ -57,11 +57,11 @@ _ALIKE: Final = 0.9  # share of the entries that are written alike
 class UnitKeys(Sequence[bytes]):
     """The canonical bytes of each row's unit, as a sequence of one entry a row.
 
-    `held`: the bytes of each unit; None where every row is a unit of its own, known by its place. `unit_of_row`: the
-    place of each row's unit among them. `n_units`: number of distinct units.
+    `held`: a column of the bytes of each unit; None where every row is a unit of its own, known by its place.
+    `unit_of_row`: the place of each row's unit among them. `n_units`: number of distinct units.
     """
 
-    def __init__(self, n_units: int, held: list[bytes] | pl.Series | None, unit_of_row: IntArray | None) -> None:
+    def __init__(self, n_units: int, held: pl.Series | None, unit_of_row: IntArray | None) -> None:
         self.n_units, self._held, self._unit_of_row = n_units, held, unit_of_row
 
     @classmethod
@@ -70,7 +70,7 @@ class UnitKeys(Sequence[bytes]):
         return cls(n_rows, None, None)
 
     @classmethod
-    def of_units(cls, held: list[bytes] | pl.Series, unit_of_row: IntArray) -> UnitKeys:
+    def of_units(cls, held: pl.Series, unit_of_row: IntArray) -> UnitKeys:
         """Take units that may have several rows."""
         return cls(len(held), held, unit_of_row)
 
@@ -91,16 +91,18 @@ class UnitKeys(Sequence[bytes]):
             sizes.append(np.fromiter(map(len, block), dtype=np.int32, count=len(block)))
             spool.append(np.frombuffer(b"".join(block), dtype=np.uint8))
             begins.append(spool.size)
-        first = first_rows(digests)
-        is_first = first == np.arange(len(first))
-        number = np.cumsum(is_first, dtype=first.dtype) - 1
-        held, row = [pl.Series(dtype=pl.Binary)], 0
+        unit_of_row = first_rows(digests)
+        held, start, n_units = [pl.Series(dtype=pl.Binary)], 0, 0
         for at, end, lengths in zip(begins[:-1], begins[1:], sizes, strict=True):
             content, cuts = spool.read(at, (end - at,), np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
-            new = np.flatnonzero(is_first[row : row + len(lengths)]).tolist()
-            held.append(pl.Series([content[cuts[place] : cuts[place + 1]] for place in new], dtype=pl.Binary))
-            row += len(lengths)
-        return cls.of_units(pl.concat(held), number[first])
+            own, rows = unit_of_row[start : start + len(lengths)], np.arange(start, start + len(lengths))
+            new = np.flatnonzero(own == rows)
+            held.append(pl.Series([content[cuts[row] : cuts[row + 1]] for row in new.tolist()], dtype=pl.Binary))
+            firsts = own.copy()
+            own[new] = np.arange(n_units, n_units + len(new))
+            own[:] = unit_of_row[firsts]  # of which each has its unit by now
+            start, n_units = start + len(lengths), n_units + len(new)
+        return cls.of_units(pl.concat(held), unit_of_row)
 
     @property
     def by_position(self) -> bool:
@@ -121,7 +123,7 @@ class UnitKeys(Sequence[bytes]):
         """Return the bytes of the units from `start` to `stop`, in an order of their own."""
         if self._held is None:
             return [POSITION + position.to_bytes(8, "big") for position in range(start, stop)]
-        return list(self._held[start:stop])
+        return self._held[start:stop].to_list()
 
     def blocks(self) -> Iterator[list[bytes]]:
         """Yield the bytes of all units, so many at once that they fit into memory."""
@@ -149,7 +151,9 @@ class UnitKeys(Sequence[bytes]):
     def __getitem__(self, index: slice) -> list[bytes]: ...
     def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
         if isinstance(index, slice):
-            return [self[row] for row in range(*index.indices(len(self)))]
+            if self._held is None or self._unit_of_row is None:
+                return [self[row] for row in range(*index.indices(len(self)))]
+            return self._held.gather(self._unit_of_row[index]).to_list()
         if not -len(self) <= index < len(self):
             raise IndexError(index)
         row = index % len(self)
@@ -163,9 +167,11 @@ def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
         return unit_keys
     if not all(isinstance(unit, bytes) for unit in unit_keys):
         raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
+    import polars as pl
+
     number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
     places = np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys))
-    return UnitKeys.of_units(list(number), places)
+    return UnitKeys.of_units(pl.Series(list(number), dtype=pl.Binary), places)
 
 
 def count_units(unit_keys: Sequence[bytes]) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from quorate.data.labels import TargetRange, without_numbers
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows, is_frame
-from quorate.data.unit_ids import only_whole_ids, usable_slots
+from quorate.data.unit_ids import as_unit_keys, only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings, reads_well, word_of_column
 from quorate.folder.settings import Settings
@@ -180,19 +181,19 @@ def line_breaks_caution(data: DataSettings) -> Finding:
     return caution("cells-with-line-breaks", Severity.SERIOUS, words if broken else None)
 
 
-def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Finding]:
+def notes_on_ids(data: DataSettings, unit_keys: Sequence[bytes]) -> Iterator[Finding]:
     """Yield which public tables carry ids of private rows: where they have the column of ids that is left out of them.
 
     `unit_keys`: canonical ids of the private rows; an empty one is none.
     """
     if data.unit is None:
         return
-    ids = set(unit_keys)
     for path in _with_ids(data):
         table = read_table(path, text_columns=[data.unit], dialect=data.dialect)
         public_ids = table[data.unit]
         floats = data.whole_ids or public_ids.dtype.is_float()
         others = usable_slots(only_whole_ids(public_ids) if floats else public_ids, len(table))
+        ids = chain.from_iterable(as_unit_keys(unit_keys).blocks())
         yield from note_on_shared_ids(ids, others, private=data.private.name, public=path.name)
 
 

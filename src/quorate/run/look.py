@@ -21,7 +21,7 @@ from quorate.data.columns import column, in_words
 from quorate.data.digests import PackedDigests, pack, shared, tally
 from quorate.data.labels import codes_of
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.data.unit_ids import usable_slots
+from quorate.data.unit_ids import UnitKeys, usable_slots
 from quorate.findings import Finding, note
 from quorate.run.cell_task import CellTask
 from quorate.run.cells import lists_of
@@ -263,14 +263,14 @@ def look_by_cells(
     groups: Any | None,
     *,
     names: Names | None = None,
-    ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
+    ids: Callable[[UnitKeys], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
     """Look at the private rows of a task, part by part; `ids`: makes what there is to say of shared ids. Privacy:
     outside the guarantee, for the owner's terminal alone.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])
-    slots = [slot for part in lists_of(groups) for slot in usable_slots(part, len(part))] if task.grouped else None
+    keys = UnitKeys.read(usable_slots(part, len(part)) for part in lists_of(groups)) if task.grouped else None
     counted = CountedCells.of(private.table, compared=task.has_public_pool, whole_rows=private.codes >= 0)
     notes: tuple[Finding, ...] = ()
     if task.has_public_pool:
@@ -281,13 +281,13 @@ def look_by_cells(
         )
     elif task.schema.declared:
         notes = compared_with_schema(counted, len(labels), names)
-    notes += remarks(lambda: ids(slots or ()))
+    notes += () if keys is None else remarks(lambda: ids(keys))
     return Secret(
         Look(
             names=names,
             n=len(labels),
             labels=(int((labels >= 0).sum()), int((labels == -2).sum())),
-            ids=None if slots is None else sum(map(bool, slots)),
+            ids=None if keys is None else sum(map(bool, keys)),
             rows=counted.whole,
             cells=tuple(counted.cells),
             notes=notes,

@@ -83,7 +83,7 @@ def note_on_shared_ids(
     ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str
 ) -> Iterator[Finding]:
     """Yield that a public table names units of the private one, by canonical ids, of which an empty one is none."""
-    if not (set(ids) & set(others)).difference([b""]):
+    if set(others).difference([b""]).isdisjoint(ids):
         return
     yield caution(
         "public-rows-carry-private-ids",
