@@ -59,7 +59,7 @@ def test_an_unfitted_classifier_says_so(tmp_path: Path) -> None:
         lambda: classifier().summary(),
         lambda: classifier().export(tmp_path / "s.skops"),
     ):
-        with pytest.raises(NotFittedError, match=r"call fit\(X, y, public=PublicPool"):
+        with pytest.raises(NotFittedError, match=r"PrivateClassifier is not fitted; call fit\(X, y, public=PublicPool"):
             act()
 
 

@@ -410,9 +410,6 @@ def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(
         assert others[name].predict(["a good film"]).shape == (1,)
 
 
-UNFITTED = ("predict", "predict_proba", "ask")
-
-
 @pytest.fixture(scope="module")
 def done() -> PrivateClassifier:
     return fitted(online_answers=2, queries=20)
@@ -431,14 +428,6 @@ def test_python_says_it_in_one_line_and_charges_nothing(name: str, done: Private
     assert refused.value.charged in (None, "nothing was charged", "nothing more was charged")  # None: no ledger yet
     assert not (tmp_path / "ledger.db").exists()  # which is opened with the first charge, or not at all
     assert "left: 2 answers" in repr(done)
-
-
-@pytest.mark.parametrize("act", UNFITTED)
-def test_what_is_not_fitted_says_so(act: str) -> None:
-    from sklearn.exceptions import NotFittedError
-
-    with pytest.raises(NotFittedError, match=r"this PrivateClassifier is not fitted; call fit\(X, y, public="):
-        getattr(classifier(), act)(X)
 
 
 # What a stranger types in a folder: a change of quorate.toml, the command, and what the line has to say.

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,22 @@ from tests.folder.conftest import write_run
 
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps.composed import feature_map_for
+from quorate.data.feature_maps.first_maps import PatchFeatures
 from quorate.deferred import skops
 from quorate.direct.flow import published_model
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
+from quorate.export.contents import table_script
 from quorate.export.onnx_model import feed, onnx_student
-from quorate.export.onnx_parts import MISSING_TEXT
+from quorate.export.onnx_parts import MISSING_TEXT, patch_sums
 from quorate.export.package import export_files
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
-from quorate.folder.student_rows import public_rows_of
+from quorate.folder.student_rows import public_rows_of, reader_of_columns
+from quorate.report.student_file import StudentFile, TableColumn, Written
 from quorate.run.schema import Schema
 from quorate.service.open_run import open_student
 from quorate.students.decision_threshold import check_decision_threshold, with_threshold
@@ -243,8 +247,6 @@ def test_a_converted_file_that_says_something_else_is_refused(
 
 
 def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r'pip install "quorate\[onnx\]"'):
@@ -291,6 +293,16 @@ def test_a_model_of_kernels_says_the_same(columns: list[str]) -> None:
     classes, shares = said_by(found.content, feed(rows, found.inputs))
     assert (np.asarray(classes) == model.predict(rows)).all()
     assert np.allclose(shares, model.predict_proba(rows), atol=1e-4 if columns == ["ward", "sex"] else 1e-6)  # single
+
+
+def test_onnx_of_patches() -> None:
+    """What is read off the published transformer is one step, and says the same of other images."""
+    images = np.random.default_rng(0).random((40, 100))
+    transformer = PatchFeatures.fit(images, n_centroids=8).transformer()
+    assert patch_sums(transformer.steps[1][1]).places.shape == (9, 1, 36)  # type: ignore[union-attr]
+    model = make_pipeline(transformer, LogisticRegression())
+    model[-1].fit(transformer.transform(images), np.arange(40) % 2)
+    assert onnx_student(model, images[::-1] * 0.9).largest_difference < 1e-6
 
 
 # --- the student of a run meets, on its way to ONNX and in its card, the public rows as the run read them -------------
@@ -364,3 +376,56 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(
         (root / "public.csv").rename(tmp_path / "out" / "new.csv")
     exec((tmp_path / "out" / "model_card.md").read_text().split("```")[1].removeprefix("python\n"), told)  # noqa: S102 - as a reader would
     assert len(told["student"].predict(told["rows"])) == 60
+
+
+# --- the program beside a model ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "number", "day"),
+    [
+        (None, "38,8", "1969-12-31T12:30+01:00"),
+        (
+            Written(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.",)),
+            "-1.234,5",
+            "1.12.2023 06:30",
+        ),
+    ],
+    ids=["as tables write", "as declared"],
+)
+def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
+    written: Written | None, number: str, day: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category", "t": "text"}
+    how: dict[str, Any] = {"type": "text", "written": written, "comma": written is None}
+    columns = tuple(TableColumn(name=name, holds="text", read_as=kind, **how) for name, kind in kinds.items())
+    cells = {
+        "n": [number, "n/a", "12", None],
+        "d": ["2024-03-01", day, "?", None],
+        "h": ["12:30", "00:00:30", "23:59:59.5", None],
+        "s": ["60", "86400", "0.5", None],
+        "c": ["north", "k.A.", "süd", None],
+        "t": ["seen again", "k.A.", "", None],
+    }
+    table, reader = pl.DataFrame(cells), reader_of_columns(columns, None)
+    expected = reader.kinds(reader(table)).fill_nan(None)
+    file = StudentFile(rows="table", columns=columns)
+    program: dict[str, Any] = {"__name__": "read_table"}
+    script = table_script(SimpleNamespace(student_file=file))  # type: ignore[arg-type]
+    assert script is not None
+    exec(script, program)  # noqa: S102 - our own
+    assert program["converted"](table)["c"].to_list() == ["north", None if written else "k.A.", "süd", None]
+    read = program["converted"](table)
+    assert read["t"].to_list() == ["seen again", "" if written else "k.A.", "", ""] == expected["t"].to_list()
+    assert program["onnx_inputs"](read, ["t"])["t"].tolist()[2:] == [["<missing>"]] * 2
+    assert program["converted"](table).drop("c").equals(expected.drop("c"))
+    with pytest.raises(ValueError, match="column 'n': 'many' is no number"):
+        program["converted"](table.with_columns(n=pl.lit("many")))
+
+
+def test_a_table_that_is_taken_as_it_is_has_no_program_beside_it() -> None:
+    number = TableColumn(name="age", holds="number", read_as="number", type="number")
+    raw = TableColumn(name="day", holds="time", type="date")  # of a Pipeline of the owner's
+    for columns in ((number,), (number, raw)):
+        facts: Any = SimpleNamespace(student_file=StudentFile(rows="table", columns=columns))
+        assert table_script(facts) is None

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from quorate.labelling import OnlineAnswers
+from quorate.labelling import OnlineAnswers, stages_of
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.types import IntArray
 
@@ -48,6 +49,17 @@ class Mortal:
 
 def vector(cutoff=4, n_queries=1_000):
     return StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=cutoff, n_queries=n_queries)
+
+
+def reserved(mechanism, n_labels):
+    """The reservation of a run of so many labels by a stream."""
+    purposes = {"label": n_labels, **stages_of(mechanism)}
+    return Ledger(budget=Budget(9.0, 1e-4)).reserve(mechanism.event, delta=1e-5, purposes=purposes, key="run")
+
+
+def paid(mechanism, purpose, *, delta=0):
+    """A reservation of one release at whatever it costs."""
+    return Ledger(budget=Budget(1e6, 1e-5)).reserve(mechanism.event, delta=delta, purposes={purpose: 1}, key="paid")
 
 
 def ask(online: OnlineAnswers, digests: Sequence[bytes]) -> IntArray:

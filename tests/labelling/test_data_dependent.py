@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import norm
+from tests.labelling.doubles import paid
 
 from quorate.accounting import DiscreteGaussian, Odometer, Repeated, calibrate_sigma, epsilon, zcdp
 from quorate.accounting.data_dependent import gnmax_rdp, release_rdp, smooth_sensitivity, threshold_rdp
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import DataDependentRelease, ex_post_delta, ex_post_epsilon, release_data_dependent_total
 from quorate.labelling.data_dependent import MILESTONES, milestones
-from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.noise import SeededNoise
 from quorate.types import Secret
@@ -25,14 +25,18 @@ ANSWERED = np.arange(40) % 4 > 0
 SANITISER = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
 
 
-def paid(sanitiser=SANITISER):
-    ledger = Ledger(budget=Budget(100.0, 1e-5))
-    return ledger.reserve(sanitiser.event, delta=1e-6, purposes={"evaluation": 1}, key="total")
+def reserved():
+    return paid(SANITISER, "evaluation", delta=1e-6)
 
 
 def release(mechanism=PLAIN, reservation=None, noise=None, sanitiser=SANITISER, **options):
     return release_data_dependent_total(
-        Secret(VOTES), mechanism, sanitiser, reservation=reservation or paid(), noise=noise or SeededNoise(0), **options
+        Secret(VOTES),
+        mechanism,
+        sanitiser,
+        reservation=reservation or reserved(),
+        noise=noise or SeededNoise(0),
+        **options,
     )
 
 
@@ -74,7 +78,7 @@ def test_it_is_charged_then_drawn_then_stored_then_told(diary):
 
 
 def test_nothing_is_drawn_when_something_is_wrong():
-    good = paid()
+    good = reserved()
     other = DataDependentRelease(order=20.0, beta=0.01, multiplier=20.0, delta=1e-6)
     for options in (
         {"mechanism": NoisyCounts(sigma=40.0)},  # the values say more than the class

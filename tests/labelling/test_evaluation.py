@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
+from tests.labelling.doubles import paid
 
 from quorate.accounting import PureDP
 from quorate.ensemble.outcomes import on_grid
@@ -26,9 +27,7 @@ MOSTLY = DecisionTreeClassifier(random_state=0).fit([[0, 0], [0, 1], [1, 0], [1,
 
 
 def evaluate(mechanism=RECORDS, noise=None, reservation=None, **options):
-    if reservation is None:
-        ledger = Ledger(budget=Budget(50.0, 1e-6))
-        reservation = ledger.reserve(mechanism.event, delta=1e-7, purposes={"evaluation": 1}, key="score")
+    reservation = paid(mechanism, "evaluation") if reservation is None else reservation
     given = {"X": X, "y_codes": Y, "unit_keys": SLOTS, "classes": ["no", "yes"], **options}
     model = given.pop("model", MOSTLY)
     rows, codes, unit_keys = given.pop("X"), given.pop("y_codes"), given.pop("unit_keys")
@@ -133,16 +132,16 @@ def test_an_answer_of_another_form_is_not_read(answer, form):
 @pytest.mark.heavy
 def test_what_is_released_is_the_exact_table_plus_noise():
     wide = NoisySum(scale=1e-2, grid=1, form="shares")  # noise of 0, but for once in 10^43
-    score = evaluate(wide, reservation=paid(wide))
+    score = evaluate(wide, reservation=paid(wide, "evaluation"))
     assert score.sums == (135, 15, 45, 5)
     assert score.accuracy == 180 / 200
     assert score.balanced_accuracy == (135 / 150 + 45 / 50) / 2
     assert score.event == wide.event
-    overall = evaluate(wide, reservation=paid(wide), balanced=False)
+    overall = evaluate(wide, reservation=paid(wide, "evaluation"), balanced=False)
     assert overall.sums == (180, 20)
     assert overall.balanced_accuracy is None
     single = NoisySum(scale=1e-2, grid=1)
-    assert evaluate(single, reservation=paid(single), n_units=200).sums == (20,)
+    assert evaluate(single, reservation=paid(single, "evaluation"), n_units=200).sums == (20,)
 
 
 @pytest.mark.heavy
@@ -151,7 +150,7 @@ def test_a_person_with_many_rows_counts_once():
     busy = np.tile(X[:1], (1000, 1))  # a row that the model gets wrong
     score = evaluate(
         mechanism,
-        reservation=paid(mechanism),
+        reservation=paid(mechanism, "evaluation"),
         X=np.vstack([X, busy]),
         y_codes=np.concatenate([Y, np.zeros(1000, np.int64)]),
         unit_keys=[*SLOTS, *[b"busy"] * 1000],
@@ -170,7 +169,7 @@ def test_it_is_charged_then_drawn_then_stored_then_told(diary):
 
 @pytest.mark.heavy
 def test_the_ledger_holds_what_the_score_was_read_from():
-    reservation = paid(RECORDS)
+    reservation = paid(RECORDS, "evaluation")
     score = evaluate(reservation=reservation)
     [block] = reservation.blocks("evaluation")
 
@@ -184,7 +183,7 @@ def test_nothing_is_drawn_when_something_is_wrong():
     ledger = Ledger(budget=Budget(50.0, 1e-6))
     cheap = ledger.reserve(PureDP(0.1), delta=0, purposes={"evaluation": 1}, key="cheap")
     labels = ledger.reserve(RECORDS.event, delta=0, purposes={"label": 1}, key="labels")
-    good = paid(RECORDS)
+    good = paid(RECORDS, "evaluation")
     with pytest.raises(InvalidParameter, match="does not pay for 1 answers of NoisySum"):
         evaluate(reservation=cheap)
     with pytest.raises(InvalidParameter, match='no answers for "evaluation"'):
@@ -206,7 +205,7 @@ def test_nothing_is_drawn_when_something_is_wrong():
             evaluate(reservation=good, **options)
     single = NoisySum.costing(0.5, grid=1)
     with pytest.raises(InvalidParameter, match="n_units must be given"):
-        evaluate(single, reservation=paid(single))
+        evaluate(single, reservation=paid(single, "evaluation"))
     assert good.remaining("evaluation") == 1
 
 
@@ -224,9 +223,3 @@ def test_a_reservation_may_hold_it_among_other_things():
         charged_to={"label": 0, "evaluation": 1},
     )
     assert 0 <= evaluate(reservation=reservation, noise=OSNoise()).accuracy <= 1
-
-
-def paid(mechanism):
-    """A reservation at whatever it costs."""
-    ledger = Ledger(budget=Budget(1e6, 1e-6))
-    return ledger.reserve(mechanism.event, delta=0, purposes={"evaluation": 1}, key="score")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tests.labelling.doubles import paid
 
 from quorate.accounting import PureDP, Repeated, epsilon
 from quorate.audit import PureClaim, audit_mechanism, audit_schedule
@@ -117,9 +118,7 @@ def rows_and_model(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
 
 def limit_of(X: Any, y: Any, model: Any, *, reservation: Any = None, mechanism: Any = None, **more: Any) -> Any:
     mechanism = mechanism or PrivateQuantile(epsilon=1.0, share=0.9)
-    if reservation is None:
-        ledger = Ledger(budget=Budget(1.0, 1e-6))
-        reservation = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="limit")
+    reservation = reservation or paid(mechanism, "tuning")
     given = {"unit_keys": [b"%d" % row for row in range(len(X))], "noise": SeededNoise(1), "key": KEY, **more}
     return private_limit(
         model, X, y, given.pop("unit_keys"), classes=[0, 1], mechanism=mechanism, reservation=reservation, **given

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.labelling.doubles import vector
+from tests.labelling.doubles import reserved, vector
 
 from quorate.errors import InvalidParameter
-from quorate.labelling import Released, answering, label, stages_of, stored_labels
+from quorate.labelling import Released, answering, label, stored_labels
 from quorate.labelling.release_log import ReleaseBuilder, never_asked
-from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, NoisyCounts, SoftLabel
 from quorate.mechanisms.answers import half_lead
 from quorate.noise import OSNoise
@@ -40,6 +39,17 @@ def released(mechanism, answers, interrupted=()):
     return builder.released()
 
 
+def answered(mechanism, answers, interrupted, n_teachers):
+    """Each answer that was not lost, as it was given and as it is read; a lost one is read as none."""
+    made = released(mechanism, answers, interrupted)
+    for query, (answer, code, shares) in enumerate(zip(answers, made.codes, made.vote_shares(n_teachers), strict=True)):
+        if query in interrupted:
+            assert code == -1
+            assert np.isnan(shares).all()
+        else:
+            yield answer, code, shares
+
+
 @st.composite
 def histograms(draw):
     n_classes = draw(st.integers(2, 5))
@@ -52,13 +62,7 @@ lost = st.sets(st.integers(0, 7))
 @pytest.mark.heavy
 @given(half_leads=st.lists(values, min_size=1, max_size=8), interrupted=lost, n_teachers=st.integers(1, 50))
 def test_half_leads_are_read_as_a_slow_reader_would(half_leads, interrupted, n_teachers):
-    made = released(BINARY, half_leads, interrupted)
-    for query, value in enumerate(half_leads):
-        code, shares = made.codes[query], made.vote_shares(n_teachers)[query]
-        if query in interrupted:
-            assert code == -1
-            assert np.isnan(shares).all()
-            continue
+    for value, code, shares in answered(BINARY, half_leads, interrupted, n_teachers):
         assert code == (1 if value > 0 else 0)
         ones = Fraction(value + n_teachers // 2, n_teachers)  # n₁ = value + ⌊K/2⌋ where all vote
         np.testing.assert_allclose(shares, [float(1 - ones), float(ones)], atol=1e-12)
@@ -67,13 +71,7 @@ def test_half_leads_are_read_as_a_slow_reader_would(half_leads, interrupted, n_t
 @pytest.mark.heavy
 @given(counts=histograms(), interrupted=lost, n_teachers=st.integers(1, 50))
 def test_noisy_counts_are_read_as_a_slow_reader_would(counts, interrupted, n_teachers):
-    made = released(HISTOGRAM, counts, interrupted)
-    for query, row in enumerate(counts):
-        code, shares = made.codes[query], made.vote_shares(n_teachers)[query]
-        if query in interrupted:
-            assert code == -1
-            assert np.isnan(shares).all()
-            continue
+    for row, code, shares in answered(HISTOGRAM, counts, interrupted, n_teachers):
         assert code == row.index(max(row))  # index() finds the lowest
         np.testing.assert_allclose(shares, [value / n_teachers for value in row])
 
@@ -166,12 +164,6 @@ def test_what_was_never_put_comes_out_interrupted():
 
 DELTA = 1e-5
 SPLIT, SURE = [50, 50], [100_000, 0]
-
-
-def reserved(mechanism, n):
-    ledger = Ledger(budget=Budget(2.0, 1e-4))
-    purposes = {"label": n, **stages_of(mechanism)}
-    return ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
 
 
 def counted(released):

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from tests.labelling.doubles import paid
 
 from quorate.accounting import PureDP
 from quorate.ensemble import ClassifierTeacher, hash_shards, teacher_errors
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.labelling import Candidate, choose_model, choose_teachers, estimate_error, read_error
 from quorate.labelling.tuning import teacher_scores
-from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Exponential, LaplaceNoisyMax, NoisySum, PermuteAndFlip
 from quorate.noise import SeededNoise
 from quorate.types import Secret
@@ -33,11 +33,6 @@ X = RNG.normal(size=(240, 3))
 Y = (X[:, 0] > 0).astype(np.int64)
 SLOTS = [b"%d" % unit for unit in range(240)]
 GOOD, BAD = ClassifierTeacher(LogisticRegression()), ClassifierTeacher(DummyClassifier())
-
-
-def paid(mechanism, times=1):
-    ledger = Ledger(budget=Budget(1e6, 1e-6))
-    return ledger.reserve(mechanism.event, delta=0, purposes={"tuning": times}, key="choice")
 
 
 class TestScores:
@@ -148,7 +143,7 @@ class TestChooseTeachers:
             **options,
         }
         rows, codes, unit_keys = given.pop("X"), given.pop("y_codes"), given.pop("unit_keys")
-        reservation = reservation or paid(mechanism)
+        reservation = reservation or paid(mechanism, "tuning")
         return choose_teachers(
             candidates, rows, codes, unit_keys, mechanism=mechanism, reservation=reservation, **given
         )
@@ -173,7 +168,7 @@ class TestChooseTeachers:
 
     @pytest.mark.heavy
     def test_nothing_is_drawn_when_something_is_wrong(self):
-        good = paid(PermuteAndFlip(epsilon=10.0, sensitivity=100))
+        good = paid(PermuteAndFlip(epsilon=10.0, sensitivity=100), "tuning")
         for options in (
             {"candidates": self.CANDIDATES[:1]},
             {"candidates": [GOOD, BAD]},
@@ -212,7 +207,7 @@ class TestChooseModel:
             given.pop("unit_keys"),
             classes=[0, 1],
             mechanism=mechanism,
-            reservation=reservation or paid(mechanism),
+            reservation=reservation or paid(mechanism, "tuning"),
             **given,
         )
 
@@ -234,7 +229,7 @@ class TestChooseModel:
     @pytest.mark.heavy
     def test_a_choice_is_made_once(self):
         mechanism = PermuteAndFlip(epsilon=20.0)
-        reservation = paid(mechanism)
+        reservation = paid(mechanism, "tuning")
         chosen = self.choose(mechanism, reservation)
         with pytest.raises(BudgetExhausted):
             self.choose(mechanism, reservation)
@@ -252,7 +247,7 @@ class TestErrorEstimate:
             n_classes=2,
             key=KEY,
             mechanism=mechanism,
-            reservation=reservation or paid(mechanism),
+            reservation=reservation or paid(mechanism, "tuning"),
             **given,
         )
 
@@ -280,10 +275,10 @@ class TestErrorEstimate:
 
     def test_bad_input_draws_nothing(self):
         mechanism = NoisySum.costing(0.5)
-        good = paid(mechanism)
+        good = paid(mechanism, "tuning")
         shares = NoisySum.costing(0.5, form="shares")
         with pytest.raises(InvalidParameter, match='form="single"'):
-            self.estimate(shares, paid(shares))
+            self.estimate(shares, paid(shares, "tuning"))
         with pytest.raises(InvalidParameter, match="does not pay for 1 answers of NoisySum"):
             self.estimate(NoisySum.costing(0.6), good)
         with pytest.raises(InvalidParameter, match=r"^failure must be "):

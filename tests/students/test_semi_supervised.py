@@ -76,14 +76,15 @@ def test_it_makes_more_of_few_labels():
 
 def clouds(seed, *, m=300, asked=8):
     """Two clouds, whose teachers know which is which; a few points asked."""
-    from tests.students.made_up_student_data import K, release, student_data_of
-
     rng = np.random.default_rng(seed)
     truth = rng.integers(2, size=m)
     X = rng.normal(size=(m, 5)) + 1.4 * truth[:, None] * rng.choice([-1, 1], size=5)
-    votes = rng.binomial(K, np.where(truth, 0.9, 0.1))
+    return a_few_asked(X, truth, rng.binomial(K, np.where(truth, 0.9, 0.1)), asked, sigma=10.0, seed=seed)
+
+
+def a_few_asked(X, truth, votes, asked, *, sigma, seed):
     queries = np.concatenate([np.flatnonzero(truth == each)[: asked // 2] for each in (0, 1)])
-    released = release(np.column_stack([K - votes, votes])[queries], labels(sigma=10.0), seed)
+    released = release(np.column_stack([K - votes, votes])[queries], labels(sigma=sigma), seed)
     return student_data_of(X, released, queries=queries, classes=(0, 1)), truth
 
 
@@ -92,28 +93,13 @@ def test_a_classifier_that_cannot_say_how_sure_it_is_is_refused():
         SelfTraining(RidgeClassifier())
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [({"threshold": 1.0}, "threshold"), ({"threshold": float("nan")}, "threshold"), ({"threshold": "0.5"}, "threshold"),
-     ({"max_iter": 0}, "max_iter"), ({"max_iter": True}, "max_iter")],
-    ids=str,
-)  # fmt: skip
-def test_numbers_out_of_range_are_refused(changes, said):
-    with pytest.raises(InvalidParameter, match=said):
-        SelfTraining(**changes)
-
-
 def two_moons(seed, *, m=300, asked=10, noise=0.1):
     """Two half circles, which no line tells apart, and a few points asked."""
     rng = np.random.default_rng(seed)
     truth, angle = rng.integers(2, size=m), rng.uniform(0, np.pi, size=m)
     X = np.column_stack([np.cos(angle) + truth, np.where(truth, 0.4 - np.sin(angle), np.sin(angle))])
     X += rng.normal(scale=noise, size=X.shape)
-    votes = rng.binomial(K, np.where(truth, 0.95, 0.05))
-    queries = np.concatenate([np.flatnonzero(truth == each)[: asked // 2] for each in (0, 1)])
-    released = release(np.column_stack([K - votes, votes])[queries], labels(sigma=5.0), seed)
-    return student_data_of(X, released, queries=queries, classes=(0, 1)), truth
+    return a_few_asked(X, truth, rng.binomial(K, np.where(truth, 0.95, 0.05)), asked, sigma=5.0, seed=seed)
 
 
 def graph(data, neighbours):
@@ -200,11 +186,12 @@ def test_a_small_pool_has_fewer_neighbours():
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [({"method": "flooding"}, "method must be one of"), ({"neighbours": 1}, "neighbours"), ({"alpha": 0}, "alpha"),
-     ({"alpha": 1.0}, "alpha"), ({"alpha": float("nan")}, "alpha")],
-    ids=str,
+    ("way", "name", "value"),
+    [(SelfTraining, "threshold", 1.0), (SelfTraining, "threshold", float("nan")), (SelfTraining, "threshold", "0.5"),
+     (SelfTraining, "max_iter", 0), (SelfTraining, "max_iter", True), (SpreadLabels, "method", "flooding"),
+     (SpreadLabels, "neighbours", 1), (SpreadLabels, "alpha", 0), (SpreadLabels, "alpha", 1.0),
+     (SpreadLabels, "alpha", float("nan"))],
 )  # fmt: skip
-def test_numbers_of_spreading_out_of_range_are_refused(changes, said):
-    with pytest.raises(InvalidParameter, match=said):
-        SpreadLabels(**changes)
+def test_an_argument_out_of_range_is_refused_by_its_name(way, name, value):
+    with pytest.raises(InvalidParameter, match=f"^{name} must be "):
+        way(**{name: value})

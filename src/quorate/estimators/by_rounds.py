@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 from zipfile import ZIP_DEFLATED
 
 from sklearn.exceptions import NotFittedError
@@ -39,7 +40,7 @@ from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
-from quorate.students.prediction_sets import Limits, OneLimit
+from quorate.students.prediction_sets import COVERAGE, Limits, OneLimit
 from quorate.types import FloatArray, IntArray
 from quorate.voting.number_flow import NumberResult
 from quorate.voting.number_method import NUMBER_VOTES
@@ -116,35 +117,95 @@ def _budget(task: DirectTask | NumberTask) -> Budget:
     return Budget(task.epsilon, task.delta)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class Arguments:
+    """The arguments of every estimator that may learn by noisy rounds, as their own docstrings explain them."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    marginals: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+    whole_ids: bool = False
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    scheduler: DaskScheduler | None = None
+    calibration_share: float | None = None
+    coverage: float = COVERAGE
+    ledger: GivenLedger = None
+    unsafe_noise_seed: int | None = None
+    verbose: bool | int = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RoundArguments(Arguments):
+    """Those of one that learns so by itself."""
+
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    rounds: int | None = None
+    clip: float | None = None
+
+
+def arguments_given(estimator: Any, names: Sequence[str]) -> list[str]:
+    """Return which of these arguments of an estimator are not their defaults, whatever they compare equal to."""
+    defaults = {part.name: part.default for part in fields(estimator)}
+    values = {name: getattr(estimator, name) for name in names}
+    return [
+        name
+        for name, value in values.items()
+        if not (value is defaults[name] or (type(value) is type(defaults[name]) and value == defaults[name]))
+    ]
+
+
 @stored_as("quorate.estimators.by_rounds.LearnsByRounds")
-class LearnsByRounds(ShownEstimator):
+class LearnsByRounds(ShownEstimator, RoundArguments):
     """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
 
     _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
     _off: Limits | OneLimit | None = None  # how far off a number was predicted, on public rows or units held out
-    epsilon: float | None
-    delta: float | None
-    feature_map: Any
-    text: Any
-    marginals: float | None
-    rounds: int | None
-    clip: float | None
-    n_records: int | None
-    unit: str | None
-    whole_ids: bool
-    neighbours: Any
-    scheduler: DaskScheduler | None
-    ledger: GivenLedger
-    unsafe_noise_seed: int | None
-    verbose: bool | int
 
     @abstractmethod
     def _predicted(self) -> dict[str, Any]:
         """Return what :class:`DirectConfig` is told of what is predicted, or refuse what was declared."""
 
-    def _fit(self, X: Any, y: Any, **tables: Any) -> Self:
+    @tables_by_name
+    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None) -> Self:
+        """Learn from private rows by the method of the estimator, and keep what may be published.
+
+        Parameters
+        ----------
+        X : (n_records, n_features) array, sparse matrix, pandas or polars frame
+            Private rows.
+        y : (n_records,)
+            Private labels, or targets where a number is predicted. A row whose label is none of `classes`, or whose
+            target is no finite number, is left out; a target beyond `target_range` is taken as the nearer end.
+        public : PublicPool, optional
+            Public rows with the same columns, without labels or targets. Without them and without `schema`, `X` must
+            be an array of numbers or a sparse matrix: rows are scaled to length one, and all directions get the same
+            share of the noise. Votes for a number need public rows.
+        groups : (n_records,), optional
+            Whose row it is. The guarantee is then for everything of one person.
+        schema : Schema or mapping of str to declaration, optional
+            Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it:
+            ``{"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"}``. A tenth of the budget pays
+            for noisy counts of each column, in the same charge, and rows drawn from them are the pool.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument, the pool or a column is wrong; nothing was charged. No private value decides on it.
+        BudgetExhausted
+            If the ledger has too little left; nothing was charged.
+        PreconditionFailed
+            If the ledger holds the same fit in coordinates of other bits; nothing more was charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :func:`quorate.check`, with its code, before anything is charged.
+        """
         verbose, metadata = wanted(self.verbose), self._metadata("fit")
-        task = self._task(X, y, **tables)
+        task = self._task(X, y, public=public, groups=groups, schema=schema)
         warn_of(cautions_of(task) if isinstance(task, DirectTask) else cautions_of_votes(task))
         guard = RollbackGuard()
         with session(self.ledger, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:

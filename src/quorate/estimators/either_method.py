@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self, cast
@@ -17,6 +16,7 @@ from quorate.arguments import one_of, truth
 from quorate.data import PrivateRecords, encode_labels, n_rows, refuse_private_rows
 from quorate.ensemble import Ensemble
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, SecretRefused, act
+from quorate.estimators.by_rounds import arguments_given
 from quorate.estimators.decided import Decided
 from quorate.estimators.known_arguments import note_columns, refuse_one_row, rows_and_labels
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
@@ -43,24 +43,11 @@ NO_TEACHERS = (
     "there is nothing to ask: this fit was direct, and has no teachers. predict() asks its model, and is free; for "
     "teachers that can be asked give online_answers= before fit"
 )
-_OF_VOTES: Mapping[str, Any] = {  # arguments that ask for votes by being given, and their defaults
-    "teacher": None,
-    "student": None,
-    "n_teachers": "auto",
-    "queries": "auto",
-    "mechanism": "auto",
-    "online_answers": 0,
-    "partition": "auto",
-    "declined": "drop",
-    "prior_matching": False,
-    "batched": True,
-    "preprocessing": "inside",
-}
-
-
-def is_default(value: object, default: object) -> bool:
-    """Whether an argument is its default, whatever it compares equal to."""
-    return value is default or (type(value) is type(default) and value == default)
+#: Arguments that ask for votes by being given.
+_OF_VOTES = (
+    "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers", "partition", "declined",
+    "prior_matching", "batched", "preprocessing",
+)  # fmt: skip
 
 
 def _declared(value: object) -> int | None:
@@ -168,7 +155,7 @@ class EitherMethod(Reporting, Decided, ShownEstimator):
 
     def _chosen(self, *, grouped: bool) -> ChosenMethod:
         """Return the method of a fit, by arguments and declared numbers alone."""
-        of_votes = [name for name, default in _OF_VOTES.items() if not is_default(getattr(self, name), default)]
+        of_votes = arguments_given(self, _OF_VOTES)
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
             *most, last = of_votes

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from quorate.arguments import truth
 from quorate.data.unit_ids import only_whole_ids
-from quorate.ensemble import DaskScheduler, Partition, Preprocessing
+from quorate.ensemble import Partition, Preprocessing
 from quorate.ensemble.workers.cluster.scheduler import as_scheduler
 from quorate.errors import BudgetExhausted
+from quorate.estimators.by_rounds import Arguments
 from quorate.estimators.checked import check_of_teachers
 from quorate.estimators.either_method import EitherMethod, FittedRun
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
@@ -19,7 +20,7 @@ from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, we
 from quorate.findings import warn_of
 from quorate.labelling import Strategy
 from quorate.ledger import Budget
-from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
+from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
@@ -28,7 +29,6 @@ from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
-from quorate.students.prediction_sets import COVERAGE
 from quorate.types import Secret
 from quorate.voting.claims import refuse_rows_as_units, warn_of_promise
 from quorate.voting.config import RunConfig
@@ -40,7 +40,7 @@ from quorate.voting.task import Task
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
 @known_arguments
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(EitherMethod):
+class PrivateClassifier(EitherMethod, Arguments):
     """Learn from private labelled rows, and hold a model that may be published.
 
     By votes, ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public
@@ -206,16 +206,10 @@ class PrivateClassifier(EitherMethod):
     _: KW_ONLY
     method: Literal["auto", "votes", "direct"] = "auto"
     classes: Sequence[Any] | None = None
-    epsilon: float | None = None
-    delta: float | None = None
     n_teachers: int | Literal["auto"] = "auto"
     queries: int | Literal["auto", "all"] | Strategy = "auto"
     mechanism: Any = "auto"
     online_answers: int = 0
-    ledger: GivenLedger = None
-    unit: str | None = None
-    whole_ids: bool = False
-    n_records: int | None = None
     n_rows: int | None = None
     partition: Partition | Literal["auto"] = "auto"
     declined: Declined = "drop"
@@ -225,15 +219,8 @@ class PrivateClassifier(EitherMethod):
     batched: bool = True
     preprocessing: Preprocessing = "inside"
     n_jobs: int | None = None
-    scheduler: DaskScheduler | None = None
-    marginals: float | None = None
-    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
-    calibration_share: float | None = None
-    coverage: float = COVERAGE
     private_temperature: bool = False
     allow_hopeless: bool = False
-    unsafe_noise_seed: int | None = None
-    verbose: bool | int = False
 
     @tables_by_name
     def fit(

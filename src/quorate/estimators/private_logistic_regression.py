@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +15,17 @@ from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.flow import DirectResult
 from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.decided import Decided
-from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.estimators.reporting import Reporting
-from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, look_by_cells
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
-from quorate.students.prediction_sets import COVERAGE
 from quorate.types import FloatArray, IntArray
 
 
@@ -149,65 +146,9 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     _called = "PrivateLogisticRegression"  # in reports and messages
 
     classes: Sequence[Any] | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    feature_map: Any = "auto"
-    text: Sequence[str] = ()
-    marginals: float | None = None
-    rounds: int | None = None
-    clip: float | None = None
-    n_records: int | None = None
-    unit: str | None = None
-    whole_ids: bool = False
-    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
-    calibration_share: float | None = None
-    coverage: float = COVERAGE
     private_temperature: bool = False
-    scheduler: DaskScheduler | None = None
     class_shares: Mapping[Any, float] | None = None
     decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy"
-    ledger: GivenLedger = None
-    unsafe_noise_seed: int | None = None
-    verbose: bool | int = False
-
-    @tables_by_name
-    def fit(
-        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
-    ) -> PrivateLogisticRegression:
-        """Go the noisy rounds and publish their mean.
-
-        Parameters
-        ----------
-        X : (n_records, n_features) array, sparse matrix, pandas or polars frame
-            Private rows.
-        y : (n_records,)
-            Private labels. A row whose label is none of `classes` is left out.
-        public : PublicPool, optional
-            Public unlabelled rows with the same columns. Without them and without `schema`, `X` must be an array of
-            numbers or a sparse matrix: rows are scaled to length one, and all directions get the same share of the
-            noise.
-        groups : (n_records,), optional
-            Whose row it is. The guarantee is then for everything of one person.
-        schema : Schema or mapping of str to declaration, optional
-            Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it:
-            ``{"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"}``. A tenth of the budget pays
-            for noisy counts of each column, in the same charge, and rows drawn from them are the pool.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument, the pool or a column is wrong; nothing was charged. No private value decides on it.
-        BudgetExhausted
-            If the ledger has too little left; nothing was charged.
-        PreconditionFailed
-            If the ledger holds the same fit in coordinates of other bits; nothing more was charged.
-
-        Warns
-        -----
-        QuorateWarning
-            For each caution of :func:`quorate.check`, with its code, before anything is charged.
-        """
-        return self._fit(X, y, public=public, groups=groups, schema=schema)
 
     def _take(self, kept: FittedRounds) -> None:
         super()._take(kept)

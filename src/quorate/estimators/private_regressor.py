@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NoReturn, Self
 
@@ -13,15 +12,12 @@ from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data.labels import TargetRange, finite_numbers
 from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import InvalidParameter, PreconditionFailed, named
-from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
+from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds, arguments_given
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
 from quorate.estimators.decided import WITHOUT_ANY
-from quorate.estimators.either_method import is_default
-from quorate.estimators.known_arguments import known_arguments, rows_and_labels, tables_by_name
+from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.findings import warn_of
-from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
@@ -33,11 +29,9 @@ from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, 
 from quorate.types import FloatArray
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
 
-#: Arguments that one method alone has, and their defaults.
-_OF_VOTES: Final = {"teacher": None, "n_teachers": "auto", "queries": "auto"}
-_OF_DIRECT: Final = {
-    "feature_map": "auto", "text": (), "marginals": None, "rounds": None, "clip": None, "neighbours": "auto",
-}  # fmt: skip
+#: Arguments that one method alone has.
+_OF_VOTES: Final = ("teacher", "n_teachers", "queries")
+_OF_DIRECT: Final = ("feature_map", "text", "marginals", "rounds", "clip", "neighbours")
 
 
 @stored_as("quorate.estimators.private_regressor.PrivateRegressor")
@@ -149,59 +143,6 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     n_teachers: int | Literal["auto"] = "auto"
     queries: int | Literal["auto", "all"] = "auto"
     n_jobs: int | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    feature_map: Any = "auto"
-    text: Sequence[str] = ()
-    marginals: float | None = None
-    rounds: int | None = None
-    clip: float | None = None
-    n_records: int | None = None
-    unit: str | None = None
-    whole_ids: bool = False
-    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
-    scheduler: DaskScheduler | None = None
-    calibration_share: float | None = None
-    coverage: float = COVERAGE
-    ledger: GivenLedger = None
-    unsafe_noise_seed: int | None = None
-    verbose: bool | int = False
-
-    @tables_by_name
-    def fit(
-        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
-    ) -> PrivateRegressor:
-        """Learn by the method that the arguments choose, and keep what may be published.
-
-        Parameters
-        ----------
-        X : (n_records, n_features) array, sparse matrix, pandas or polars frame
-            Private rows.
-        y : (n_records,)
-            Private targets. A row whose target is no finite number is left out; one beyond `target_range` is taken as
-            the nearer end.
-        public : PublicPool, optional
-            Public rows with the same columns, without targets.
-        groups : (n_records,), optional
-            Whose row it is. The guarantee is then for everything of one person.
-        schema : Schema or mapping of str to declaration, optional
-            Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument, the pool or a column is wrong; nothing was charged. No private value decides on it.
-        BudgetExhausted
-            If the ledger has too little left; nothing was charged.
-        PreconditionFailed
-            If the ledger holds the same fit in coordinates of other bits; nothing more was charged.
-
-        Warns
-        -----
-        QuorateWarning
-            For each caution of :func:`quorate.check`, with its code, before anything is charged.
-        """
-        return self._fit(X, y, public=public, groups=groups, schema=schema)
 
     @own_switches()
     def predict(self, X: Any) -> FloatArray:
@@ -337,8 +278,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
 
     def _chosen(self) -> ChosenMethod:
         """Return the method of a fit, by arguments alone; raises InvalidParameter where they do not go together."""
-        of_votes = [name for name, default in _OF_VOTES.items() if not is_default(getattr(self, name), default)]
-        of_direct = [name for name, default in _OF_DIRECT.items() if not is_default(getattr(self, name), default)]
+        of_votes, of_direct = arguments_given(self, _OF_VOTES), arguments_given(self, _OF_DIRECT)
         way = one_of("method", self.method, WAYS)
         if way == "auto" and not of_votes:
             return ChosenMethod("direct", "no teacher is given")

@@ -33,16 +33,6 @@ def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> It
 
     `ledger`: open. `key`: idempotency key of the charge. `seeded`: whether the noise of the fit is seeded. `how`: how
     to go on where the ledger outlives the process: a sentence without a full stop.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget
-    >>> try:
-    ...     with noted(Ledger(budget=Budget(1.0, 1e-5)), "a charge", seeded=False):
-    ...         raise KeyboardInterrupt
-    ... except KeyboardInterrupt as stop:
-    ...     print(stop.__notes__[0])
-    quorate: interrupted before anything was charged. Call fit again
     """
     try:
         yield

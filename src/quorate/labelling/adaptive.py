@@ -76,60 +76,15 @@ def label_adaptively(
 ) -> AdaptiveLabels:
     """Answer what a strategy asks, until it stops or its cap is reached.
 
-    Parameters
-    ----------
-    counts : Secret[IntArray] or Secret[FloatArray]
-        Votes ``(n_points, n_classes)`` on every point that may be asked (for soft labels the teachers' scores). The
-        strategy never sees them.
-    pool : Pool
-        The points.
-    strategy : Strategy
-        What chooses.
-    mechanism : Mechanism or stream
-        What may cross the boundary.
-    reservation : Reservation
-        Holds as many answers of `mechanism` under the purpose "label" as the strategy may ask.
-    noise : NoiseSource
-        Addressed by purpose and by a block's first answer.
-    key : Secret[bytes]
-        The run's key, from which the strategy's random numbers are derived; no privacy rests on them.
-    block : int, default 64
-        Queries a block at most, ≥ 1.
-    progress : callable, optional
-        Called as ``progress(done, cap)`` before each block and at the end.
+    `counts`: votes ``(n_points, n_classes)`` on every point that may be asked, for soft labels the teachers' scores;
+    the strategy never sees them. `reservation`: holds as many answers of `mechanism` under the purpose "label" as the
+    strategy may ask. `noise`: addressed by purpose and by a block's first answer. `key`: the run's, from which the
+    strategy's random numbers are derived; no privacy rests on them. `block`: queries a block at most, ≥ 1. `progress`:
+    called as ``progress(done, cap)`` before each block and at the end.
 
-    Returns
-    -------
-    Labelled
-
-    Raises
-    ------
-    InvalidParameter
-        If arguments do not fit together, and then nothing is drawn; or if the strategy asks for a row that the pool
-        does not have, or for one twice, and then what was drawn before stays charged.
-
-    Notes
-    -----
-    Privacy: :mod:`quorate.labelling.adaptive` says why the reservation covers queries that a strategy chooses.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Repeated
-    >>> from quorate.labelling.active import Margin
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = NoisyCounts(sigma=9.0, form="binary")
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
-    >>> schedule = Repeated(mechanism.event, 12)
-    >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"label": 12}, key="labels")
-    >>> x = np.random.default_rng(0).permutation(np.linspace(-1, 1, 40))
-    >>> votes = np.column_stack([100 * (x < 0), 100 * (x >= 0)]).astype(np.int64)
-    >>> pool = Pool(rows=np.arange(40), points=x[:, None], n_classes=2)
-    >>> found = label_adaptively(Secret(votes), pool, Margin(12, batch=4), mechanism, reservation, SeededNoise(0),
-    ...                          key=Secret(bytes(32)))
-    >>> len(found.rows), bool((found.released.codes == (x[found.rows] >= 0)).all())
-    (12, True)
+    Raises InvalidParameter if arguments do not fit together, and then nothing is drawn; or if the strategy asks for a
+    row that the pool does not have, or for one twice, and then what was drawn before stays charged. Privacy: the head
+    of :mod:`quorate.labelling.adaptive` says why the reservation covers queries that a strategy chooses.
     """
     count("block", block, at_least=1)
     if mechanism.takes == "votes and predictions":

@@ -158,26 +158,7 @@ class Answering:
 def answering(mechanism: Mechanism, reservation: Reservation) -> Answering:
     """Return what answers by `mechanism`, paid by `reservation`.
 
-    Raises
-    ------
-    InvalidParameter
-        If the reservation of a stream has other stages, or more queries, than the stream was priced for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.noise import SeededNoise
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> purposes = {"label": 10, **stages_of(mechanism)}
-    >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="labels")
-    >>> stream = answering(mechanism, reservation)
-    >>> stream.answer("label", 3, lambda _: np.array([[900, 100], [510, 490], [90, 910]]), SeededNoise(0))[1]
-    [0, -1, 1]
-    >>> reservation.remaining("sparse-vector stage")
-    0
+    Raises InvalidParameter if the reservation of a stream has other stages, or more queries, than it was priced for.
     """
     if isinstance(mechanism, QueryMechanism):
         return Answering(reservation, guarded(mechanism), None)

@@ -61,26 +61,9 @@ MILESTONES = 8
 class DataDependentRelease:
     r"""How a data-dependent total is released; every field is fixed before the votes are looked at.
 
-    Parameters
-    ----------
-    order : float
-        The one Rényi order a > 1 of the total.
-    beta : float
-        β > 0 of the smooth sensitivity, with :math:`a(1 - e^{-2\beta}) < 1`.
-    multiplier : float
-        Noise over smooth sensitivity, at least 4.
-    delta : float
-        δ in (0, 1) of the release's own price.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is out of range, or β is too large for the order.
-
-    Examples
-    --------
-    >>> round(DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6).event.epsilon, 4)
-    0.5311
+    `order`: the one Rényi order a > 1 of the total. `beta`: β > 0 of the smooth sensitivity, with :math:`a(1 -
+    e^{-2\beta}) < 1`. `multiplier`: noise over smooth sensitivity, at least 4. `delta`: δ in (0, 1) of the release's
+    own price. Raises InvalidParameter if a field is out of range, or β is too large for the order.
     """
 
     order: float
@@ -124,51 +107,15 @@ def release_data_dependent_total(
 ) -> SanitisedTotal:
     """Release the total data-dependent Rényi bound of the labels of a run.
 
-    Parameters
-    ----------
-    counts : Secret[IntArray], (n_queries, n_classes)
-        Votes on every query that was asked.
-    mechanism : Mechanism
-        What released the labels: a GaussianNoisyMax or ConfidentNoisyMax of the form ``"histogram"``.
-    sanitiser : DataDependentRelease
-        Order, noise and price.
-    reservation : Reservation
-        Pays for the sanitiser under the purpose "evaluation".
-    noise : NoiseSource
-        Where noise comes from.
-    answered : (n_queries,) bools, optional
-        Which queries a ConfidentNoisyMax answered, as released.
+    `counts`: votes ``(n_queries, n_classes)`` on every query that was asked. `mechanism`: what released the labels, a
+    GaussianNoisyMax or ConfidentNoisyMax of the form ``"histogram"``. `sanitiser`: order, noise and price.
+    `reservation`: pays for the sanitiser under the purpose "evaluation". `answered`: ``(n_queries,)`` bools, which
+    queries a ConfidentNoisyMax answered, as released. The figure to print, labelled as what it is, is
+    ``.epsilon(delta)`` of what is returned. Raises InvalidParameter if the mechanism has no such analysis, or arguments
+    do not fit together; BudgetExhausted if the reservation has no evaluation left; nothing was drawn then.
 
-    Returns
-    -------
-    SanitisedTotal
-        ``.epsilon(delta)`` is the figure to print, labelled as what it is.
-
-    Raises
-    ------
-    InvalidParameter
-        If the mechanism has no such analysis, or arguments do not fit together; nothing was drawn.
-    BudgetExhausted
-        If the reservation has no evaluation left.
-
-    Notes
-    -----
     Privacy: the price of ``sanitiser.event`` comes on top of the labels' own. Noisy counts have no data-dependent
     bound: the analysis is about the class alone.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> from quorate.noise import SeededNoise
-    >>> votes = Secret(np.array([[230, 10, 10]] * 50))
-    >>> sanitiser = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> paid = ledger.reserve(sanitiser.event, delta=1e-6, purposes={"evaluation": 1}, key="how much less")
-    >>> total = release_data_dependent_total(votes, GaussianNoisyMax(sigma=40.0), sanitiser, reservation=paid,
-    ...                                      noise=SeededNoise(0))
-    >>> total.value < 50 * 20.0 / 40.0**2  # what it costs at worst
-    True
     """
     terms = data_dependent_terms(mechanism)
     if terms is None:
@@ -206,49 +153,17 @@ def release_data_dependent_total(
 
 
 def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float) -> float | None:
-    """Return ε(N) after `drawn` of at most `cap` answers; None where it is no smaller than the cap's.
+    """Return ε(N), in nats and rounded up, after `drawn` of at most `cap` answers; None where it is no smaller than the
+    cap's, and for a stream, whose price does not fall with the number of its queries.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What answers; one with a price for each answer.
-    cap : int
-        ℓ ≥ 1, the answers that were charged.
-    drawn : int
-        N, from 0 to ℓ, those that were lost with a process included.
-    delta : float
-        δ in (0, 1), that of the guarantee.
+    `mechanism`: one with a price for each answer. `cap`: ℓ ≥ 1, the answers that were charged. `drawn`: N, from 0 to ℓ,
+    those that were lost with a process included. `delta`: δ in (0, 1), that of the guarantee. Raises InvalidParameter
+    if a number is out of range.
 
-    Returns
-    -------
-    float or None
-        In nats, rounded up. None also for a stream, whose price does not fall with the number of its queries.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
     Privacy: a function of the number of answers, which is an output of the run. It is no guarantee: what it will be is
     not known before the run, and a later run on the same data may come out at the cap's. Where it is None the guarantee
-    stands in its place; of the two together holds what :func:`ex_post_delta` says, which is a larger δ.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang 2021), Sect. 5.2, reports the price of N answers as if N had been fixed
-    beforehand; the milestones make that honest.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> mechanism = NoisyCounts(sigma=75.0, form="binary")
-    >>> whole = price(Repeated(mechanism.event, 300), 1e-5)
-    >>> round(whole, 2), round(ex_post_epsilon(mechanism, cap=300, drawn=70, delta=1e-5), 2)
-    (0.85, 0.46)
-    >>> ex_post_epsilon(mechanism, cap=300, drawn=290, delta=1e-5) is None
-    True
+    stands in its place; of the two together holds what :func:`ex_post_delta` says, which is a larger δ. LZCW21, Sect.
+    5.2, reports the price of N answers as if N had been fixed beforehand; the milestones make that honest.
     """
     cap, drawn = count("cap", cap, at_least=1), count("drawn", drawn)
     delta = real("delta", delta, above=0, below=1)
@@ -265,21 +180,7 @@ def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float)
 def ex_post_delta(mechanism: Mechanism, *, cap: int, delta: float) -> float:
     """Return the δ at which the pair holds: the figure of :func:`ex_post_epsilon`, and the guarantee where it is None.
 
-    Parameters
-    ----------
-    mechanism, cap, delta
-        As for :func:`ex_post_epsilon`.
-
-    Returns
-    -------
-    float
-        (1 + r/J) δ, r the number of milestones that are reported of J; below 2 δ.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> ex_post_delta(NoisyCounts(sigma=75.0, form="binary"), cap=300, delta=1e-5)
-    1.75e-05
+    That is (1 + r/J) δ, r the number of milestones that are reported of J; below 2 δ.
     """
     cap, delta = count("cap", cap, at_least=1), real("delta", delta, above=0, below=1)
     if isinstance(mechanism, StreamMechanism):

@@ -244,21 +244,11 @@ _STEPS = 200  # of a bisection: more than a float can tell apart
 class ErrorEstimate:
     """What was released about the teachers' mean error. All of it may be published.
 
-    Attributes
-    ----------
-    error : float
-        Estimate of the mean, over the K teachers, of the error on their own held-out units; in [0, 1].
-    half_width : float
-        With probability at least ``1 - failure/2`` over the noise, the mean over these held-out units is that near.
-    upper : float
-        With probability at least ``1 - failure`` over the noise and the draw of the units, independent and alike, a
-        teacher's expected error is at most this.
-    failure : float
-        See `half_width` and `upper`.
-    event : Event
-        The price.
-    seeded : bool
-        Whether the noise was seeded: reproducible, therefore not private.
+    `error`: estimate of the mean, over the K teachers, of the error on their own held-out units; in [0, 1].
+    `half_width`: with probability at least ``1 - failure/2`` over the noise, the mean over these held-out units is that
+    near. `upper`: with probability at least ``1 - failure`` over the noise and the draw of the units, independent and
+    alike, a teacher's expected error is at most this. `event`: the price. `seeded`: whether the noise was seeded:
+    reproducible, therefore not private.
     """
 
     error: float
@@ -287,63 +277,23 @@ def estimate_error(
     n_jobs: int = 1,
     before_draw: Callable[[], None] | None = None,
 ) -> ErrorEstimate:
-    r"""Release the mean held-out error of the teachers.
+    r"""Release the mean held-out error of the teachers (BTT18, Remark 1).
 
-    Parameters
-    ----------
-    teacher, X, y_codes, unit_keys, n_teachers, n_classes, key, share, n_jobs
-        As in :func:`~quorate.ensemble.teacher_errors`.
-    mechanism : NoisySum
-        Of the form ``"single"``.
-    reservation, noise, failure
-        As in :func:`noisy_evaluation`, but that the purpose is "tuning".
-    partition : {"hash", "balanced"}
-        How units meet teachers.
-    before_draw : callable, optional
-        Called when the errors are known and nothing is drawn yet; what it raises stops here. It must look at public
-        facts alone.
+    `teacher`, `X`, `y_codes`, `unit_keys`, `n_teachers`, `n_classes`, `key`, `share`, `n_jobs`: as in
+    :func:`~quorate.ensemble.teacher_errors`. `mechanism`: of the form ``"single"``. `reservation`, `noise`, `failure`:
+    as in :func:`noisy_evaluation`, but that the purpose is "tuning". `partition`: how units meet teachers.
+    `before_draw`: called when the errors are known and nothing is drawn yet; what it raises stops here, and it must
+    look at public facts alone. Raises as :func:`noisy_evaluation` and :func:`~quorate.ensemble.teacher_errors`; nothing
+    was drawn then.
 
-    Returns
-    -------
-    ErrorEstimate
-
-    Raises
-    ------
-    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
-        As :func:`noisy_evaluation`, and as :func:`~quorate.ensemble.teacher_errors`; nothing was drawn.
-
-    Notes
-    -----
     Privacy: one changed unit changes one teacher's error, by at most 1: the sum is released by `mechanism` at its
     price. Under ``partition="balanced"`` this holds for replacing a unit only.
 
-    Accuracy: rounding moves each error by at most 1/(2G). The K errors are those of separate units, so for
-    independent units (given how many each shard has) their mean x falls so far below its expectation e that
+    Accuracy: rounding moves each error by at most 1/(2G). The K errors are those of separate units, so for independent
+    units (given how many each shard has) their mean x falls so far below its expectation e that
     :math:`K\,\mathrm{kl}(x, e) \ge \log(2/failure)` with probability at most ``failure/2`` (Hoeffding 1963, Theorem 1).
-    The bound is the largest e for which it did not, with the released mean and `half_width` for x.
-
-    A teacher without held-out units, or one that fails, counts as always wrong, so the estimate errs upwards.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Remark 1.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from quorate.ensemble import ClassifierTeacher
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.noise import SeededNoise
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 2))
-    >>> mechanism = NoisySum.costing(0.5)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
-    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="teachers' error")
-    >>> estimate = estimate_error(ClassifierTeacher(GaussianNB()), X, (X[:, 0] > 0).astype(int),
-    ...     [row.to_bytes(2, "big") for row in range(600)], n_teachers=20, n_classes=2, key=Secret(bytes(32)),
-    ...     mechanism=mechanism, reservation=paid, noise=SeededNoise(1))
-    >>> 0 <= estimate.error < estimate.upper <= 1
-    True
+    The bound is the largest e for which it did not, with the released mean and `half_width` for x. A teacher without
+    held-out units, or one that fails, counts as always wrong, so the estimate errs upwards.
     """
     failure = real("failure", failure, above=0, below=1)
     n_teachers = count("n_teachers", n_teachers, at_least=1)
@@ -351,25 +301,29 @@ def estimate_error(
         raise InvalidParameter(f'mechanism must have form="single", got {mechanism.form!r}; one sum is released')
     check_covered(reservation, TUNING, mechanism)
     shared_shards(partition)
-    shards = partition_rows(unit_keys, n_teachers, key, partition=partition)
-    errors = teacher_errors(
-        teacher,
-        X,
-        y_codes,
-        unit_keys,
-        shards,
-        n_teachers=n_teachers,
-        n_classes=n_classes,
-        key=key,
-        grid=mechanism.grid,
-        share=share,
-        n_jobs=n_jobs,
-    )
-    total = Secret(np.array([errors.reveal().sum()], dtype=np.int64))
+    how: dict[str, Any] = {"n_classes": n_classes, "grid": mechanism.grid, "share": share, "n_jobs": n_jobs}
+    total = summed_errors(teacher, X, y_codes, unit_keys, n_teachers=n_teachers, partition=partition, key=key, **how)
     if before_draw is not None:
         before_draw()
     answer = release_once(total, mechanism, reservation, noise, purpose=TUNING)
     return read_error(answer, mechanism, n_teachers=n_teachers, failure=failure, seeded=noise.seeded)
+
+
+def summed_errors(
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    unit_keys: Sequence[bytes],
+    *,
+    n_teachers: int,
+    partition: Partition,
+    key: Secret[bytes],
+    **how: Any,
+) -> Secret[IntArray]:
+    """Return the sum of the teachers' errors, ``(1,)``; `how`: as in :func:`~quorate.ensemble.teacher_errors`."""
+    shards = partition_rows(unit_keys, n_teachers, key, partition=partition)
+    errors = teacher_errors(teacher, X, y_codes, unit_keys, shards, n_teachers=n_teachers, key=key, **how)
+    return Secret(np.array([errors.reveal().sum()], dtype=np.int64))
 
 
 def read_error(

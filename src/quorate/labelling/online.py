@@ -77,46 +77,14 @@ def _rows_at(rows: Rows, places: Sequence[int] | IntArray) -> Rows:
 class OnlineAnswers:
     """Charge, then draw, then answer.
 
-    Parameters
-    ----------
-    count_votes : callable
-        ``count_votes(rows) -> Secret``, the votes ``(n_queries, n_classes)`` on rows that nobody asked about before.
-    mechanism : Mechanism
-        The one that released the labels.
-    reservation : Reservation
-        Where the answers were kept back, under the purpose "online answer".
-    noise : NoiseSource
-        Addressed by purpose and by the number of the answer.
-    memo : Memo
-        Every answer released so far; the labels of public rows belong in it. Threads that share a memo take turns.
-    n_classes : int
-        Number of declared classes.
-    purposes : tuple of str, default ("online answer",)
-        What pays, in this order. "label" stands for the labels that an active strategy has left when it stopped; they
-        are of the same schedule, and have the same noise.
-    votes_first : bool, default False
-        Whether votes are counted before answers are drawn: where teachers can be out of reach, which is a public fact,
-        and a draw would be noise on nothing.
-
-    Raises
-    ------
-    InvalidParameter
-        If the reservation holds no such answers, or did not pay for this mechanism.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Repeated
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = GaussianNoisyMax(sigma=5.0, form="binary")
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
-    >>> schedule = Repeated(mechanism.event, 3)
-    >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"online answer": 3}, key="kept back")
-    >>> votes = np.array([[0, 90], [90, 0]])
-    >>> online = OnlineAnswers(lambda rows: Secret(votes[rows]), mechanism, reservation, SeededNoise(0), Memo(), 2)
-    >>> online.ask(np.array([0, 1, 0]), [b"one", b"two", b"one"]).tolist(), reservation.remaining("online answer")
-    ([1, 0, 1], 1)
+    `count_votes`: ``count_votes(rows) -> Secret``, the votes ``(n_queries, n_classes)`` on rows that nobody asked about
+    before. `mechanism`: the one that released the labels. `reservation`: where the answers were kept back, under the
+    purpose "online answer". `noise`: addressed by purpose and by the number of the answer. `memo`: every answer
+    released so far; the labels of public rows belong in it, and threads that share it take turns. `purposes`: what
+    pays, in this order; "label" stands for the labels that an active strategy has left when it stopped, which are of
+    the same schedule and have the same noise. `votes_first`: whether votes are counted before answers are drawn: where
+    teachers can be out of reach, which is a public fact, and a draw would be noise on nothing. Raises InvalidParameter
+    if the reservation holds no such answers, or did not pay for this mechanism.
     """
 
     count_votes: Callable[[Rows], Secret[Any]]
@@ -136,28 +104,14 @@ class OnlineAnswers:
         object.__setattr__(self, "_answering", answering(self.mechanism, self.reservation))
 
     def ask(self, rows: Rows, digests: Sequence[bytes]) -> IntArray:
-        """Answer a batch, all or nothing.
+        """Answer a batch, all or nothing: ``(n_queries,)`` class codes, -1 for declined, and -2 for never asked, where
+        the mechanism closed inside the batch.
 
-        Parameters
-        ----------
-        rows : array, sparse matrix or frame
-            ``(n_queries, ...)``, as the teachers see them.
-        digests : sequence of bytes
-            One canonical digest a query, in the order of the batch.
-
-        Returns
-        -------
-        IntArray
-            ``(n_queries,)`` class codes; -1 for declined, and -2 for never asked, where the mechanism closed inside
-            the batch. A query that was answered before gets the same answer and costs nothing; one that appears
-            twice in the batch is asked once.
-
-        Raises
-        ------
-        BudgetExhausted
-            If fewer answers are left than there are new queries, or the mechanism is closed; nothing is drawn then.
-        TeachersSilent
-            If votes are counted first, and whom the teachers ask is gone; nothing is drawn for these queries then.
+        `rows`: ``(n_queries, ...)``, as the teachers see them. `digests`: one canonical digest a query. A query that
+        was answered before gets the same answer and costs nothing; one that appears twice in the batch is asked once.
+        Raises BudgetExhausted if fewer answers are left than there are new queries, or the mechanism is closed;
+        TeachersSilent if votes are counted first, and whom the teachers ask is gone. Nothing is drawn for these queries
+        then.
         """
         with self.memo.lock:
             self.memo.await_answers(set(digests))
@@ -166,31 +120,15 @@ class OnlineAnswers:
     def ask_together(self, rows: Rows, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
         """Answer requests of several clients that wait together: one wait for the disk counts them, one stores them.
 
-        Each request is answered in full, or refused by itself and costs nothing.
+        `rows`: the queries of all requests, one request after another, as the teachers see them. Each request is
+        answered in full, or refused by itself and costs nothing. Returns for each a :class:`ClientAnswer`, or what
+        refuses it: ``BudgetExhausted``, ``QuotaExhausted``, ``PreconditionFailed`` where its idempotency key was used
+        for another request, ``TeachersSilent``, or a ``QuorateError`` whose cause is why: votes could not be counted,
+        or answers not stored, after its draw (an ``InvalidParameter`` where a user's own mechanism failed), or after
+        that of another request, before its own. Its `charged` tells which. Raises LedgerIntegrityError,
+        PreconditionFailed if the ledger stopped, was closed, or is not to be had: none is answered, and what was drawn
+        by then stays charged.
 
-        Parameters
-        ----------
-        rows : array, sparse matrix or frame
-            The queries of all requests, one request after another, as the teachers see them.
-        requests : sequence of ClientRequest
-            In the order in which they are served.
-
-        Returns
-        -------
-        list
-            For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``,
-            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or a
-            ``QuorateError`` whose cause is why: votes could not be counted, or answers not stored, after its draw (an
-            ``InvalidParameter`` where a user's own mechanism failed), or after that of another request, before its own.
-            Its `charged` tells which.
-
-        Raises
-        ------
-        LedgerIntegrityError, PreconditionFailed
-            The ledger stopped, was closed, or is not to be had: none is answered. What was drawn by then stays charged.
-
-        Notes
-        -----
         Several threads may ask at once: while one of them waits for the disk, another one draws. Of two that ask the
         same new query one waits for the other's answer.
         """

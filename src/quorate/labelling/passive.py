@@ -43,60 +43,23 @@ def label(
 ) -> Released:
     """Answer every query whose votes are given, from a reservation made for that many.
 
-    Parameters
-    ----------
-    counts : Secret[IntArray] or Secret[FloatArray]
-        Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
-    mechanism : Mechanism or stream
-        What may cross the boundary. A stream ends with this call: its open stage is given up.
-    reservation : Reservation
-        Holds ``n_queries`` answers of `mechanism` under the purpose "label", those of blocks drawn earlier included.
-    noise : NoiseSource
-        Addressed by purpose and by a block's first query.
-    block : int, default 64
-        Queries a block, ≥ 1.
-    predict : callable, optional
-        For an interactive mechanism: ``predict(released)`` returns a student's class probabilities
-        ``(n_queries, n_classes)`` from what was released so far. Asked anew after every fifth of the queries.
-    progress : callable, optional
-        Called as ``progress(done, total)`` before each block and at the end.
-    fewer : bool, default False
-        Whether there may be fewer queries than the reservation holds labels: the rest stays there, for questions that
-        come later.
+    `counts`: votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``. A
+    stream ends with this call: its open stage is given up. `reservation`: holds ``n_queries`` answers of `mechanism`
+    under the purpose "label", those of blocks drawn earlier included. `noise`: addressed by purpose and by a block's
+    first query. `block`: queries a block, ≥ 1. `predict`: for an interactive mechanism; ``predict(released)`` returns a
+    student's class probabilities ``(n_queries, n_classes)`` from what was released so far, and is asked anew after
+    every fifth of the queries. `progress`: called as ``progress(done, total)`` before each block and at the end.
+    `fewer`: whether there may be fewer queries than the reservation holds labels; the rest stays there, for questions
+    that come later.
 
-    Returns
-    -------
-    Released
-        In the order of the queries, those of earlier blocks included.
+    Returns the answers in the order of the queries, those of earlier blocks included. Raises InvalidParameter if the
+    votes are no table, the reservation is for another number of queries, or it did not pay for this mechanism; nothing
+    is drawn then.
 
-    Raises
-    ------
-    InvalidParameter
-        If the votes are no table, the reservation is for another number of queries, or it did not pay for this
-        mechanism. Nothing is drawn then.
-
-    Notes
-    -----
-    Privacy: the reservation pays for ``n_queries`` releases of `mechanism`, and each query is drawn at most once.
-
-    A seeded run that was killed and resumed repeats an unbroken one with the same `block`, but for the block that
-    was in flight; a stream also loses its open stage, and goes on with other thresholds. With another block size a run
-    draws other noise: an address belongs to a block, not to a query.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from quorate.accounting import Repeated
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = GaussianNoisyMax(sigma=5.0, form="binary")
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
-    >>> schedule = Repeated(mechanism.event, 3)
-    >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"label": 3}, key="labels")
-    >>> votes = Secret(np.array([[0, 90], [90, 0], [5, 85]]))
-    >>> label(votes, mechanism, reservation, SeededNoise(0)).codes.tolist()
-    [1, 0, 1]
+    Privacy: the reservation pays for ``n_queries`` releases of `mechanism`, and each query is drawn at most once. A
+    seeded run that was killed and resumed repeats an unbroken one with the same `block`, but for the block that was in
+    flight; a stream also loses its open stage, and goes on with other thresholds. With another block size a run draws
+    other noise: an address belongs to a block, not to a query.
     """
     count("block", block, at_least=1)
     if counts.reveal().ndim != 2:

@@ -24,25 +24,10 @@ from quorate.types import IntArray
 
 
 def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
-    """Find the first row of every distinct query.
+    """Find the first row of every distinct query, by one canonical digest a row.
 
-    Parameters
-    ----------
-    digests : sequence of bytes
-        One canonical digest a row.
-
-    Returns
-    -------
-    first : IntArray
-        ``(n_distinct,)``, the row in which each distinct query appears first, in order of appearance.
-    which : IntArray
-        ``(n_rows,)``, for every row the index into `first` of its query.
-
-    Examples
-    --------
-    >>> first, which = distinct([b"a", b"b", b"a"])
-    >>> first.tolist(), which.tolist()
-    ([0, 1], [0, 1, 0])
+    Returns ``(n_distinct,)``, the row in which each distinct query appears first, in order of appearance; and
+    ``(n_rows,)``, for every row the index of its query.
     """
     numbers: dict[bytes, int] = {}
     which = np.fromiter(
@@ -54,20 +39,7 @@ def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
 
 @stored_as("quorate.labelling.memo.Memo")
 class Memo:
-    """Released answers by the digest of their query. What it holds was released, so it may be printed.
-
-    Parameters
-    ----------
-    answers : mapping of bytes to int, optional
-        What was released so far: class codes, -1 for declined.
-
-    Examples
-    --------
-    >>> memo = Memo({b"a": 1})
-    >>> memo.remember([b"b"], [0])
-    >>> [memo.recall(digest) for digest in (b"a", b"b", b"c")]
-    [1, 0, None]
-    """
+    """Released answers by the digest of their query: class codes, -1 for declined. All of it was released."""
 
     def __init__(self, answers: Mapping[bytes, int] | None = None) -> None:
         self._answers = dict(answers or {})
@@ -109,19 +81,11 @@ class Memo:
 class ClientRequest:
     """What one client asks.
 
-    Parameters
-    ----------
-    client : str
-        Who asks, as the ledger records it; a quota of this name bounds it.
-    digests : sequence of bytes
-        One canonical digest a query.
-    key : str, optional
-        Idempotency key of this client. Another body under the same key is refused.
-    body : str, optional
-        Digest of the whole request; by default that of its queries.
-    quota : int, optional
-        The most answers that the client is ever given, where that is less than its quota in the ledger. It goes by the
-        answers that are counted when the request is planned: two threads must not ask for such a client at once.
+    `client`: who asks, as the ledger records it; a quota of this name bounds it. `digests`: one canonical digest a
+    query. `key`: idempotency key of this client; another body under the same key is refused. `body`: digest of the
+    whole request; by default that of its queries. `quota`: the most answers that the client is ever given, where that
+    is less than its quota in the ledger. It goes by the answers that are counted when the request is planned: two
+    threads must not ask for such a client at once.
     """
 
     client: str

@@ -28,8 +28,9 @@ import numpy as np
 
 from quorate.accounting import Event
 from quorate.arguments import count, real
-from quorate.ensemble import Partition, Teacher, partition_rows, shared_shards, teacher_errors, unit_outcomes
+from quorate.ensemble import Partition, Teacher, shared_shards, unit_outcomes
 from quorate.errors import InvalidParameter
+from quorate.labelling.evaluation import summed_errors
 from quorate.ledger import Reservation
 from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
@@ -40,15 +41,7 @@ from quorate.types import IntArray, Secret
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """One way to make an ensemble.
-
-    Parameters
-    ----------
-    teacher : Teacher
-        How a teacher is trained.
-    n_teachers : int
-        K, at least 1.
-    """
+    """One way to make an ensemble: how a teacher is trained, and K ≥ 1, how many there are."""
 
     teacher: Teacher
     n_teachers: int
@@ -61,19 +54,10 @@ class Candidate:
 class Chosen:
     """Which candidate was released as the choice. It may be published.
 
-    Attributes
-    ----------
-    index : int
-        Its place among the candidates.
-    slack : float or None
-        With probability at least ``1 - failure`` over the noise, its mean held-out error exceeds the least one by at
-        most this. None where it would need the number of held-out units, which was not declared.
-    failure : float
-        How often the statement may fail.
-    event : Event
-        The price.
-    seeded : bool
-        Whether the noise was seeded: reproducible, therefore not private.
+    `index`: its place among the candidates. `slack`: with probability at least ``1 - failure`` over the noise, its mean
+    held-out error exceeds the least one by at most this; None where it would need the number of held-out units, which
+    was not declared. `failure`: how often the statement may fail. `event`: the price. `seeded`: whether the noise was
+    seeded: reproducible, therefore not private.
     """
 
     index: int
@@ -99,74 +83,27 @@ def choose_teachers(
     failure: float = 0.05,
     n_jobs: int = 1,
 ) -> Chosen:
-    """Choose the candidate whose teachers err least on held-out parts of their own shards.
+    """Choose the candidate, of two at least, whose teachers err least on held-out parts of their own shards.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        At least two.
-    X, y_codes, unit_keys, n_classes, key, share, n_jobs
-        As in :func:`~quorate.ensemble.teacher_errors`.
-    mechanism : PermuteAndFlip or Exponential
-        Its sensitivity is the grid: a whole number G ≥ 1 of steps to each error.
-    reservation, noise, partition, failure
-        As in :func:`~quorate.labelling.estimate_error`; `failure` is about the printed slack.
+    `X`, `y_codes`, `unit_keys`, `n_classes`, `key`, `share`, `n_jobs`: as in :func:`~quorate.ensemble.teacher_errors`.
+    `mechanism`: its sensitivity is the grid, a whole number G ≥ 1 of steps to each error. `reservation`, `noise`,
+    `partition`, `failure`: as in :func:`~quorate.labelling.estimate_error`; `failure` is about the printed slack.
+    Raises as that does; nothing was drawn then.
 
-    Returns
-    -------
-    Chosen
-
-    Raises
-    ------
-    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
-        As :func:`~quorate.labelling.estimate_error`; nothing was drawn.
-
-    Notes
-    -----
     Privacy: the scores and their sensitivity are those proved at the head of :mod:`quorate.labelling.tuning`. Voting
     averages a teacher's variance away and not its bias, so the least mean error of single teachers is not always the
     best ensemble's: few, large teachers look better than they vote.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from quorate.ensemble import ClassifierTeacher
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import PermuteAndFlip
-    >>> from quorate.noise import SeededNoise
-    >>> X = np.random.default_rng(0).normal(size=(600, 2))
-    >>> mechanism = PermuteAndFlip(epsilon=2.0, sensitivity=1000)
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-6))
-    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="which teacher")
-    >>> choose_teachers(
-    ...     [Candidate(teacher=ClassifierTeacher(DummyClassifier()), n_teachers=30),
-    ...      Candidate(teacher=ClassifierTeacher(GaussianNB()), n_teachers=20)],
-    ...     X, (X[:, 0] > 0).astype(int), [row.to_bytes(2, "big") for row in range(600)], n_classes=2,
-    ...     key=Secret(bytes(32)), mechanism=mechanism, reservation=paid, noise=SeededNoise(0)).index
-    1
     """
     grid, failure = _checked(candidates, mechanism, reservation, failure)
     if not all(isinstance(candidate, Candidate) for candidate in candidates):
         raise InvalidParameter("candidates must be Candidate values; give each a teacher and its n_teachers")
     shared_shards(partition)
-    sums = []
-    for candidate in candidates:
-        n_teachers = candidate.n_teachers
-        errors = teacher_errors(
-            candidate.teacher,
-            X,
-            y_codes,
-            unit_keys,
-            partition_rows(unit_keys, n_teachers, key, partition=partition),
-            n_teachers=n_teachers,
-            n_classes=n_classes,
-            key=key,
-            grid=grid,
-            share=share,
-            n_jobs=n_jobs,
-        )
-        sums.append(int(errors.reveal().sum()))
+    how: dict[str, Any] = {"n_classes": n_classes, "grid": grid, "share": share, "n_jobs": n_jobs}
+    how |= {"partition": partition, "key": key}
+    sums = [
+        summed_errors(each.teacher, X, y_codes, unit_keys, n_teachers=each.n_teachers, **how).reveal()[0]
+        for each in candidates
+    ]
     sizes = [candidate.n_teachers for candidate in candidates]
     scores = teacher_scores(Secret(np.array(sums, dtype=np.int64)), sizes)
     index = release_once(scores, mechanism, reservation, noise, purpose=TUNING)
@@ -228,21 +165,15 @@ def choose_model(
     1
     """
     grid, failure = _checked(models, mechanism, reservation, failure)
-    mistakes = [
-        unit_outcomes(model, X, y_codes, unit_keys, classes=classes, grid=grid, by_class=False, n_jobs=n_jobs).reveal()[
-            1
-        ]
-        for model in models
-    ]
+    how: dict[str, Any] = {"classes": classes, "grid": grid, "by_class": False, "n_jobs": n_jobs}
+    mistakes = [unit_outcomes(model, X, y_codes, unit_keys, **how).reveal()[1] for model in models]
     scores = Secret(-np.array(mistakes, dtype=np.int64))
     index = release_once(scores, mechanism, reservation, noise, purpose=TUNING)
     slack = None
     if n_units is not None:
         rounding = 0.0 if grid == 1 else 1 / grid  # half a step for each unit and either model
-        slack = min(
-            mechanism.shortfall(len(models), failure) / (count("n_units", n_units, at_least=1) * grid) + rounding,
-            1.0,
-        )
+        steps = count("n_units", n_units, at_least=1) * grid
+        slack = min(mechanism.shortfall(len(models), failure) / steps + rounding, 1.0)
     return Chosen(index=int(index), slack=slack, failure=failure, event=mechanism.event, seeded=noise.seeded)
 
 

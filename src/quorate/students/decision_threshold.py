@@ -139,12 +139,6 @@ def threshold_of(rule: str, probabilities: FloatArray, share: float | None) -> f
     """Return the threshold of a rule; None where all public rows have the same probability, so that none is ahead.
 
     `rule`: "balanced" or "share". `probabilities`: of the rarer class on the pool, ``(n_public,)``. `share`: declared.
-
-    Examples
-    --------
-    >>> pool = np.array([0.1, 0.2, 0.3, 0.8])
-    >>> round(threshold_of("balanced", pool, None), 3), threshold_of("share", pool, 0.25)
-    (0.35, 0.55)
     """
     ordered = np.sort(probabilities)[::-1]
     if len(ordered) < 2 or ordered[0] - ordered[-1] < _SPREAD:

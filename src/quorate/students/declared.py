@@ -80,36 +80,12 @@ def fit_student(
     weights: FloatArray | None = None,
     seed: int = 0,
 ) -> Any:
-    """Fit a clone of `student` on released labels.
+    """Fit a clone of `student` on released labels of public points.
 
-    Parameters
-    ----------
-    student : estimator
-        Any scikit-learn classifier; stays as it is.
-    X : (n_points, n_features)
-        Public points.
-    codes : IntArray
-        ``(n_points,)``, the label of each, as an index into `classes`.
-    classes : sequence
-        The declared classes.
-    weights : FloatArray, optional
-        ``(n_points,)``, one weight a row, for a student that takes them.
-    seed : int
-        Becomes every ``random_state`` that is still None.
-
-    Returns
-    -------
-    estimator
-        Its ``classes_`` are those that got a label. Where only one did, a constant classifier; where none did, the
-        constant classifier of the first class, to which ties go everywhere.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> student = fit_student(LogisticRegression(), X, np.array([2, 2, 0, 0]), ["low", "middle", "high"])
-    >>> student.predict(X).tolist(), student.classes_.tolist()
-    (['high', 'high', 'low', 'low'], ['high', 'low'])
+    `codes`: ``(n_points,)``, the label of each, as an index into `classes`, the declared ones. `weights`:
+    ``(n_points,)``, for a student that takes them. `seed`: becomes every ``random_state`` that is still None. The
+    ``classes_`` of what is returned are those that got a label. Where only one did, it is a constant classifier; where
+    none did, that of the first class, to which ties go everywhere.
     """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier
@@ -132,26 +108,7 @@ def fit_student(
 def class_probabilities(student: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
     """Return ``(n_points, n_classes)`` probabilities in the order of the declared classes; 0 for one never seen.
 
-    Parameters
-    ----------
-    student : estimator
-        Fitted, with ``predict_proba`` and ``classes_``.
-    X : (n_points, n_features)
-        Points.
-    classes : sequence
-        The declared classes.
-
-    Raises
-    ------
-    AttributeError
-        If the student has no ``predict_proba``.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> student = DummyClassifier(strategy="prior").fit(np.zeros((4, 1)), ["b", "b", "b", "a"])
-    >>> class_probabilities(student, np.zeros((1, 1)), ["b", "c", "a"]).tolist()
-    [[0.75, 0.0, 0.25]]
+    Raises AttributeError if the student, which is fitted, has no ``predict_proba``.
     """
     return spread(student.predict_proba(X), student.classes_, classes)
 

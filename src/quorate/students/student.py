@@ -115,19 +115,6 @@ class StudentData:
     ------
     InvalidParameter
         If the parts do not fit each other, or a number is out of range.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
-    >>> X = np.array([[-1.0], [0.5], [1.0]])
-    >>> data = StudentData(
-    ...     pool=X, points=X, queries=np.array([0, 2]), released=Released(np.array([0, 1]), no, no, mechanism),
-    ...     classes=["no", "yes"], n_teachers=100, seed=0,
-    ... )
-    >>> rows, codes = data.labels()
-    >>> rows.tolist(), codes.tolist()
-    ([0, 2], [0, 1])
     """
 
     pool: Any

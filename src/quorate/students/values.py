@@ -362,14 +362,5 @@ class AutoStudent(EstimatorStudent):
 
 
 def as_student(given: Any) -> Student:
-    """Return a student as it is, and a bare classifier, or None, as one that learns from whatever is released.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> as_student(GaussianNB())
-    AutoStudent(estimator=GaussianNB())
-    >>> as_student(LabelStudent())
-    LabelStudent(estimator=None)
-    """
+    """Return a student as it is, and a bare classifier, or None, as one that learns from whatever is released."""
     return given if isinstance(given, Student) else AutoStudent(given)
