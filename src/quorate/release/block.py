@@ -31,12 +31,7 @@ T = TypeVar("T")
 class DrawnBlock:
     """A block that is marked as drawn, durably: what its noise is had from, and where its answers go.
 
-    Parameters
-    ----------
-    reservation : Reservation
-        What pays for it.
-    block : Block
-        The block, as :meth:`~quorate.ledger.Reservation.draw` returned it.
+    `reservation`: what pays for it. `block`: as :meth:`~quorate.ledger.Reservation.draw` returned it.
     """
 
     reservation: Reservation
@@ -78,13 +73,7 @@ def draw(
     after: Block | None = None,
     parts: Sequence[Part] | None = None,
 ) -> DrawnBlock:
-    """Count answers as given; they are on stable storage when this returns.
-
-    Parameters
-    ----------
-    reservation, purpose, count, stage, after, parts
-        As in :meth:`quorate.ledger.Reservation.draw`.
-    """
+    """Count answers as given, as :meth:`quorate.ledger.Reservation.draw` does; they are durable when this returns."""
     if stage is None and parts is None:
         return DrawnBlock(reservation, reservation.draw(purpose, count))
     return DrawnBlock(reservation, reservation.draw(purpose, count, stage=stage, after=after, parts=parts))
@@ -99,54 +88,13 @@ def release(
     record: Callable[[T], object] = lambda answers: answers,
     parts: Sequence[Part] | None = None,
 ) -> tuple[DrawnBlock, T]:
-    """Draw a block, compute its answers, store them, and only then return them.
+    """Draw a block, compute its answers, store them, and only then return the block and them.
 
-    Parameters
-    ----------
-    reservation : Reservation
-        With `count` answers left for `purpose`.
-    purpose : str
-        What the answers are for.
-    count : int
-        How many, at least 1.
-    compute : callable
-        From the drawn block to its answers, with noise of ``drawn.noise(source)`` and no other.
-    record : callable, optional
-        From the answers to the JSON that is stored; the answers as they are by default.
-    parts : sequence of Part, optional
-        The requests of several clients that share the block.
-
-    Returns
-    -------
-    drawn : DrawnBlock
-        The block.
-    answers
-        What `compute` returned.
-
-    Raises
-    ------
-    BudgetExhausted
-        If fewer answers are left; nothing is drawn then.
-    QuotaExhausted
-        If fewer are left of a client's quota; nothing is drawn then.
-
-    Notes
-    -----
-    Whatever goes wrong between draw and store leaves a block that counts as given and has no answers. It is never drawn
-    again.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.noise import SeededNoise, discrete_laplace
-    >>> reservation = Ledger(budget=Budget(1.0, 1e-5)).reserve(PureDP(1.0), delta=0, purposes={"sum": 1}, key="sum")
-    >>> secret = 40
-    >>> drawn, sums = release(
-    ...     reservation, "sum", 1,
-    ...     lambda drawn: [secret + int(z) for z in discrete_laplace(1.0, 1, drawn.noise(SeededNoise(0)))])
-    >>> reservation.blocks("sum")[0].answers == sums
-    True
+    `reservation`: with `count` ≥ 1 answers left for `purpose`. `compute`: from the drawn block to its answers, with
+    noise of ``drawn.noise(source)`` and no other. `record`: from the answers to the JSON that is stored; the answers as
+    they are by default. `parts`: the requests of several clients that share the block. Raises BudgetExhausted or
+    QuotaExhausted if fewer answers are left, in all or of a client's quota; nothing is drawn then. Whatever goes wrong
+    between draw and store leaves a block that counts as given and has no answers. It is never drawn again.
     """
     drawn = draw(reservation, purpose, count, parts=parts)
     return drawn, drawn.answer(compute, record=record)
@@ -162,54 +110,23 @@ class Priced(Protocol):
 
 
 def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> int:
-    r"""Return how many answers of `mechanism` a reservation holds for one purpose.
+    r"""Return how many answers of `mechanism` a reservation holds for one purpose, drawn ones included.
 
     The ledger knows what was charged, not what is drawn. Without this look, the answers of a noisier mechanism could
     pay for those of a less noisy one, or one charge for the answers of two purposes, and nothing would show it.
 
-    Parameters
-    ----------
-    reservation : Reservation
-        What was charged.
-    purpose : str
-        What the answers are for.
-    mechanism : Priced
-        What is going to answer: for its event each time, or for one event in a whole run.
+    `reservation`: what was charged. `purpose`: what the answers are for. `mechanism`: what is going to answer: for its
+    event each time, or for one event in a whole run. Raises InvalidParameter if nothing was reserved for `purpose`, or
+    what pays for it does not hold the mechanism's event once for *every* answer that it pays for, of whatever purpose
+    (once, for a stream with its stages). What pays is the part of the charged event that the reservation names
+    (``charged_to``), or else the whole event, for all purposes.
 
-    Returns
-    -------
-    int
-        Answers reserved for `purpose`, drawn ones included.
-
-    Raises
-    ------
-    InvalidParameter
-        If nothing was reserved for `purpose`, or what pays for it does not hold the mechanism's event once for *every*
-        answer that it pays for, of whatever purpose (once, for a stream with its stages). What pays is the part of the charged event
-        that the reservation names (``charged_to``), or else the whole event, for all purposes.
-
-    Notes
-    -----
     Let N answers be paid by a multiset E of single events, and let every mechanism M that answers have N M within E.
     Then of each single event l the answers take at most :math:`\sum_M n_M M_l \le \max_M N M_l \le E_l`, whichever
     mechanisms answer how many of them: what is drawn never passes what was charged. A stream has no such sum with
     others, so what has stages answers by streams alone. The look is at the reservation as it was made; it does not
     depend on what was drawn before.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> charged, other = GaussianNoisyMax(sigma=40.0), GaussianNoisyMax(sigma=10.0)
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
-    >>> schedule = Repeated(charged.event, 5)
-    >>> reservation = ledger.reserve(schedule, delta=1e-6, purposes={"label": 5}, key="labels")
-    >>> check_covered(reservation, "label", charged)
-    5
-    >>> check_covered(reservation, "label", other)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: the reservation does not pay for 5 answers of GaussianNoisyMax for "label"; reserve the event of the mechanism that answers
-    """  # noqa: E501  a doctest's message is one line
+    """
     reserved = reservation.purposes.get(purpose, 0)
     if reserved == 0:
         raise InvalidParameter(f'the reservation holds no answers for "{purpose}"; name it among the purposes')
@@ -254,36 +171,12 @@ def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
 def release_once(
     sums: Secret[IntArray], mechanism: Mechanism, reservation: Reservation, noise: NoiseSource, *, purpose: str
 ) -> Any:
-    """Release one answer to secret sums or scores, charged to a reservation.
+    """Release one answer to secret sums or scores, charged to a reservation, and return it as it stands in the ledger.
 
-    Parameters
-    ----------
-    sums : Secret[IntArray], (n_sums,)
-        What `mechanism` takes.
-    mechanism : Mechanism
-        What may cross the boundary.
-    reservation : Reservation
-        With at least one answer left for `purpose`.
-    noise : NoiseSource
-        Addressed by purpose and by the number of the answer.
-    purpose : str
-        ``"evaluation"`` or ``"tuning"``.
-
-    Returns
-    -------
-    int or list of int
-        The answer, as it stands in the ledger.
-
-    Raises
-    ------
-    InvalidParameter
-        See :func:`~quorate.release.block.check_covered`.
-    BudgetExhausted
-        If no answer is left; nothing is drawn then.
-
-    Notes
-    -----
-    A release that was marked as drawn when its process ended is lost: it was paid for, and is never drawn again.
+    `sums`: ``(n_sums,)``, what `mechanism` takes. `reservation`: with at least one answer left for `purpose`,
+    ``"evaluation"`` or ``"tuning"``; or BudgetExhausted, and nothing is drawn. `noise`: addressed by purpose and by the
+    number of the answer. Raises InvalidParameter as :func:`check_covered` does. A release that was marked as drawn when
+    its process ended is lost: it was paid for, and is never drawn again.
     """
     check_covered(reservation, purpose, mechanism)
 

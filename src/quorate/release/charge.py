@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, Pr
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 from quorate.ledger.pricing import Request
-from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledger_location, session
+from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledger_location, session, unless_new
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -91,19 +92,7 @@ STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 
 def stored_answers(reservation: Reservation) -> str | None:
-    """Say how many answers, or rounds, of a run are stored in its ledger; None where it reserved neither.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget, Ledger
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={LABEL: 900}, key="a run")
-    >>> block = reservation.draw(LABEL, 256)
-    >>> receipt = reservation.store(block, [0] * 256)
-    >>> stored_answers(reservation)
-    '256 of 900 answers are stored'
-    """
+    """Say how many answers, or rounds, of a run are stored in its ledger; None where it reserved neither."""
     for purpose, word in ((GRADIENT_ROUND, "rounds"), (LABEL, "answers")):
         if total := reservation.purposes.get(purpose, 0):
             stored = sum(block.count for block in reservation.blocks(purpose) if block.status == "stored")
@@ -120,35 +109,11 @@ def is_closed(reservation: Reservation) -> bool:
 class Charge:
     """What a release asks of a ledger; the arguments are those of :meth:`quorate.ledger.Ledger.reserve`.
 
-    Parameters
-    ----------
-    event : Event
-        All that the release may draw.
-    delta : float
-        δ at which it is priced.
-    purposes : mapping of str to int
-        How many answers there are for each purpose.
-    key : str
-        Idempotency key: the same charge is made once, however often a run is resumed.
-    scope : GuaranteeScope
-        Whose data the release protects, against which change.
-    seeded : bool
-        Whether its noise is seeded; the ledger then says so.
-    charged_to : mapping of str to int, optional
-        Which part of a composed event pays for each purpose.
-    remedy : str, optional
-        What its owner can do where the budget refuses it, in the words of what is released; without a full stop.
-    also : (Neighbouring, Event), optional
-        The other of the two relations, and what the release is for it.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> scope = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-    >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> charge.find(ledger) is None, charge.reserve(ledger).key, charge.find(ledger).key, ledger.spent.epsilon
-    (True, 'a sum', 'a sum', 0.25)
+    `event`: all that the release may draw; priced at `delta`. `purposes`: how many answers there are for each purpose.
+    `key`: the same charge is made once, however often a run is resumed. `scope`: whose data the release protects,
+    against which change. `seeded`: whether its noise is seeded; the ledger then says so. `charged_to`: which part of a
+    composed event pays for each purpose. `remedy`: what its owner can do where the budget refuses it, in the words of
+    what is released; without a full stop. `also`: the other of the two relations, and what the release is for it.
     """
 
     event: Event
@@ -207,16 +172,8 @@ class Charge:
 class Account:
     """What a fitted estimator keeps of its ledger: a charge that was made, and the way back to it.
 
-    Parameters
-    ----------
-    charge : Charge
-        Made by the fit.
-    ledger : Ledger
-        What it was charged to.
-    budget : Budget
-        What that ledger was to be opened with.
-    guard : RollbackGuard
-        The newest entry that the estimator knows of.
+    `ledger`: what it was charged to; `budget`: what that was to be opened with. `guard`: the newest entry that the
+    estimator knows of.
     """
 
     charge: Charge
@@ -226,19 +183,10 @@ class Account:
 
     @contextmanager
     def open(self, given: GivenLedger) -> Iterator[tuple[Ledger, Reservation]]:
-        """Open the ledger for one question.
+        """Open the ledger for one question; `given`: the argument of the estimator.
 
-        Parameters
-        ----------
-        given : path, Ledger or None
-            The argument of the estimator.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            If it does not hold what the estimator saw in it before.
-        PreconditionFailed
-            If it does not hold the charge.
+        Raises LedgerIntegrityError if it does not hold what the estimator saw in it before; PreconditionFailed if it
+        does not hold the charge.
         """
         with session(given, budget=self.budget, in_memory=self.ledger, guard=self.guard) as ledger:
             reservation = self.charge.find(ledger)
@@ -267,23 +215,13 @@ def check_affordable(
     """
     place = ledger_location(given)
     if isinstance(place, Path):
-        opened = _existing(place)
+        opened = unless_new(partial(Ledger, place))
         if opened is not None:
             with opened as ledger:
                 _look(ledger, charge_on, fingerprint, reworded)
             return
         place = None
     _look(Ledger(budget=budget) if place is None else place, charge_on, fingerprint, reworded)
-
-
-def _existing(path: Path) -> Ledger | None:
-    """Open the ledger at a path; None where there is none yet, or one whose opening was interrupted."""
-    try:
-        return Ledger(path)
-    except PreconditionFailed as refusal:
-        if type(refusal) is PreconditionFailed:
-            return None
-        raise
 
 
 def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str, reworded: Reworded | None) -> None:

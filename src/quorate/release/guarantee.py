@@ -53,27 +53,10 @@ def guarantee_of(
 ) -> Guarantee:
     """Say what everything that was charged to a ledger guarantees together.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        With the charge of the release.
-    event : Event
-        What the release was charged for.
-    delta : float
-        δ at which it was priced.
-    mechanism : str
-        What the release draws, in words.
-    seeded : bool
-        Whether its noise was seeded.
-    before : str, default "the first answer"
-        What had not happened yet when the price was paid.
-    caveats : tuple of str
-        What is to be said of this release beside what the ledger says of all.
-
-    Raises
-    ------
-    PreconditionFailed
-        If no reservation says whose data it protects.
+    `ledger`: with the charge of the release. `event`: what the release was charged for; `delta`: δ at which it was
+    priced. `mechanism`: what the release draws, in words. `seeded`: whether its noise was seeded. `before`: what had
+    not happened yet when the price was paid. `caveats`: what is to be said of this release beside what the ledger says
+    of all. Raises PreconditionFailed if no reservation says whose data it protects.
     """
     from importlib.metadata import version  # here, and so are the rules of price: few commands make a guarantee
 
@@ -131,14 +114,6 @@ def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
     Where the number of units or of rows was read, it chose the number of teachers, and so the noise: data sets with one
     unit more or less may get another. What is protected then is replacing one unit. Version 0.1 wrote of adding and
     removing there; its entries stay as they are, and a guarantee does not repeat them.
-
-    Examples
-    --------
-    >>> from quorate.accounting.neighbouring import N_IS_PUBLIC
-    >>> written = GuaranteeScope(
-    ...     unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC))
-    >>> weakest_that_holds(written)
-    GuaranteeScope(unit='record', neighbours='replace one record', caveats=('the number of private units was read ...
     """
     caveats = scope.caveats
     relation = relation_that_holds(scope)

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -13,6 +14,7 @@ from weakref import WeakKeyDictionary
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.ledger.ledger_files import keep_owner, key_file, refuse_other_files, refuse_second_names
+from quorate.release.session import unless_new
 from quorate.types import Secret
 
 
@@ -177,10 +179,8 @@ def _fingerprints(ledger: Path | Ledger | None) -> Sequence[str] | None:
         return ledger.fingerprints
     if ledger is None or not ledger.exists():
         return None
-    try:
-        with Ledger(ledger) as opened:
-            return opened.fingerprints
-    except PreconditionFailed as refusal:
-        if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
-            return None
-        raise
+    opened = unless_new(partial(Ledger, ledger))
+    if opened is None:
+        return None
+    with opened:
+        return opened.fingerprints

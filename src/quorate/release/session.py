@@ -128,15 +128,8 @@ _FITS_ON_PARTS = ("sklearn.model_selection.", "sklearn.calibration.")
 def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     """Return the path or ledger that was given, a text as a path.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is neither a path nor a ledger; or a URL: what opens that is a ``Ledger``, which knows where its key lies.
-
-    Examples
-    --------
-    >>> ledger_location("run/ledger.db").name
-    'ledger.db'
+    Raises InvalidParameter if it is neither a path nor a ledger; or a URL: what opens that is a ``Ledger``, which knows
+    where its key lies.
     """
     if is_url(given):
         scheme = str(given).partition(":")[0]  # what follows may hold a password
@@ -155,16 +148,6 @@ class RollbackGuard:
     Between two questions a ledger's file is let go of. Were an older state put back in its place, anchor and all, the
     answers given since would be given again from what was reserved; so each opening asks for that entry. What the
     entries up to it add up to is remembered with it, so that an opening verifies what is newer, and not all of it.
-
-    Examples
-    --------
-    >>> guard, ledger = RollbackGuard(), Ledger(budget=Budget(1.0, 1e-5))
-    >>> with session(ledger, budget=Budget(1.0, 1e-5), guard=guard):
-    ...     pass
-    >>> with session(Ledger(budget=Budget(1.0, 1e-5)), budget=Budget(1.0, 1e-5), guard=guard):
-    ...     pass
-    Traceback (most recent call last):
-    quorate.errors.LedgerIntegrityError: the ledger does not hold entry 1 of the receipt: an older or another ledger ...
     """
 
     def __init__(self) -> None:
@@ -224,13 +207,21 @@ def terms_of(given: GivenLedger) -> LedgerTerms:
 
 def terms_in(open_ledger: Callable[[], Ledger], default: LedgerTerms | None = None) -> LedgerTerms:
     """Return the terms of a ledger that is opened for it, or `default` where it has no entry yet."""
+    opened = unless_new(open_ledger)
+    if opened is None:
+        return LedgerTerms() if default is None else default
+    with opened as ledger:
+        return LedgerTerms.of(ledger)
+
+
+def unless_new(open_ledger: Callable[[], Ledger]) -> Ledger | None:
+    """Open a ledger; None where there is none yet, or one whose opening was interrupted before its first entry."""
     try:
-        with open_ledger() as ledger:
-            return LedgerTerms.of(ledger)
+        return open_ledger()
     except PreconditionFailed as refusal:
-        if type(refusal) is PreconditionFailed:  # its opening was interrupted
-            return LedgerTerms() if default is None else default
-        raise
+        if type(refusal) is not PreconditionFailed:
+            raise
+    return None
 
 
 @contextmanager
@@ -246,43 +237,16 @@ def session(
 ) -> Iterator[Ledger]:
     """Open a ledger for one act: a path is let go of again, so that others may read it in between.
 
-    Parameters
-    ----------
-    given : path, Ledger or None
-        The argument of an estimator.
-    budget : Budget or None
-        What a new ledger is opened with. One that exists has its own. None where there must be one.
-    same_budget : bool, default False
-        Whether a file that exists is refused where it has another budget.
-    in_memory : Ledger, optional
-        Where None was given, the one that was made before.
-    guard : RollbackGuard, optional
-        What is known of the ledger: asked for on entering, brought up to date on leaving.
-    fingerprint : str, optional
-        Keyed hash of the private data: a ledger that belongs to other data is refused.
-    seeded : bool, optional
-        For the fit of an estimator: whether its noise is seeded. A fit in memory is counted with the others of this
-        process unless it is. None where nothing is fitted, or in a folder of its own.
+    `given`: the argument of an estimator. `budget`: what a new ledger is opened with; one that exists has its own. None
+    where there must be one. `same_budget`: whether a file that exists is refused where it has another budget.
+    `in_memory`: where None was given, the ledger that was made before. `guard`: what is known of the ledger: asked for
+    on entering, brought up to date on leaving. `fingerprint`: keyed hash of the private data: a ledger that belongs to
+    other data is refused. `seeded`: for the fit of an estimator: whether its noise is seeded. A fit in memory is
+    counted with the others of this process unless it is. None where nothing is fitted, or in a folder of its own.
 
-    Raises
-    ------
-    LedgerIntegrityError
-        If the ledger does not hold what was seen in it before.
-    LedgerMismatch
-        If it belongs to other data, or has another budget.
-    PreconditionFailed
-        If an estimator is fitted by a cross-validation or a search, which fits it many times.
-
-    Warns
-    -----
-    PrivacyWarning
-        If it is a fit in memory, and not the first of this process.
-
-    Examples
-    --------
-    >>> with session(None, budget=Budget(1.0, 1e-5), fingerprint="keyed hash of the data") as ledger:
-    ...     ledger.durable, ledger.fingerprints
-    (False, ('keyed hash of the data',))
+    Raises LedgerIntegrityError if the ledger does not hold what was seen in it before; LedgerMismatch if it belongs to
+    other data, or has another budget; PreconditionFailed if an estimator is fitted by a cross-validation or a search,
+    which fits it many times. Warns, with PrivacyWarning, if it is a fit in memory, and not the first of this process.
     """
     guard = guard or RollbackGuard()
     if seeded is False and budget is not None:
@@ -329,19 +293,10 @@ def _held(
     elif given is None:
         yield in_memory or Ledger(budget=budget)
     else:
-        ledger = _opened_file(Path(given), budget, guard.take(), same_budget=same_budget)
+        path, known = Path(given), guard.take()
+        opened = None if same_budget or budget is None else unless_new(lambda: Ledger(path, known=known))
+        ledger = opened or Ledger(path, budget=budget, known=known)
         try:
             yield ledger
         finally:
             guard.keep(ledger.close())
-
-
-def _opened_file(path: Path, budget: Budget | None, known: Verified | None, *, same_budget: bool) -> Ledger:
-    if same_budget or budget is None:
-        return Ledger(path, budget=budget, known=known)
-    try:
-        return Ledger(path, known=known)
-    except PreconditionFailed as refusal:
-        if type(refusal) is not PreconditionFailed:
-            raise
-    return Ledger(path, budget=budget)  # there is none yet, or one whose opening was interrupted

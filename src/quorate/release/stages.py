@@ -64,19 +64,10 @@ class _Held:
 class Stages:
     """Answers blocks of queries by a sparse vector: draw → noise → store, stage by stage.
 
-    Parameters
-    ----------
-    mechanism : Stream
-        What answers.
-    n_stages : int
-        How many stages its event pays for.
-    ahead : int
-        How many stages one query may end: so many more than the open one are counted before it is asked. With 0 a
-        stage is counted when it is needed, before the query's own block, and its threshold has noise of its own.
-
-    Notes
-    -----
-    Threads take turns. A copy of this object, in this process or a forked one, never has a use of the same stage.
+    `mechanism`: what answers. `n_stages`: how many stages its event pays for. `ahead`: how many stages one query may
+    end: so many more than the open one are counted before it is asked. With 0 a stage is counted when it is needed,
+    before the query's own block, and its threshold has noise of its own. Threads take turns. A copy of this object, in
+    this process or a forked one, never has a use of the same stage.
     """
 
     def __init__(self, mechanism: Stream, n_stages: int, *, ahead: int) -> None:
@@ -104,25 +95,12 @@ class Stages:
         record: Callable[[list[int]], object] = lambda answers: answers,
         parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[int]]:
-        """Draw a block, answer its queries, store the answers, and only then return them.
+        """Draw a block, answer its queries, store the answers, and only then return the block and them.
 
-        Parameters
-        ----------
-        reservation : Reservation
-            Holds the stages, and `count` answers left for `purpose`.
-        purpose, count, record, parts
-            As in :func:`quorate.release.release`.
-        rows : callable
-            From the drawn block to what the mechanism looks at, one item a query.
-        source : NoiseSource
-            Where noise comes from.
-
-        Returns
-        -------
-        drawn : DrawnBlock
-            The block.
-        answers : list of int
-            What the mechanism answers; ``DECLINED`` where it declined, ``NEVER_ASKED`` where no stage was left.
+        `reservation`: holds the stages, and `count` answers left for `purpose`. `rows`: from the drawn block to what
+        the mechanism looks at, one item a query. `source`: where noise comes from. `record`, `parts`: as in
+        :func:`quorate.release.release`. Answers are ``DECLINED`` where the mechanism declined, and ``NEVER_ASKED``
+        where no stage was left.
         """
         with self.turn:
             held, opened, drawn = self._drawn(reservation, purpose, count, parts)
