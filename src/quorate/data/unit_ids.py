@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,9 @@ from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import AT_ONCE
 from quorate.data.rows import Rows, is_frame
 from quorate.data.stream import StreamedColumn, StreamedFrame
+from quorate.deferred import pl
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray, Secret, derive
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ID, POSITION = b"id:", b"row:"
 _AS_WRITTEN: Final = r"^[!-~](?:[ -~]*[!-~])?$"  # printable ASCII without blanks around it: an id says just that,
@@ -236,8 +234,6 @@ def only_whole_ids(groups: Any) -> Any:
     read = partial(id_text, whole_alone=True)
     if not isinstance(groups, StreamedColumn):
         return None if groups is None else each(read, as_list(groups))
-    import polars as pl
-
     return StreamedColumn(pl.concat([pl.Series(each(read, part), dtype=pl.String) for part in _parts(groups.series)]))
 
 
@@ -276,8 +272,6 @@ def _without_id(name: str) -> DataRefused:
 
 def _keys_of_column(ids: StreamedColumn, name: str) -> UnitKeys:
     """Write the ids of a column down once each; whole numbers and plain text without an object a row."""
-    import polars as pl
-
     series = ids.series
     plain = series.dtype.is_integer()
     if series.dtype == pl.String:
