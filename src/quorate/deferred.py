@@ -1,7 +1,7 @@
-"""What is loaded when it is first used: parts of SciPy, skops, and the files of a room.
+"""What is loaded when it is first used: polars, pandas, parts of SciPy and scikit-learn, skops, the files of a room.
 
-A command that reads a ledger, refuses a setting or prints help needs few files of this package, and nothing of SciPy,
-which takes longer to load than all of quorate. So a file writes ``from quorate.deferred import special`` and then
+A command that reads a ledger, refuses a setting or prints help needs few files of this package, and nothing of these,
+which take longer to load than all of quorate. So a file writes ``from quorate.deferred import special`` and then
 ``special.ndtr(x)``; and a room that is large lists its names under ``if TYPE_CHECKING:`` and ends with
 ``__getattr__ = on_demand(__name__)``.
 """
@@ -17,11 +17,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import skops.io
     from scipy import fft, linalg, optimize, sparse, special, stats
+    from sklearn import compose, decomposition, frozen, kernel_approximation, pipeline, preprocessing
 
+_OF_SKLEARN = ("compose", "decomposition", "frozen", "kernel_approximation", "pipeline", "preprocessing")
 _OF_SCIPY = ("fft", "linalg", "optimize", "sparse", "special", "stats")
-__all__ = ["fft", "linalg", "optimize", "skops", "sparse", "special", "stats"]
+__all__ = ["fft", "linalg", "optimize", "pd", "pl", "skops", "sparse", "special", "stats"]
+__all__ += ["compose", "decomposition", "frozen", "kernel_approximation", "pipeline", "preprocessing"]
 
 
 class DeferredModule(ModuleType):
@@ -70,6 +75,10 @@ class _Skops:
 
 if not TYPE_CHECKING:
     fft, linalg, optimize, sparse, special, stats = (DeferredModule(f"scipy.{name}") for name in _OF_SCIPY)
+    compose, decomposition, frozen, kernel_approximation, pipeline, preprocessing = (
+        DeferredModule(f"sklearn.{name}") for name in _OF_SKLEARN
+    )
+    pd, pl = DeferredModule("pandas"), DeferredModule("polars")
     skops = _Skops()
 
 

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quorate.ambient import unwarned
+from quorate.deferred import pl
 from quorate.types import FloatArray, Secret
 
 Content: TypeAlias = "str | bytes | FloatArray"
@@ -106,8 +107,6 @@ def _pickle(data: bytes) -> Iterator[tuple[str, Content]]:
 
 
 def _parquet(data: bytes) -> Iterator[tuple[str, Content]]:
-    import polars as pl  # slow to import, and needed for Parquet alone
-
     yield "table", pl.read_parquet(io.BytesIO(data)).write_csv()
 
 

@@ -21,7 +21,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.deferred import sparse
+from quorate.deferred import pl, sparse
 from quorate.errors import DataRefused
 
 Read = TypeVar("Read")
@@ -212,16 +212,12 @@ def polars_values(series: Any) -> list[Any]:
     held = _held(series)
     if held.all():
         return list(series.to_list())
-    import polars as pl
-
     values = series.zip_with(pl.Series(held), pl.Series(series.name, [None], dtype=series.dtype)).to_list()
     return [value if fits else OUT_OF_RANGE for value, fits in zip(values, held.tolist(), strict=True)]
 
 
 def _held(series: Any) -> NDArray[np.bool_]:
     """Tell which cells of a polars series of times Python can hold; a missing one is held."""
-    import polars as pl
-
     first, last = (min(max(end, 1 - 2**63), 2**63 - 1) for end in _range(series.dtype))
     integers = series.to_physical().cast(pl.Int64)
     return np.asarray(((integers >= first) & (integers <= last)).fill_null(True).to_numpy(), dtype=bool)
@@ -229,8 +225,6 @@ def _held(series: Any) -> NDArray[np.bool_]:
 
 def _range(dtype: Any) -> tuple[int, int]:
     """Return the least and the largest physical integer of a type of times that Python can hold."""
-    import polars as pl
-
     if dtype == pl.Date:
         return _FIRST, _LAST
     if isinstance(dtype, pl.Datetime):
@@ -272,8 +266,6 @@ def _arrow_values(series: Any) -> list[Any]:
         return [None if missing else OUT_OF_RANGE for missing in series.isna().tolist()]
     if not pa.types.is_temporal(array.type) or pa.types.is_interval(array.type):
         return _cells(series)
-    import polars as pl
-
     held = _held(pl.Series(_in_a_unit_of_polars(array)))
     if held.all():
         return _cells(series)
@@ -297,8 +289,6 @@ def _in_a_unit_of_polars(array: Any) -> Any:
 def as_column(values: Any) -> Any:
     """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
     if (type(values).__module__ or "").startswith("pyarrow"):
-        import polars as pl
-
         values = pl.from_arrow(values)
     shape: Any = getattr(values, "shape", ())
     if len(shape) != 2 or shape[1] != 1 or sparse.issparse(values):

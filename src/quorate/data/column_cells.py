@@ -15,6 +15,7 @@ import numpy as np
 from quorate.data.cell_text import canonical_text, text_reader, truth_text
 from quorate.data.columns import Family, column, doubles, texts
 from quorate.data.rows import Rows, kind
+from quorate.deferred import pd, pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +111,17 @@ def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
 def frame_of(cells: Mapping[str, Any], library: str) -> Rows:
     """Return a frame of polars or pandas of such columns, by their names."""
     if library == "polars":
-        import polars as pl
-
         return pl.DataFrame([_polars_series(name, held) for name, held in cells.items()])
-    import pandas as pd
-
     return pd.DataFrame({name: _pandas_series(held) for name, held in cells.items()})
 
 
 def _polars_series(name: str, cells: Any) -> Any:
-    import polars as pl
-
     if isinstance(cells, pl.Series):
         return cells.alias(name)
     return pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
 
 
 def _pandas_series(cells: Any) -> Any:
-    import pandas as pd
-
     if isinstance(cells, (pd.Series, np.ndarray)):
         return pd.Series(cells)
     absent = float("nan")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.stream import StreamedFrame
+from quorate.deferred import pd, pl
 from quorate.errors import DataRefused
 
 Family: TypeAlias = Literal["number", "text", "time", "missing"]
@@ -89,8 +90,6 @@ def _is_plain_number(dtype: Any) -> bool:
 
 
 def _polars_family(dtype: Any, name: str) -> Family:
-    import polars as pl
-
     if dtype.is_numeric() or dtype == pl.Boolean:
         return "number"
     if dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -103,9 +102,7 @@ def _polars_family(dtype: Any, name: str) -> Family:
 
 
 def _pandas_family(series: Any, name: str) -> Family:
-    from pandas.api import types
-
-    dtype = series.dtype
+    types, dtype = pd.api.types, series.dtype
     words = types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
     if words or isinstance(dtype, types.CategoricalDtype):
         return "text"
@@ -127,8 +124,6 @@ def doubles(series: Any) -> NDArray[np.float64]:
     whole number beyond them, which :func:`~quorate.data.check_features` refuses.
     """
     if hasattr(series, "cast"):  # polars
-        import polars as pl
-
         numbers = series.cast(pl.Float64)
         if numbers.null_count():  # to fill takes longer than all the rest
             numbers = numbers.fill_null(float("nan"))
@@ -151,8 +146,6 @@ def texts(series: Any) -> list[str | None]:
     and durations that Python cannot hold.
     """
     if hasattr(series, "cast"):  # polars
-        import polars as pl
-
         if not series.dtype.is_temporal():
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
@@ -271,12 +264,8 @@ def _are_dates(family: Family, X: Rows, position: int) -> bool:
         return False
     cells = column(X, position)
     if kind(X) == "polars":
-        import polars as pl
-
         return not isinstance(cells.dtype, pl.Duration)
-    from pandas.api.types import infer_dtype
-
-    return not infer_dtype(cells, skipna=True).startswith("timedelta")
+    return not pd.api.types.infer_dtype(cells, skipna=True).startswith("timedelta")
 
 
 def _in_words(X: Rows, position: int) -> Rows:
@@ -299,21 +288,15 @@ def _retype(X: Rows, model: Rows, position: int) -> Rows:
         return X.retyped(X.columns[position], column(model, position).dtype)
     dtype = column(model, position).dtype
     if kind(X) == "pandas":
-        from pandas.api import types
-
-        if types.is_numeric_dtype(dtype) and not types.is_extension_array_dtype(dtype):
-            dtype = "float64"
+        plain = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_extension_array_dtype(dtype)
+        dtype = "float64" if plain else dtype
     return _with_column(X, position, [None] * len(X), dtype)
 
 
 def _with_column(X: Rows, position: int, cells: list[str | None] | list[None], dtype: Any) -> Rows:
     """Put cells of a type where a column is."""
     if kind(X) == "polars":
-        import polars as pl
-
         return X.with_columns(pl.Series(X.columns[position], cells, dtype=dtype))
-    import pandas as pd
-
     changed = X.copy(deep=False)
     changed.isetitem(position, pd.Series(cells, index=X.index, dtype=dtype))
     return changed

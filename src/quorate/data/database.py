@@ -14,14 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from quorate.arguments import before_at
+from quorate.deferred import pl
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SCHEMES = ("postgresql", "postgres", "sqlite")
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -171,16 +169,12 @@ class DatabaseQuery:
 
     def cells(self) -> pl.DataFrame:
         """Return all rows, every value as text, and null for a missing one, in the order of :meth:`blocks`."""
-        import polars as pl
-
         return pl.concat(list(self.blocks()))
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of :meth:`cells`, some at once; of a table without rows, one block without rows. In the order
         of the query or, without one, of their values as texts: a run that goes on must find the same ones.
         """
-        import polars as pl
-
         with self._rows_of(self._bare if self.is_sqlite else self._of("*", " limit 0")) as cursor:
             names = [column[0] for column in cursor.description]
         if len(set(names)) < len(names):
@@ -214,8 +208,6 @@ class DatabaseQuery:
         """Return all rows, with numbers and truth values where the database has them (in SQLite, by values), and `text`
         columns as text.
         """
-        import polars as pl
-
         cells, types = self.cells(), self._types()
         wanted = {name: types[name] for name in cells.columns if name in types and name not in text}
         as_number = {int: pl.Int64, float: pl.Float64}
@@ -376,8 +368,6 @@ def _load_texts(connection: Any) -> None:
 
 
 def _as_texts(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
     columns = [[_text(value) for value in values] for values in zip(*rows, strict=True)] if rows else [[]] * len(names)
     return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
 

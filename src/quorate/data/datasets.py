@@ -6,16 +6,14 @@ import lzma
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.deferred import pl
 from quorate.errors import PreconditionFailed
 from quorate.types import FloatArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ADULT_CLASSES = ("<=50K", ">50K")
 MUSHROOM_CLASSES = ("edible", "poisonous")
@@ -243,8 +241,6 @@ def _adult(name: str) -> tuple[pl.DataFrame, NDArray[Any]]:
 
 def _frame(rows: list[str], names: tuple[str, ...], *, numbers: tuple[str, ...]) -> pl.DataFrame:
     """Return lines of values between commas as a frame, ``?`` as missing."""
-    import polars as pl
-
     table = pl.read_csv(
         "\n".join(rows).encode("ascii"), has_header=False, new_columns=names, infer_schema=False, quote_char=None
     ).with_columns(pl.all().str.strip_chars().replace(_UNKNOWN, None))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from quorate.data.column_kinds import MISSING_MARKS
 from quorate.data.columns import listed
@@ -21,10 +21,8 @@ from quorate.data.file_reading import first_line, format_of, read_bytes
 from quorate.data.formats import DelimitedText, is_delimited
 from quorate.data.notation import are_decimal_commas, comma_number, date_number, written_number
 from quorate.data.reading import has_named_columns, read_table
+from quorate.deferred import pl
 from quorate.errors import DataRefused
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _WINDOWS: Final = "cp1252"
 _OF_HEADER = 1 << 22  # bytes in which a first line ends
@@ -102,8 +100,6 @@ def date_orders(entries: Sequence[str]) -> tuple[str, ...]:
 
 def columns_with_line_breaks(table: pl.DataFrame) -> list[str]:
     """Return the columns of a public table in which a text holds one."""
-    import polars as pl
-
     texts = [name for name, kind in table.schema.items() if kind == pl.String]
     return [name for name in texts if table[name].str.contains("\n", literal=True).any()]
 
@@ -149,8 +145,6 @@ def _is_number(text: str) -> bool:
 
 def _of_cells(dialect: Dialect, table: pl.DataFrame) -> tuple[Dialect, list[str]]:
     """Return the dialect with how the texts of a table write numbers and dates, and what to say of that."""
-    import polars as pl
-
     columns = {name: _entries(table[name]) for name, kind in table.schema.items() if kind == pl.String}
     decimal, thousands, said_of_numbers = _number_marks(columns)
     date_format, said_of_dates = _date_format(columns)

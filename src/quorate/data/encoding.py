@@ -21,6 +21,7 @@ from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
 from quorate.data.feature_checks import missing_columns, named, refuse_infinite
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.deferred import compose, frozen, pipeline, preprocessing
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray
 
@@ -83,13 +84,9 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     >>> encoder.transform(polars.DataFrame({"age": [40, None], "sex": ["X", None]})).tolist()
     [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
     """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
     rows = as_rows(X_public, "public")
     if kind(rows) == "sparse":
-        return Pipeline([("unchanged", "passthrough")]).fit(rows)
+        return pipeline.Pipeline([("unchanged", "passthrough")]).fit(rows)
     names: list[Any] = list(range(width(rows)))
     if is_frame(rows) and all(isinstance(name, str) for name in rows.columns):
         names = list(columns(rows) or ())  # so that a table with its columns in another order is read right
@@ -107,10 +104,10 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     if gaps:
         parts.append(("missing", missing_indicator(), [names[i] for i in gaps]))
     if words:
-        one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
+        one_hot = preprocessing.OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
         parts.append(("text", one_hot, [names[i] for i in words]))
     parts += [(f"words{at}", _weighed_words(rows, names, name), name) for at, name in enumerate(text)]
-    encoder = ColumnTransformer(parts, sparse_threshold=1.0 if text or (wide and words) else 0.0)
+    encoder = compose.ColumnTransformer(parts, sparse_threshold=1.0 if text or (wide and words) else 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         encoder.fit(rows)
     if numbers:
@@ -135,13 +132,12 @@ def _doubles(X: Rows, position: int) -> FloatArray:
 
 def _weighed_words(X: Rows, names: list[Any], name: str) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.frozen import FrozenEstimator
 
     documents = texts(column(X, names.index(name)))
     if any(document is None for document in documents):
         raise lacks_text(name)
     try:
-        return FrozenEstimator(TfidfVectorizer(sublinear_tf=True).fit(documents))
+        return frozen.FrozenEstimator(TfidfVectorizer(sublinear_tf=True).fit(documents))
     except ValueError:
         raise DataRefused(f"public: the texts of column {name!r} hold no words; give texts with words") from None
 
@@ -272,30 +268,24 @@ def _has_number(X: Rows, position: int) -> bool:
 
 def scaler(n_columns: int) -> Any:
     """Scale numbers, leaving NaN, then fill NaN with zero, the public mean."""
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    return Pipeline([("scale", StandardScaler()), ("fill", filled_with_zeros(n_columns))])
+    return pipeline.Pipeline([("scale", preprocessing.StandardScaler()), ("fill", filled_with_zeros(n_columns))])
 
 
 def filled_with_zeros(n_columns: int) -> Any:
     """Fill NaN with zero, by a nearest-neighbour imputer of one row: SimpleImputer's saved form holds a ``numpy.dtype``
     that skops asks to be trusted.
     """
-    from sklearn.frozen import FrozenEstimator
     from sklearn.impute import KNNImputer
 
-    return FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))
+    return frozen.FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))
 
 
 def missing_indicator() -> Any:
     """Tell which numbers are missing; None among truth values becomes NaN first."""
     from sklearn.impute import MissingIndicator
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    as_floats = StandardScaler(with_mean=False, with_std=False)
-    return Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
+    as_floats = preprocessing.StandardScaler(with_mean=False, with_std=False)
+    return pipeline.Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
 
 
 def _frequent_values(X: Rows, position: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from quorate.data.cell_text import as_list, is_missing
 from quorate.data.columns import column, doubles, families
 from quorate.data.rows import Rows, kind
 from quorate.data.stream import StreamedFrame
-from quorate.deferred import sparse
+from quorate.deferred import pd, pl, sparse
 
 _TIME_UNIT: Literal["us"] = "us"
 
@@ -106,8 +106,6 @@ def _label(value: Any) -> Any:
 
 
 def _polars(X: Rows) -> Rows:
-    import polars as pl
-
     schema = dict(X.schema)  # once: a frame makes it anew each time that it is asked for
     wanted: dict[str, Any] = {}
     for name, family in families(X).items():
@@ -125,8 +123,6 @@ def _polars(X: Rows) -> Rows:
 
 
 def _pandas(X: Rows, marks: Mapping[str, Any] | None) -> Rows:
-    import pandas as pd
-
     parts: list[Any] = []
     for position, (name, family) in enumerate(families(X).items()):
         series = column(X, position)
@@ -144,8 +140,6 @@ def _pandas(X: Rows, marks: Mapping[str, Any] | None) -> Rows:
 
 def _marked(series: Any, mark: Any) -> Any:
     """Put one mark in place of every missing value of a column of Python objects."""
-    import pandas as pd
-
     gaps = series.isna().tolist()
     values = [mark if gone else value for value, gone in zip(series.tolist(), gaps, strict=True)]
     return pd.Series(values, index=series.index, name=series.name, dtype=object)

@@ -25,6 +25,7 @@ import numpy as np
 
 from quorate.data.cell_text import is_missing, without_imaginary
 from quorate.data.columns import as_text, texts
+from quorate.deferred import pd, pl
 from quorate.types import FloatArray
 
 _WRITTEN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
@@ -187,14 +188,10 @@ def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number
 def time_kind(series: Any) -> TimeKind:
     """Tell what a column of a type of times holds, by that type."""
     if hasattr(series, "cast"):  # polars
-        import polars as pl
-
         if isinstance(series.dtype, pl.Duration):
             return "duration"
         return "time" if series.dtype == pl.Time else "date"
-    from pandas.api import types
-
-    named = types.infer_dtype(series, skipna=True)
+    named = pd.api.types.infer_dtype(series, skipna=True)
     return {"timedelta": "duration", "timedelta64": "duration", "time": "time"}.get(named, "date")  # type: ignore[return-value]
 
 
@@ -206,9 +203,7 @@ def time_type(series: Any) -> str:
     if hasattr(series, "cast"):
         is_days, zone = str(dtype) == "Date", getattr(dtype, "time_zone", None)
     else:
-        from pandas.api import types
-
-        is_days = types.infer_dtype(series, skipna=True) == "date"
+        is_days = pd.api.types.infer_dtype(series, skipna=True) == "date"
         zone = getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
     return "date" if is_days else "datetime" if zone is None else f"datetime {zone}"
 
@@ -217,8 +212,6 @@ def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
     """Return microseconds as a series of a type of times of polars or pandas: whole days of a date, an instant in its
     zone.
     """
-    import polars as pl
-
     name, _, zone = type_.partition(" ")
     cells = pl.Series(said, dtype=pl.Int64)
     if name == "date":
@@ -229,8 +222,6 @@ def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
         series = cells.cast(pl.Duration("us") if name == "duration" else pl.Datetime("us"))
     if library == "polars":
         return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
-    import pandas as pd
-
     if name in ("date", "time"):
         return pd.Series(series.to_list(), dtype=object)
     plain = pd.Series(series.to_numpy())

@@ -14,11 +14,10 @@ from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.stream import PartedColumn, PartedFrame, put_aside
+from quorate.deferred import pl
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from quorate.data.stream import Workspace
 
 BATCH_ROWS = 65_536
@@ -160,8 +159,6 @@ def _parted(
     """Return a table that is read part by part, from its file or `frame`; ids are held, and labels if the file has no
     count.
     """
-    import polars as pl
-
     height = known.height(path) if frame is None else frame.height
     named = [name for name in (label if height is None else None, unit) if name is not None]
     held: list[pl.DataFrame] = []
@@ -182,8 +179,6 @@ def _joined(parts: Sequence[pl.Series], *, ids: bool = False) -> pl.Series | lis
     """Return a column whose parts may differ in type: as one series, or as a list of what each cell is. Ids partly of
     floats are all floats, whose reader asks whether digits were lost.
     """
-    import polars as pl
-
     types = {part.dtype for part in parts} - {pl.Null()}
     if len(types) < 2:
         return pl.concat([part.cast(dtype) for dtype in types for part in parts] or parts)

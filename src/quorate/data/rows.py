@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.stream import PartedFrame, StreamedFrame
-from quorate.deferred import sparse
+from quorate.deferred import pd, pl, sparse
 from quorate.errors import DataRefused
 
 Kind: TypeAlias = Literal["numpy", "sparse", "pandas", "polars"]
@@ -174,8 +174,6 @@ def from_arrow(X: Any) -> Any:
         return X
     if not (hasattr(X, "schema") or hasattr(X, "columns")):  # one column
         return X
-    import polars as pl
-
     return pl.DataFrame(pl.from_arrow(X))
 
 
@@ -209,8 +207,6 @@ def holds_texts(X: Any) -> bool:
 
 def texts_table(X: Any) -> Rows:
     """Return texts as a polars frame of one column, ``text``; what is no text is missing."""
-    import polars as pl
-
     cells = X.to_list() if hasattr(X, "to_list") else X.tolist() if hasattr(X, "tolist") else list(X)
     read = [str(cell) if isinstance(cell, str) else None for cell in cells]
     return pl.DataFrame({TEXT: pl.Series(TEXT, read, dtype=pl.String)})
@@ -223,8 +219,6 @@ def texts_like(X: Any, pool: Rows) -> Any:
     table = texts_table(X).rename({TEXT: str(pool.columns[0])})
     if kind(pool) == "polars":
         return table
-    import pandas as pd
-
     return pd.DataFrame({pool.columns[0]: pd.Series(table.to_series().to_list(), dtype=object)})
 
 

@@ -16,6 +16,7 @@ from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import filled_with_zeros, missing_indicator, scaler
 from quorate.data.feature_maps.scale import with_narrow
 from quorate.data.notation import number
+from quorate.deferred import compose, frozen, pipeline, pl, preprocessing
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
@@ -31,8 +32,6 @@ def declared_columns(declared: Any) -> tuple[Any, Any]:
     there, a missing one the middle; texts become an indicator of each declared value. Privacy: a function of public
     declarations; every number of a row follows from that row, entry by entry.
     """
-    import polars as pl
-
     if not isinstance(declared, Mapping) or not declared:
         raise InvalidParameter(f"schema must name the columns of the table, got {declared!r}; {_EXPECTED}")
     if bad := [name for name in declared if not isinstance(name, str)]:
@@ -109,9 +108,6 @@ def encoder_of(schema: Schema, pool: Any) -> Any:
     A number out of its bounds becomes the bound, a missing one the mean, beside an indicator; each listed value has an
     indicator, and so has a missing one: :func:`encoded_width` outputs. Every number of a row follows from that row.
     """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.preprocessing import OneHotEncoder
-
     numbers = {name: held for name, held in schema.columns.items() if isinstance(held, NumberColumn)}
     free = [name for name, held in numbers.items() if held.low is None]
     lists = {name: held for name, held in schema.columns.items() if isinstance(held, CategoryColumn)}
@@ -125,10 +121,9 @@ def encoder_of(schema: Schema, pool: Any) -> Any:
         parts.append(("missing", missing_indicator(), list(numbers)))
     if lists:
         values = [np.array([*held.texts, None], dtype=object) for held in lists.values()]
-        parts.append(
-            ("declared", OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False), [*lists])
-        )
-    fitted = ColumnTransformer(parts, sparse_threshold=0.0).fit(pool)
+        one_hot = preprocessing.OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)
+        parts.append(("declared", one_hot, [*lists]))
+    fitted = compose.ColumnTransformer(parts, sparse_threshold=0.0).fit(pool)
     if free:
         _known(fitted.named_transformers_["number"].named_steps["scale"])
     return fitted
@@ -136,14 +131,11 @@ def encoder_of(schema: Schema, pool: Any) -> Any:
 
 def _bounded(columns: Mapping[str, NumberColumn], pool: Any) -> Any:
     """Return what cuts numbers at their declared bounds and scales them by the pool after that, fitted."""
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
-
     ends = type(pool)({name: [column.low, column.high] for name, column in columns.items()})
-    cut = with_narrow(MinMaxScaler(feature_range=(-1, 1), clip=True).fit(ends))
-    scale = _known(StandardScaler().fit(cut.transform(pool[list(columns)])))
-    return FrozenEstimator(Pipeline([("cut", cut), ("scale", scale), ("fill", filled_with_zeros(len(columns)))]))
+    cut = with_narrow(preprocessing.MinMaxScaler(feature_range=(-1, 1), clip=True).fit(ends))
+    scale = _known(preprocessing.StandardScaler().fit(cut.transform(pool[list(columns)])))
+    steps = [("cut", cut), ("scale", scale), ("fill", filled_with_zeros(len(columns)))]
+    return frozen.FrozenEstimator(pipeline.Pipeline(steps))
 
 
 def _known(scale: Any) -> Any:
@@ -154,21 +146,18 @@ def _known(scale: Any) -> Any:
 
 
 def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
     numbers = [name for name, held in columns.items() if not isinstance(held[0], str)]
     texts = [name for name in columns if name not in numbers]
     parts: list[tuple[str, Any, list[str]]] = []
     if numbers:
-        scaled = MinMaxScaler(feature_range=(-1, 1), clip=True)
-        parts.append(("bounded", Pipeline([("scale", scaled), ("fill", filled_with_zeros(len(numbers)))]), numbers))
+        scaled = preprocessing.MinMaxScaler(feature_range=(-1, 1), clip=True)
+        steps = [("scale", scaled), ("fill", filled_with_zeros(len(numbers)))]
+        parts.append(("bounded", pipeline.Pipeline(steps), numbers))
     if texts:
         values = [np.array(columns[name], dtype=object) for name in texts]
-        one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)
+        one_hot = preprocessing.OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)
         parts.append(("declared", one_hot, texts))
-    fitted = ColumnTransformer(parts, sparse_threshold=0.0).fit(frame)
+    fitted = compose.ColumnTransformer(parts, sparse_threshold=0.0).fit(frame)
     if numbers:
         with_narrow(fitted.named_transformers_["bounded"].named_steps["scale"])
     return fitted

@@ -17,11 +17,10 @@ import numpy as np
 
 from quorate.data.file_reading import polars_path, polars_source, state_of
 from quorate.data.spool import Spool
+from quorate.deferred import pl
 from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from quorate.data.digests import PackedDigests
 
 
@@ -184,8 +183,6 @@ class StreamedFrame:
             return self._read(self.columns, start, max(0, stop - start))
         if isinstance(chosen, list) and all(isinstance(name, str) for name in chosen):
             return self._read(chosen, 0, self.height)
-        import polars as pl
-
         positions = np.asarray(chosen, dtype=np.int64)
         order = np.argsort(positions, kind="stable")
         kept, start = [], 0
@@ -199,8 +196,6 @@ class StreamedFrame:
         return pl.concat(kept)[place]
 
     def _read(self, names: Sequence[str], start: int, n_rows: int) -> pl.DataFrame:
-        import polars as pl
-
         state = state_of(self.path)
         if state != self._seen:
             raise PreconditionFailed(f"{self.called} was changed while it was read; start again")
@@ -289,8 +284,6 @@ def put_aside(
     """Return blocks of rows (one at least) as one frame; above `most` bytes in a file, read part by part. `place`:
     makes the folder for it, which is its owner's alone; by default a temporary one. Refused without room.
     """
-    import polars as pl
-
     held: list[pl.DataFrame] = []
     spool, places, size, height = None, [], 0, 0
     for block in blocks:

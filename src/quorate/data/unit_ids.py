@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,9 @@ from quorate.data.digests import AT_ONCE, DIGEST_BYTES, SpooledDigests, first_ro
 from quorate.data.rows import Rows, is_frame
 from quorate.data.spool import Spool
 from quorate.data.stream import StreamedColumn, StreamedFrame
+from quorate.deferred import pl
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray, Secret, derive
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ID, POSITION = b"id:", b"row:"
 _AS_WRITTEN: Final = r"^[!-~](?:[ -~]*[!-~])?$"  # printable ASCII without blanks around it: an id says just that,
@@ -82,8 +80,6 @@ class UnitKeys(Sequence[bytes]):
 
         `folder`, `most`: as of each of two :class:`~quorate.data.spool.Spool`.
         """
-        import polars as pl
-
         digests, spool, begins = SpooledDigests(folder, most=most), Spool(0, folder, most=most), [0]
         sizes: list[NDArray[np.int32]] = []
         for block in blocks:
@@ -167,8 +163,6 @@ def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
         return unit_keys
     if not all(isinstance(unit, bytes) for unit in unit_keys):
         raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
-    import polars as pl
-
     number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
     places = np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys))
     return UnitKeys.of_units(pl.Series(list(number), dtype=pl.Binary), places)
@@ -273,8 +267,6 @@ def only_whole_ids(groups: Any) -> Any:
     read = partial(id_text, whole_alone=True)
     if not isinstance(groups, StreamedColumn):
         return None if groups is None else each(read, as_list(groups))
-    import polars as pl
-
     return StreamedColumn(pl.concat([pl.Series(each(read, part), dtype=pl.String) for part in _parts(groups.series)]))
 
 
@@ -313,8 +305,6 @@ def _without_id(name: str) -> DataRefused:
 
 def _keys_of_column(ids: StreamedColumn, name: str) -> UnitKeys:
     """Write the ids of a column down once each; whole numbers and plain text without an object a row."""
-    import polars as pl
-
     series = ids.series
     plain = series.dtype.is_integer()
     if series.dtype == pl.String:

@@ -17,6 +17,7 @@ from quorate.data import columns, families, is_frame, public_units, width
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows, kind, take
 from quorate.data.table_reader import TableReader, is_marked_missing
+from quorate.deferred import pl
 from quorate.service.problems import Problem
 
 CellKind: TypeAlias = Literal["number", "date", "time", "duration", "truth", "text", "missing"]
@@ -207,8 +208,6 @@ class Features:
         Numbers are float64, whatever the pool's column has: as what models see of a row must not turn on its fellows.
         """
         if self.named:
-            import polars as pl
-
             types = {"number": pl.Float64, "truth": pl.Boolean, "missing": pl.Null}
             cells = list(zip(*rows, strict=True)) if rows else [()] * len(self.columns)
             table = pl.DataFrame(

@@ -21,7 +21,7 @@ from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches, T
 from quorate.data.feature_maps.nystroem import ChiSquaredMap, ProductKernelMap, RBFMap, columns_of
 from quorate.data.feature_maps.scale import PoolScale, has_numbers, has_spread, holds_one_quantity, in_one_unit
 from quorate.data.rows import kind
-from quorate.deferred import linalg, optimize, sparse
+from quorate.deferred import linalg, optimize, pipeline, preprocessing, sparse
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -79,13 +79,10 @@ class LinearMap:
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map without the constant as a fitted scikit-learn transformer; the intercept holds that."""
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import Normalizer
-
         if self.scale is None:
-            return Normalizer().fit(rows)
+            return preprocessing.Normalizer().fit(rows)
         scale = self.scale.transformer()
-        return Pipeline([("scale", scale), ("unit", Normalizer().fit(scale.transform(rows)))])
+        return pipeline.Pipeline([("scale", scale), ("unit", preprocessing.Normalizer().fit(scale.transform(rows)))])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split ``(n_images, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
@@ -146,10 +143,8 @@ class ChainedMap:
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map as a fitted scikit-learn Pipeline."""
-        from sklearn.pipeline import Pipeline
-
         first = self.first.transformer()
-        return Pipeline([("first", first), ("second", self.second.transformer(self.first.numbers(rows[:2])))])
+        return pipeline.Pipeline([("first", first), ("second", self.second.transformer(self.first.numbers(rows[:2])))])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split weights of features into those of the transformer's columns and the intercepts."""
@@ -228,9 +223,7 @@ class StackedMap(_BesideLinear):
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map as a fitted scikit-learn FeatureUnion."""
-        from sklearn.pipeline import FeatureUnion
-
-        return FeatureUnion([("linear", self.linear.transformer(rows)), ("rbf", self.rbf.transformer(rows))])
+        return pipeline.FeatureUnion([("linear", self.linear.transformer(rows)), ("rbf", self.rbf.transformer(rows))])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split ``(n_features, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
@@ -318,9 +311,7 @@ class ResidualMap(_BesideLinear):
 
     def transformer(self, rows: Any) -> Any:
         """Return linear features and those of both kernels as a fitted scikit-learn FeatureUnion."""
-        from sklearn.pipeline import FeatureUnion
-
-        return FeatureUnion(
+        return pipeline.FeatureUnion(
             [
                 ("linear", self.linear.transformer(rows)),
                 ("gaussian", self.gaussian.transformer(rows)),

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from quorate.deferred import sparse
+from quorate.deferred import compose, decomposition, frozen, pipeline, preprocessing, sparse
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -141,41 +141,37 @@ class PatchFeatures:
 
         Regions share one transformer, and so do the patches of a region: it is written once.
         """
-        from sklearn.compose import ColumnTransformer
-        from sklearn.frozen import FrozenEstimator
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
-
         length, starts = self.regions
         width = (length - 1) * STRIDE + SIZE  # pixels along the side of a region
         n_centroids = len(self.centroids)
-        above = MinMaxScaler(feature_range=(0.0, float(SIZE)), clip=True)  # x - threshold, and 0 below
+        above = preprocessing.MinMaxScaler(feature_range=(0.0, float(SIZE)), clip=True)  # x - threshold, and 0 below
         above.fit(np.array([[THRESHOLD], [THRESHOLD + SIZE]]).repeat(n_centroids, axis=1))
-        patch = FrozenEstimator(
-            Pipeline([("shared", linear_step(self.centroids * 2.0**-CENTROID_BITS)), ("above", above)])
+        patch = frozen.FrozenEstimator(
+            pipeline.Pipeline([("shared", linear_step(self.centroids * 2.0**-CENTROID_BITS)), ("above", above)])
         )
         corner = np.add.outer(np.arange(SIZE) * width, np.arange(SIZE)).ravel()
         places = [(i * STRIDE) * width + j * STRIDE for i in range(length) for j in range(length)]
-        within = ColumnTransformer([(f"patch{at}", patch, (corner + at).tolist()) for at in places])
+        within = compose.ColumnTransformer([(f"patch{at}", patch, (corner + at).tolist()) for at in places])
         within.fit(np.zeros((1, width**2)))
         within.transformers = []  # of the fitted ones, which do the work, printing 144 in one another takes minutes
         total = linear_step(np.tile(np.eye(n_centroids), (1, len(places))))
-        region = FrozenEstimator(Pipeline([("patches", FrozenEstimator(within)), ("sum", total)]))
+        summed = pipeline.Pipeline([("patches", frozen.FrozenEstimator(within)), ("sum", total)])
+        region = frozen.FrozenEstimator(summed)
         block = np.add.outer(np.arange(width) * self.side, np.arange(width)).ravel()
         corners = [(i * self.side + j) * STRIDE for i in starts for j in starts]
-        regions = ColumnTransformer([(f"region{at}", region, (block + at).tolist()) for at in corners])
-        shades = MinMaxScaler(clip=True).fit(np.array([[self.low], [self.high]]).repeat(self.side**2, axis=1))
+        regions = compose.ColumnTransformer([(f"region{at}", region, (block + at).tolist()) for at in corners])
+        shades = preprocessing.MinMaxScaler(clip=True)
+        shades.fit(np.array([[self.low], [self.high]]).repeat(self.side**2, axis=1))
         regions.fit(np.zeros((1, self.side**2)))
         regions.transformers = []
-        return Pipeline([("grey", shades), ("regions", regions), ("root", FunctionTransformer(np.sqrt))])
+        root = preprocessing.FunctionTransformer(np.sqrt)
+        return pipeline.Pipeline([("grey", shades), ("regions", regions), ("root", root)])
 
 
 def linear_step(matrix: FloatArray) -> Any:
     """Return ``rows @ matrix.T`` as a fitted transformer of scikit-learn, ``matrix`` of shape ``(n_out, n_in)``."""
-    from sklearn.decomposition import TruncatedSVD
-
     n_out, n_in = matrix.shape
-    step = TruncatedSVD(n_components=n_out)
+    step = decomposition.TruncatedSVD(n_components=n_out)
     step.components_ = np.ascontiguousarray(matrix, dtype=np.float64)
     step.n_features_in_ = n_in
     return step
@@ -294,26 +290,22 @@ class TreeLeaves:
         Of each tree: entries minus thresholds, whether they are above 0, and for each leaf the sum over its path of
         the steps to the right minus those to the left, which only a row of that leaf has in full.
         """
-        from sklearn.compose import ColumnTransformer
-        from sklearn.frozen import FrozenEstimator
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import Binarizer, FunctionTransformer
-
         parts: list[tuple[str, Any, list[int]]] = []
         for root in self.roots.tolist():
             nodes, paths = self._paths(root)
             if not nodes:  # one leaf: every row is in it
-                parts.append((f"tree{root}", FunctionTransformer(np.isfinite), [0]))
+                parts.append((f"tree{root}", preprocessing.FunctionTransformer(np.isfinite), [0]))
                 continue
             steps = [
                 ("from", shift_step(self.threshold[nodes])),
-                ("right", Binarizer(threshold=0.0)),
+                ("right", preprocessing.Binarizer(threshold=0.0)),
                 ("path", linear_step(paths)),
                 ("whole", shift_step((paths > 0).sum(axis=1) - 0.5)),
-                ("leaf", Binarizer(threshold=0.0)),
+                ("leaf", preprocessing.Binarizer(threshold=0.0)),
             ]
-            parts.append((f"tree{root}", FrozenEstimator(Pipeline(steps)), self.feature[nodes].tolist()))
-        return ColumnTransformer(parts, sparse_threshold=0.0).fit(np.zeros((1, self.n_columns)))
+            tree = frozen.FrozenEstimator(pipeline.Pipeline(steps))
+            parts.append((f"tree{root}", tree, self.feature[nodes].tolist()))
+        return compose.ColumnTransformer(parts, sparse_threshold=0.0).fit(np.zeros((1, self.n_columns)))
 
     def _paths(self, root: int) -> tuple[list[int], FloatArray]:
         """Return the nodes of a tree that ask, and for each leaf, in order, 1 for right, −1 for left on its path."""
@@ -336,6 +328,4 @@ class TreeLeaves:
 
 def shift_step(by: Any) -> Any:
     """Return ``rows - by`` as a fitted transformer of scikit-learn."""
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_std=False).fit(np.asarray(by, dtype=np.float64)[None, :])
+    return preprocessing.StandardScaler(with_std=False).fit(np.asarray(by, dtype=np.float64)[None, :])

@@ -15,7 +15,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data.columns import families
 from quorate.data.rows import Rows, is_frame, n_rows, take
-from quorate.deferred import sparse
+from quorate.deferred import compose, frozen, pipeline, sparse
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 
@@ -160,12 +160,10 @@ def of_one_column(transformer: Any, pool: Rows) -> Any:
             f"feature_map: {type(transformer).__name__} takes one column of text, and the public pool has "
             f"{len(texts)}; give a fitted ColumnTransformer that says which"
         )
-    from sklearn.compose import ColumnTransformer
-    from sklearn.frozen import FrozenEstimator
-
     first = take(pool, [0])
     try:
-        return ColumnTransformer([("words", FrozenEstimator(transformer), texts[0])], sparse_threshold=1.0).fit(first)
+        words = ("words", frozen.FrozenEstimator(transformer), texts[0])
+        return compose.ColumnTransformer([words], sparse_threshold=1.0).fit(first)
     except Exception:  # noqa: BLE001 - whatever the vectorizer raises
         raise InvalidParameter(
             f"feature_map: {type(transformer).__name__} fails on the text of the public pool's first row; give every "
@@ -179,16 +177,12 @@ def is_by_row(transformer: Any) -> bool:
 
 
 def _parts(transformer: Any) -> Iterator[Any]:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.pipeline import Pipeline
-
-    if type(transformer) is FrozenEstimator:
+    if type(transformer) is frozen.FrozenEstimator:
         yield from _parts(transformer.estimator)
-    elif type(transformer) is Pipeline:
+    elif type(transformer) is pipeline.Pipeline:
         for _, step in transformer.steps:
             yield from _parts(step)
-    elif type(transformer) is ColumnTransformer and hasattr(transformer, "transformers_"):
+    elif type(transformer) is compose.ColumnTransformer and hasattr(transformer, "transformers_"):
         for _, part, _ in transformer.transformers_:
             yield from () if isinstance(part, str) and part == "drop" else _parts(part)
     else:

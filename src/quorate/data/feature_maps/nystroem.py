@@ -21,6 +21,7 @@ from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
 from quorate.data.feature_maps.first_maps import linear_step
 from quorate.data.feature_maps.scale import BITS as ROW_BITS
 from quorate.data.feature_maps.scale import PoolScale, has_spread
+from quorate.deferred import compose, frozen, kernel_approximation, pipeline, preprocessing
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -102,13 +103,11 @@ class RBFMap(_OnLandmarks):
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map as a fitted scikit-learn Pipeline: scaled, cut off, Nyström."""
-        from sklearn.kernel_approximation import Nystroem
-        from sklearn.pipeline import Pipeline
-
         landmarks = self.landmarks / 2.0**ROW_BITS
-        nystroem = Nystroem(gamma=self.gamma, n_components=len(landmarks), random_state=0).fit(landmarks)
+        n = len(landmarks)
+        nystroem = kernel_approximation.Nystroem(gamma=self.gamma, n_components=n, random_state=0).fit(landmarks)
         nystroem.components_, nystroem.normalization_ = landmarks, self.root
-        return Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
+        return pipeline.Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return weights ``(n_features, n_outputs)`` and no intercepts: features here hold no constant."""
@@ -174,14 +173,11 @@ class ChiSquaredMap(_OnLandmarks):
 
         scikit-learn's kernel of this name is :math:`-\sum (x - y)^2/(x + y) = 2k - 2` for shares.
         """
-        from sklearn.kernel_approximation import Nystroem
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import Normalizer
-
         landmarks = self.landmarks * 2.0**-SHARE_BITS
-        nystroem = Nystroem(kernel="additive_chi2", n_components=len(landmarks), random_state=0).fit(landmarks)
+        n = len(landmarks)
+        nystroem = kernel_approximation.Nystroem(kernel="additive_chi2", n_components=n, random_state=0).fit(landmarks)
         nystroem.components_, nystroem.normalization_ = landmarks, self.root.T / 2
-        return Pipeline([("shares", Normalizer(norm="l1").fit(landmarks)), ("kernel", nystroem)])
+        return pipeline.Pipeline([("shares", preprocessing.Normalizer(norm="l1").fit(landmarks)), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return weights of the transformer's columns, and the intercepts that its −2 takes."""
@@ -308,10 +304,6 @@ class ProductKernelMap(_OnLandmarks):
         Codes are indicators there: those of intervals, and those of categories as they are, so that a value without an
         indicator has zeros alone. What its factors are is left to the root.
         """
-        from sklearn.compose import ColumnTransformer
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import FunctionTransformer
-
         places = [place for first, end in self.categories for place in range(first, end)]
         parts: list[tuple[str, Any, list[int]]] = []
         if len(self.numbers):
@@ -325,11 +317,11 @@ class ProductKernelMap(_OnLandmarks):
             for base, (first, end) in zip(bases, self.categories, strict=True)
         ]
         unknown = np.exp(logs[bases].sum(axis=0))
-        return Pipeline(
+        return pipeline.Pipeline(
             [
-                ("codes", ColumnTransformer(parts, sparse_threshold=1.0).fit(np.zeros((1, n_columns)))),
+                ("codes", compose.ColumnTransformer(parts, sparse_threshold=1.0).fit(np.zeros((1, n_columns)))),
                 ("logarithms", linear_step(np.vstack([logs[:n_of_numbers], *of_values]).T)),
-                ("product", FunctionTransformer(np.exp)),
+                ("product", preprocessing.FunctionTransformer(np.exp)),
                 ("root", linear_step((unknown[:, None] * self.root).T)),
             ]
         )
@@ -385,15 +377,12 @@ def _of_category(indicators: FloatArray, landmarks: IntArray) -> FloatArray:
 
 def _intervals(cuts: Sequence[FloatArray]) -> Any:
     """Return indicators of intervals as a fitted scikit-learn transformer."""
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
-
-    fitted = KBinsDiscretizer(n_bins=2, strategy="uniform", encode="onehot", subsample=None)
+    fitted = preprocessing.KBinsDiscretizer(n_bins=2, strategy="uniform", encode="onehot", subsample=None)
     fitted.fit(np.tile([[0.0], [1.0]], len(cuts)))
     fitted.bin_edges_ = np.array([None] * len(cuts), dtype=object)
     for place, own in enumerate(cuts):
         fitted.bin_edges_[place] = np.concatenate([[own[0] - 1], own, [own[-1] + 1]])  # the ends are not looked at
     fitted.n_bins_ = np.array([len(own) + 1 for own in cuts])
     intervals = [np.arange(n, dtype=np.float64) for n in fitted.n_bins_]
-    fitted._encoder = OneHotEncoder(categories=intervals).fit(np.zeros((1, len(cuts))))
-    return FrozenEstimator(fitted)
+    fitted._encoder = preprocessing.OneHotEncoder(categories=intervals).fit(np.zeros((1, len(cuts))))
+    return frozen.FrozenEstimator(fitted)

@@ -31,7 +31,7 @@ from quorate.data.feature_maps.exact import squared_lengths
 from quorate.data.feature_maps.first_maps import PatchFeatures, SharedPatches
 from quorate.data.feature_maps.scale import deviations, has_spread, in_one_unit, means
 from quorate.data.rows import Rows, kind, take
-from quorate.deferred import linalg, sparse
+from quorate.deferred import decomposition, kernel_approximation, linalg, pipeline, preprocessing, sparse
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
@@ -74,12 +74,10 @@ class PoolDirections:
     @classmethod
     def of(cls, pool: Rows) -> PoolDirections:
         """Read the directions off the public pool ``(n_public, n_columns)``, an array or a CSR matrix of numbers."""
-        from sklearn.decomposition import TruncatedSVD
-
         linear = LinearMap.fit(pool)
         features = public_features(linear, pool)[:, :-1]  # without the constant: an intercept says the same
         with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance explained, of a pool without any
-            vectors = TruncatedSVD(DIRECTIONS, random_state=0).fit(features).components_.T
+            vectors = decomposition.TruncatedSVD(DIRECTIONS, random_state=0).fit(features).components_.T
         length = float(np.sqrt(np.mean(np.sum(np.asarray(features @ vectors) ** 2, axis=1))))
         constant = np.zeros((1, DIRECTIONS))
         return cls(PublicCoordinates.of(linear, np.vstack([vectors / (length or 1.0), constant])))
@@ -92,15 +90,14 @@ class PoolDirections:
         between leaving directions as long as they are, of which a model of few rows learns the first alone, and making
         all equally long. What others ask of `patches` is computed once. Refuses as :meth:`PatchFeatures.fit` does.
         """
-        from sklearn.decomposition import PCA
-
         first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
         numbers = first.numbers(pool)
         chained = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
         features = public_features(chained.second, numbers)[:, :-1]
         if not has_spread(features).any():
             raise InvalidParameter("the public images are all equal, and show no directions; give images that differ")
-        components = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
+        n = min(OF_IMAGES, *features.shape)
+        components = decomposition.PCA(n, svd_solver="randomized", random_state=0).fit(features)
         kept = components.explained_variance_ > LEAST * components.explained_variance_[0]
         deviations = np.sqrt(components.explained_variance_[kept])
         length = float(np.sqrt(deviations.sum()))  # of a typical image: so much each coordinate varies
@@ -131,16 +128,13 @@ class PoolDirections:
         """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline; `rows`: two of the pool are
         enough.
         """
-        from sklearn.decomposition import PCA
-        from sklearn.pipeline import Pipeline
-
         weights, constant = self.coordinates.feature_map.weights(self.coordinates.features(np.eye(self.n_directions)))
         first = self.coordinates.feature_map.transformer(rows)
-        last = PCA(self.n_directions)  # (x - mean) @ components.T, with the mean that gives this constant
+        last = decomposition.PCA(self.n_directions)  # (x - mean) @ components.T, with the mean that gives this constant
         last.components_ = np.ascontiguousarray(weights.T)
         last.mean_ = -np.linalg.lstsq(last.components_, constant, rcond=None)[0]
         last.n_components_, last.n_features_in_ = self.n_directions, len(weights)
-        return Pipeline([("features", first), ("directions", last)])
+        return pipeline.Pipeline([("features", first), ("directions", last)])
 
 
 def is_wide(n_columns: int, n_public: int) -> bool:
@@ -256,10 +250,8 @@ class PoolStandardizer:
 
     def scaler(self, rows: Any) -> Any:
         """Return the same change of points as a fitted scikit-learn transformer; a sparse matrix is not centred."""
-        from sklearn.preprocessing import StandardScaler
-
         with np.errstate(over="ignore", invalid="ignore"):  # what it makes of the rows is not used
-            fitted = StandardScaler(with_mean=kind(rows) != "sparse").fit(rows)
+            fitted = preprocessing.StandardScaler(with_mean=kind(rows) != "sparse").fit(rows)
         fitted.mean_, fitted.scale_, fitted.var_ = self.mean, self.scale, self.scale**2
         return fitted
 
@@ -295,14 +287,12 @@ class PoolCoordinates:
         """
         if not is_wide(pool.shape[1], pool.shape[0]):
             return cls((), PoolStandardizer.of(pool, one_unit=one_unit))
-        from sklearn.decomposition import TruncatedSVD
-
         rows, varied = pool.astype(np.float64), has_spread(pool)
         of_varied = rows if varied.all() else _without(rows, ~varied)
         with np.errstate(
             divide="ignore", invalid="ignore"
         ):  # the share of variance explained, of a pool without variance
-            directions = TruncatedSVD(DIRECTIONS, random_state=0).fit(of_varied)
+            directions = decomposition.TruncatedSVD(DIRECTIONS, random_state=0).fit(of_varied)
         directions.components_[:, ~varied] = 0.0  # a column without spread says nothing of any row
         return cls((directions,), PoolStandardizer.of(directions.transform(rows), one_unit=True))
 
@@ -312,12 +302,11 @@ class PoolCoordinates:
         A typical public point has length one, so the kernel's width is a fact about the pool. Inner products of the
         last map's features are k where the pool has at most 500 points, else its Nyström approximation on 500 of them.
         """
-        from sklearn.kernel_approximation import Nystroem
-
         z = self.measured(pool)
         if kind(z) == "sparse":  # of few rows, or few columns; and landmarks are published, in a form that skops trusts
             z = z.toarray()
-        features = Nystroem(gamma=0.5, n_components=min(LANDMARKS, pool.shape[0]), random_state=0).fit(z)
+        n = min(LANDMARKS, pool.shape[0])
+        features = kernel_approximation.Nystroem(gamma=0.5, n_components=n, random_state=0).fit(z)
         lengths = self.standard.scaler(self.project(pool))
         some = np.sort(np.random.default_rng(0).permutation(pool.shape[0])[:BLOCK])
         images = features.transform(take(z, some))
@@ -360,9 +349,7 @@ def _without(rows: Any, columns: NDArray[np.bool_]) -> Any:
 
 def as_numbers(rows: Any) -> Any:
     """Return a fitted scikit-learn transformer that makes numbers of any container and changes none of them."""
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_mean=False, with_std=False).fit(rows)
+    return preprocessing.StandardScaler(with_mean=False, with_std=False).fit(rows)
 
 
 def by_blocks(estimate: Callable[[Any], FloatArray], X: Any) -> FloatArray:
@@ -424,16 +411,12 @@ class UnitCoordinates:
         """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline; `rows`: two of the pool at
         least.
         """
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.pipeline import Pipeline
-        from sklearn.preprocessing import Normalizer, PolynomialFeatures
-
         feature_map = self.coordinates.feature_map
         weights, constants = feature_map.weights(self.coordinates.features(np.eye(self.n_directions)))
         first = feature_map.transformer(rows)
-        with_one = PolynomialFeatures(1).fit(first.transform(rows))  # a constant 1, and the features as they are
-        last = TruncatedSVD(self.n_directions)  # a product with a matrix
+        with_one = preprocessing.PolynomialFeatures(1).fit(first.transform(rows))  # a 1, and the features as they are
+        last = decomposition.TruncatedSVD(self.n_directions)  # a product with a matrix
         last.components_ = np.ascontiguousarray(np.vstack([constants, weights]).T)
         last.n_features_in_ = last.components_.shape[1]
-        unit = Normalizer().fit(np.zeros((1, self.n_directions)))
-        return Pipeline([("features", first), ("constant", with_one), ("directions", last), ("unit", unit)])
+        unit = preprocessing.Normalizer().fit(np.zeros((1, self.n_directions)))
+        return pipeline.Pipeline([("features", first), ("constant", with_one), ("directions", last), ("unit", unit)])

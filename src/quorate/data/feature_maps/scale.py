@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.rows import kind
+from quorate.deferred import preprocessing
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -64,11 +65,9 @@ class PoolScale:
 
     def transformer(self) -> Any:
         """Return the same change of rows, but for the grid, as a fitted scikit-learn transformer."""
-        from sklearn.preprocessing import MinMaxScaler
-
         edges = np.vstack([self.mean - CLIP * self.scale, self.mean + CLIP * self.scale])
         with np.errstate(over="ignore", invalid="ignore"):
-            fitted = with_narrow(MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges))
+            fitted = with_narrow(preprocessing.MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges))
         same = edges[0] == edges[1]  # large numbers, for which the scale is less than rounding
         fitted.scale_[same], fitted.min_[same] = 1 / self.scale[same], -self.mean[same] / self.scale[same]
         return fitted

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from quorate.data.cell_text import as_list, canonical_text, each, id_text
@@ -23,10 +23,8 @@ from quorate.data.columns import families, in_words, texts
 from quorate.data.file_reading import base_of, existing_file, files_of, polars_path, polars_source, state_of
 from quorate.data.formats.format import TableFormat
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold, put_in_parts
+from quorate.deferred import pl
 from quorate.errors import DataRefused, PreconditionFailed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _OF_A_CELL, _UNPACKED = 48, 4  # bytes in memory, of a cell and of a byte in the file
 _IN_MEMORY = 6  # bytes, of a byte in an Arrow file: it is not packed, or lightly
@@ -73,8 +71,6 @@ class _Columnar(TableFormat):
     @contextmanager
     def sound(self, path: Path) -> Iterator[None]:
         """Refuse a file that is not what its name says."""
-        import polars as pl
-
         try:
             yield
         except pl.exceptions.PolarsError:
@@ -89,14 +85,10 @@ class Parquet(_Columnar):
 
     def scan(self, path: Path) -> pl.LazyFrame:
         """Return the table, of which nothing is read yet."""
-        import polars as pl
-
         return pl.scan_parquet(polars_source(path))
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""
-        import polars as pl
-
         with self.sound(path):
             return pl.read_parquet(polars_source(existing_file(path)))
 
@@ -109,8 +101,6 @@ class Parquet(_Columnar):
 
     def bytes_in_memory(self, path: Path) -> int:
         """Two copies of every cell as a double and some records of each row; or what text unpacks to."""
-        import polars as pl
-
         try:
             scan = self.scan(path)
             cells = len(scan.collect_schema()) * _height(scan)
@@ -127,21 +117,15 @@ class Arrow(_Columnar):
 
     def scan(self, path: Path) -> pl.LazyFrame:
         """Return the table, of which nothing is read yet."""
-        import polars as pl
-
         return pl.scan_ipc(polars_source(path))
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""
-        import polars as pl
-
         with self.sound(path):
             return pl.read_ipc(existing_file(path).read_bytes())
 
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
         """Write the table as Parquet into the workspace, and return that."""
-        import polars as pl
-
         copy = workspace.path / "table.parquet"
         try:
             with self.sound(path):
@@ -158,8 +142,6 @@ class Arrow(_Columnar):
 
 
 def _height(scan: pl.LazyFrame) -> int:
-    import polars as pl
-
     return int(scan.select(pl.len()).collect().item())
 
 
@@ -183,8 +165,6 @@ class _Part:
 
     def read(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns with the types that they have here, some rows at once."""
-        import polars as pl
-
         stored = [name for name in columns if name in self.schema] or list(self.schema)[:1]
         constant = [pl.lit(text, dtype=pl.String).alias(name) for name, text in self.named.items() if name in columns]
         for rows in _PARQUET.cell_parts(self.path, stored):
@@ -206,8 +186,6 @@ class PartitionedParquet(TableFormat):
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table, with the least types that hold all parts."""
-        import polars as pl
-
         types = self._types(path, text_columns)
         return pl.concat([_as(types, rows, text_columns) for rows in self.cell_parts(path, list(types))])
 
@@ -254,8 +232,6 @@ class PartitionedParquet(TableFormat):
 
     def _types(self, path: Path, text_columns: Sequence[str]) -> dict[str, Any]:
         """Return the least type of each column that holds all parts: text where one part has text and another none."""
-        import polars as pl
-
         parts = _parts(path)
         types: dict[str, Any] = {}
         for name in parts[0].schema:
@@ -266,8 +242,6 @@ class PartitionedParquet(TableFormat):
 
 def _least(name: str, held: Sequence[Any], *, text: bool) -> Any:
     """Return the type that holds several; of a column that is to be text, text, unless floats have lost its digits."""
-    import polars as pl
-
     if len(held) < 2:
         return held[0] if held else pl.Null()
     frames = [pl.DataFrame(schema={name: dtype}) for dtype in held]
@@ -281,7 +255,6 @@ def _least(name: str, held: Sequence[Any], *, text: bool) -> Any:
 
 def _as(types: Mapping[str, Any], rows: pl.DataFrame, text_columns: Sequence[str]) -> pl.DataFrame:
     """Return rows of one part with the types of all parts; what becomes text says what it said."""
-    import polars as pl
 
     def of(column: pl.Series) -> pl.Series:
         wanted = types[column.name]
@@ -304,8 +277,6 @@ def _parts(path: Path) -> tuple[_Part, ...]:
 @lru_cache(maxsize=8)
 def _parts_at(path: Path, state: tuple[tuple[str, int, int, int], ...]) -> tuple[_Part, ...]:
     """Return the parts of a table that was in a state; refuse those that do not fit the others."""
-    import polars as pl
-
     base = base_of(path)
     faults: dict[Path, str] = {}
     parts: list[_Part] = []

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
@@ -29,10 +29,8 @@ from quorate.data.formats.text_parts import (
     whole_lines,
 )
 from quorate.data.stream import StreamedFrame, Workspace, put_in_parts
+from quorate.deferred import pl
 from quorate.errors import DataRefused, PreconditionFailed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _OF_A_BYTE, _OF_A_PACKED_BYTE = 8, 40  # bytes in memory, of a byte in the file
 _SHOWN = 8  # columns in a message
@@ -50,8 +48,6 @@ class DelimitedText(TableFormat):
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""
-        import polars as pl
-
         content = read_bytes(path)
         names = self._header(content, path)
         for name in text_columns:
@@ -66,8 +62,6 @@ class DelimitedText(TableFormat):
 
         Types are found from all rows, as always, in a first look at the same parts.
         """
-        import polars as pl
-
         with reading(path), opened(path) as file:
             start = file.read(BLOCK)
         names = self._header(start[: start.rfind(b"\n") + 1] or start, path)
@@ -97,8 +91,6 @@ class DelimitedText(TableFormat):
         A row may be too long or too short, or hold bytes that are no text. A line whose quotation marks do not match
         has no value in any column; so has each line of a cell that holds line breaks, unless these are declared.
         """
-        import polars as pl
-
         return pl.concat(list(self.cell_parts(path, None)))
 
     def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
@@ -167,8 +159,6 @@ class DelimitedText(TableFormat):
         """Read text, or a part of it with the first line before it, with types found from all rows, since a later one
         may not fit; `whole`: `types` are those of all columns.
         """
-        import polars as pl
-
         content = self._decoded(content, path)
         options = self._options(path)
         if self.dialect.declares_numbers:
@@ -180,8 +170,6 @@ class DelimitedText(TableFormat):
         """Return one row a line that is not empty, of as many cells as names; an empty cell is null, one of two marks
         is not.
         """
-        import polars as pl
-
         rows = [row for line in lines if (row := line.removesuffix("\r"))]
 
         separator, quote, missing = self._separator(path), self.dialect.quote, list(self.dialect.missing)
@@ -200,8 +188,6 @@ class DelimitedText(TableFormat):
 
     def _names(self, line: bytes, path: Path, content: bytes = b"") -> list[str]:
         """Return the names in a first line of UTF-8 text; it is never quoted. `content`: what begins with it."""
-        import polars as pl
-
         separator, quote = self._separator(path), self.dialect.quote
         options: dict[str, Any] = {"separator": separator, "quote_char": quote or None, "infer_schema": False}
         if quote and line.count(quote.encode()) % 2 and b"\0" not in line:  # it would go on into rows
@@ -246,7 +232,6 @@ class DelimitedText(TableFormat):
 
     def _no_numbers(self, content: bytes | Path, names: list[str], path: Path) -> str | None:
         """Tell which columns hold an entry that is taken for a number and cannot be read; None if that is not it."""
-        import polars as pl
 
         def fails(**options: Any) -> bool:
             try:

@@ -21,11 +21,10 @@ from quorate.data.columns import listed, names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.stream import StreamedColumn, StreamedFrame
+from quorate.deferred import pl
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from quorate.data.stream import Workspace
 
 
@@ -286,8 +285,6 @@ class ForeignTable(Foreign, TableFormat):
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table, as it reads it."""
-        import polars as pl
-
         return self.call(path, lambda: self.inner.frame(path, text_columns=text_columns), pl.DataFrame)
 
     def names(self, path: Path) -> list[str]:
@@ -296,16 +293,12 @@ class ForeignTable(Foreign, TableFormat):
 
     def cells(self, path: Path) -> pl.DataFrame:
         """Return each cell as it is written, where the format says how that is read."""
-        import polars as pl
-
         if type(self.inner).cells is TableFormat.cells:
             raise cannot_read_each_row(self.inner, path)
         return self.call(path, lambda: self.inner.cells(path), pl.DataFrame)
 
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
-        import polars as pl
-
         batches = self.call(path, lambda: iter(self.inner.batches(path, columns, batch_rows)), object)
         while (batch := self.call(path, lambda: next(batches, None), object)) is not None:  # type: ignore[call-overload]
             yield self.call(path, lambda batch=batch: batch, pl.DataFrame)  # type: ignore[misc]

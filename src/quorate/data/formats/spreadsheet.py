@@ -11,16 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from zipfile import ZipFile
 
 from quorate.data.cell_text import canonical_text
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.formats.format import TableFormat, require_column
+from quorate.deferred import pl
 from quorate.errors import DataRefused, PreconditionFailed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _EXACT = 2**53  # below it, every whole number is a float of its own
 _OF_A_BYTE = 60  # bytes in memory, of a byte in the file, which is packed
@@ -45,8 +43,6 @@ class Spreadsheet(TableFormat):
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""
-        import polars as pl
-
         names, rows = _sheet(path)
         for name in text_columns:
             require_column(name, names, path)
@@ -67,8 +63,6 @@ class Spreadsheet(TableFormat):
 
     def cells(self, path: Path) -> pl.DataFrame:
         """Return every cell as text, whatever stands in the others."""
-        import polars as pl
-
         names, rows = _sheet(path)
         return pl.DataFrame(
             {name: [self._text(row[place]) for row in rows] for place, name in enumerate(names)},
@@ -77,8 +71,6 @@ class Spreadsheet(TableFormat):
 
     def ids(self, path: Path, column: pl.Series, *, each: bool) -> pl.Series:
         """Return the ids without numbers of which Excel has lost digits, so that many persons would be one."""
-        import polars as pl
-
         names, rows = _sheet(path)
         place = names.index(column.name)
         lost = pl.Series([isinstance(row[place], (int, float)) and abs(row[place]) >= _EXACT for row in rows])

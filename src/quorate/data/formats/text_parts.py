@@ -6,13 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quorate.data.dialect import Dialect
 from quorate.data.file_reading import opened, reading
-
-if TYPE_CHECKING:
-    import polars as pl
+from quorate.deferred import pl
 
 AT_ONCE = 1 << 25  # bytes of text
 BLOCK = 1 << 22  # bytes that are looked at together; a first line ends in them
@@ -51,8 +49,6 @@ def _last_line_end(text: bytes, quote: bytes) -> int:
 
 def schema_of(parts: Iterator[bytes], read: Callable[..., pl.DataFrame], *, given: dict[str, Any]) -> dict[str, Any]:
     """Find the type of each column, if not `given`, from all rows, a part at a time; the same as of all together."""
-    import polars as pl
-
     types: dict[str, Any] = {}
     for part in parts:
         frame = read(part, types=given)
@@ -66,8 +62,6 @@ def schema_of(parts: Iterator[bytes], read: Callable[..., pl.DataFrame], *, give
 
 def _both(one: Any, other: Any) -> Any:
     """Return the type of a column of which one part has one type, and another part another."""
-    import polars as pl
-
     if one is None or one == other:
         return other
     return pl.Float64 if {one, other} == {pl.Int64, pl.Float64} else pl.String
@@ -77,7 +71,6 @@ def typed(texts: pl.DataFrame, dialect: Dialect, types: dict[str, Any]) -> pl.Da
     """Return a frame of texts in which each column of numbers alone, as they are declared to be written, holds numbers.
     `types`: of columns that are known; text where a cell does not fit.
     """
-    import polars as pl
 
     def of(column: pl.Series) -> pl.Series:
         known = types.get(column.name)
