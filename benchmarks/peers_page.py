@@ -118,9 +118,14 @@ def lines(held: Figures, epsilon: float) -> list[Line]:
 
 
 def best(measured: Sequence[Line]) -> Line | None:
-    """Return the line of the highest mean over the splits that all of them have."""
-    common = sorted(set.intersection(*(set(line.scores) for line in measured))) if measured else []
-    return max(measured, key=lambda line: float(np.mean([line.scores[at] for at in common]))) if common else None
+    """Return the line of the highest mean of those that have all splits, or one of fewer that beats it on these."""
+    if not measured:
+        return None
+    top = max(measured, key=lambda line: (len(line.scores), line.mean))
+    for line in measured:
+        if (ahead := difference(line, top)) and np.mean(ahead) > 0:
+            top = line
+    return top
 
 
 def peers(measured: Sequence[Line], *, public: bool) -> list[Line]:
@@ -176,13 +181,13 @@ def cell_of(measured: Sequence[Line], contestant: Contestant) -> str:
         return "–"
     default, tuned = own[0], best(own)
     assert tuned is not None
-    written = default.written()
-    top = best(measured)
+    written, top = default.written(), best(measured)
     bold = f"**{written}**" if top is default else written
+    fewer = f", of {len(default.scores)}" if len(default.scores) < max(len(line.scores) for line in measured) else ""
     if tuned is default or default.setting != 0:
-        return bold
+        return bold + fewer
     grid = f"**{number(tuned.mean)}**" if top is tuned else number(tuned.mean)
-    return f"{bold} ({grid})"
+    return f"{bold} ({grid}){fewer}"
 
 
 def table_of(figures: Figures, epsilon: float) -> list[str]:

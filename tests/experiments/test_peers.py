@@ -177,3 +177,14 @@ def test_of_a_number_a_peer_is_told_bounds_and_lists_and_scored_within_the_range
     assert [error for _, error in figures[3.0]] == pytest.approx([1 - own.mean() / 40 for own in held])
     refused = regression.peer_figures(rows, splits, BROKEN)
     assert [error for _, error in refused[0.5]] == pytest.approx([np.abs(own / 40 - 0.5).mean() for own in held])
+
+
+@pytest.mark.parametrize(("third", "first"), [((0.85,), 2), ((0.75,), 0), ((0.85, 0.5), 0)])
+def test_a_line_of_fewer_splits_is_first_where_it_is_ahead_on_these(third: tuple[float, ...], first: int) -> None:
+    scores = [(0.8, 0.6), (0.7, 0.65), third]
+    lines = [
+        peers_page.Line(contestant=SHARP, setting=0, scores={str(split): one for split, one in enumerate(each)})
+        for each in scores
+    ]
+    assert peers_page.best(lines) is lines[first]
+    assert peers_page.best([]) is None
