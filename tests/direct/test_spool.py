@@ -284,4 +284,4 @@ def test_a_class_is_read_back_as_it_was_whatever_its_type(last: int) -> None:
     units = spool.DenseUnits.of(2, 2, None, spool.Threads(), None, None)
     codes = np.array([-1, last]).astype(np.int8 if last <= 127 else np.int32)
     units.put(np.ones((2, 2)), codes, np.array([0, 1]))
-    assert units._codes(0, 2).tolist() == [-1, last]
+    assert units._read(0, 2)[1].tolist() == [-1, last]

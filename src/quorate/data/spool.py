@@ -55,6 +55,23 @@ class Spool:
         if self._held is not None:
             self._held[at : at + len(view)] = view
             return
+        self._write_to_file(view, at)
+
+    def write_rows(self, rows: Any, at: int, places: NDArray[np.integer[Any]]) -> None:
+        """Write row i of an array ``places[i]`` rows behind `at`, within the size taken; places ascend."""
+        flat: Any = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+        size = flat.shape[1]
+        if self._held is not None:
+            behind = np.frombuffer(self._held, np.uint8, offset=at)
+            behind[: len(behind) // size * size].reshape(-1, size)[places] = flat
+            return
+        view = memoryview(flat.reshape(-1))
+        edges = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(rows)]
+        begins = (at + places[edges[:-1]] * size).tolist() if len(rows) else []
+        for begin, (first, end) in zip(begins, pairwise(edges), strict=False):
+            self._write_to_file(view[first * size : end * size], begin)
+
+    def _write_to_file(self, view: memoryview, at: int) -> None:
         try:
             while len(view):
                 done = os.pwrite(self._file, view, at)

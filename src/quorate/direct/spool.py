@@ -44,7 +44,7 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 
 @dataclass(slots=True, eq=False)
 class DenseUnits:
-    """Rows of `width` integers of 32 bits each, ordered by their units, behind the classes of all rows.
+    """Rows of `width` integers of 32 bits each and the row's class, ordered by their units.
 
     A class has one added to it, so that 0, as which all begin, is none. `starts`: where each unit begins; None where
     every row is a unit, and lengths stand before everything, as doubles.
@@ -65,32 +65,21 @@ class DenseUnits:
         return cls(Spool(of_a_row * n_rows, folder, most=most), width, n_rows, starts, threads)
 
     @property
-    def _classes_at(self) -> int:
-        return 8 * self.n_rows if self.starts is None else 0
-
-    @property
     def _rows_at(self) -> int:
-        return self._classes_at + 4 * self.n_rows
+        return 8 * self.n_rows if self.starts is None else 0
 
     def put(self, z: FloatArray, codes: IntArray, places: IntArray) -> None:
         """Write integer coordinates of rows, each at its place."""
         order, sound = np.argsort(places, kind="stable"), np.asarray(np.isfinite(z).all(axis=1))
-        rows = (z if sound.all() else np.where(sound[:, None], z, 0.0)).astype(np.int32)
+        rows = np.empty((len(z), self.width + 1), dtype=np.int32)
+        rows[:, :-1] = z if sound.all() else np.where(sound[:, None], z, 0.0)
+        rows[:, -1] = codes.astype(np.int32) + 1
         if self.starts is None:
-            lengths = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)[order]
+            lengths = np.where(sound, lengths_of(rows[:, :-1].astype(np.float64)), 0.0)
+            self.spool.write_rows(lengths[order], 0, places[order])
         else:
             rows[~sound, 0] = WIDE
-        rows, classes, ranked = rows[order], (codes.astype(np.int32) + 1)[order], places[order]
-        ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
-        first = 0
-        for end in ends.tolist():
-            if end > first:
-                at = int(ranked[first])
-                self.spool.write(rows[first:end], self._rows_at + at * self.width * 4)
-                self.spool.write(classes[first:end], self._classes_at + at * 4)
-                if self.starts is None:
-                    self.spool.write(lengths[first:end], at * 8)
-            first = end
+        self.spool.write_rows(rows[order], self._rows_at, places[order])
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
@@ -121,19 +110,18 @@ class DenseUnits:
             stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
             yield unit, (unit := max(stop, unit + 1))
 
-    def _codes(self, first: int, last: int) -> Any:
-        return self.spool.read(self._classes_at + first * 4, (last - first,), np.int32) - 1
-
-    def _rows(self, first: int, last: int) -> FloatArray:
-        stored = self.spool.read(self._rows_at + first * self.width * 4, (last - first, self.width), np.int32)
-        z = stored.astype(np.float64)
+    def _read(self, first: int, last: int) -> tuple[FloatArray, IntArray]:
+        """Return coordinates and classes of some rows; −1: none."""
+        at = self._rows_at + first * (self.width + 1) * 4
+        stored = self.spool.read(at, (last - first, self.width + 1), np.int32)
+        z = stored[:, :-1].astype(np.float64)
         if self.starts is not None:
             z[stored[:, 0] == WIDE] = np.nan
-        return np.asarray(z)
+        return z, stored[:, -1] - 1
 
     def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         first, last = block
-        z, codes = self._rows(first, last), self._codes(first, last)
+        z, codes = self._read(first, last)
         lengths = self.spool.read(first * 8, (last - first,), np.float64)
         if codes.min(initial=0) < 0:
             known = codes >= 0
@@ -146,7 +134,7 @@ class DenseUnits:
         first, last = int(starts[0]), int(starts[-1])
         if last - first > self._at_once(weights.shape[1]):  # one unit alone has more rows
             return self._of_long_unit(first, last, weights, grid)
-        z, codes = self._rows(first, last), self._codes(first, last)
+        z, codes = self._read(first, last)
         usable = codes >= 0
         if not usable.any():
             return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
@@ -159,13 +147,14 @@ class DenseUnits:
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
         parts = [(start, min(start + GROUP_ROWS, last)) for start in range(first, last, GROUP_ROWS)]
-        codes = self._codes(first, last)
+        codes = np.concatenate([self._read(*part)[1] for part in parts])
         codes = codes[codes >= 0]
 
         def stretches() -> Iterator[tuple[FloatArray, IntArray]]:
             z, done = np.empty((0, self.width)), 0
             for start, end in parts:
-                z = np.concatenate([z, self._rows(start, end)[self._codes(start, end) >= 0]])
+                more, of_these = self._read(start, end)
+                z = np.concatenate([z, more[of_these >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
                     yield own, codes[done : done + len(own)]
