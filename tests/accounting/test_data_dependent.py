@@ -12,7 +12,7 @@ from scipy.stats import norm
 from quorate.accounting import data_dependent as dd
 from quorate.accounting.data_dependent import smooth
 from quorate.accounting.data_dependent.noisy_max import gaussian_bound, log_q_gaussian, log_q_laplace
-from quorate.accounting.data_dependent.sanitised import largest_total, release_rdp
+from quorate.accounting.data_dependent.smooth import largest_total, release_rdp
 from quorate.errors import InvalidParameter
 from quorate.noise import SeededNoise
 from quorate.types import Secret

@@ -17,7 +17,7 @@ from quorate.data import PublicPool, read_cells, read_data
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.dialect_of_table import date_orders, dialect_beside, dialect_of_first_line, dialect_of_public
-from quorate.data.formats import delimited_text, text_parts
+from quorate.data.formats import delimited_text
 from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
 from quorate.data.table_reader import TableReader
@@ -114,7 +114,7 @@ def test_no_cell_changes_another_row_where_line_breaks_are_declared(
     path = tmp_path_factory.getbasetemp() / "noted.csv"
     rows = [("39", "north\n(old)", "no"), ("40", 'a "b"\r\n\n;', "yes"), ("41", "\n", "no")]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_parts, "AT_ONCE", at_once)
+        patch.setattr(delimited_text, "AT_ONCE", at_once)
         dialect = Dialect(quote=marks[0], separator=marks[1], line_breaks=True)
         found = as_read(path, dialect, written(dialect, [*rows[:place], (cell, note, "yes"), *rows[place:]]))
     assert found[:place] + found[place + 1 :] == rows
@@ -122,11 +122,11 @@ def test_no_cell_changes_another_row_where_line_breaks_are_declared(
 
 
 def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "LONGEST", 40)
+    monkeypatch.setattr(delimited_text, "LONGEST", 40)
     dialect = Dialect(separator=";", line_breaks=True)
     rows = [(str(age), 'a "b"\n\n;', "no") for age in range(20)]
     for at_once in (16, 64, 1 << 20):
-        monkeypatch.setattr(text_parts, "AT_ONCE", at_once)
+        monkeypatch.setattr(delimited_text, "AT_ONCE", at_once)
         for place in (0, 3, 20):
             long = ("7", "50;west;yes\n" * 9, "yes")
             assert (
@@ -142,7 +142,7 @@ def test_a_mark_that_stands_alone_takes_in_no_other_row(
     dialect = Dialect(separator=";", line_breaks=True)
     rows = [(str(age), "north\n(old)" if age % 3 else "south", "no") for age in range(30)]
     for at_once in (16, 1 << 20):
-        monkeypatch.setattr(text_parts, "AT_ONCE", at_once)
+        monkeypatch.setattr(delimited_text, "AT_ONCE", at_once)
         for place in (0, 4, 20):
             lines = [written(dialect, [row])[0] for row in rows]
             lines = [*lines[:place], odd.encode(), *lines[place:20], odd.encode(), *lines[20:]]
@@ -151,7 +151,7 @@ def test_a_mark_that_stands_alone_takes_in_no_other_row(
 
 
 def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "AT_ONCE", 100)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 100)
     path = tmp_path / "rows.csv"
     path.write_text("age,ward\n" + "39,north\n" * 90, encoding="utf-8")
     parts = list(delimited_text.DelimitedText().cell_parts(path, ["ward"]))
@@ -334,7 +334,7 @@ def test_a_table_read_in_parts_is_the_table_read_at_once(
     rows[50] = (f"7{decimal}5", *rows[50][1:])
     path.write_bytes(b"\n".join([*written(dialect, [tuple("abcde"), *rows]), b""]))
     whole = read_data(path, text=["c"], dialect=dialect).X
-    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     streamed = read_data(path, text=["c"], dialect=dialect, memory=0, workspace=Workspace(lambda: tmp_path)).X
     assert type(streamed).__name__ == "StreamedFrame"
     assert streamed.collect().equals(whole)  # type: ignore[union-attr]

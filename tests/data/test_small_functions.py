@@ -30,7 +30,7 @@ from quorate.data.feature_maps.scale import (
 from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
 from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
-from quorate.data.formats.text_parts import records_of
+from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
 from quorate.data.notation import (

@@ -24,7 +24,7 @@ from quorate.data import (
     read_table,
     slot_bytes,
 )
-from quorate.data.formats import text_parts
+from quorate.data.formats import delimited_text
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.stream import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -341,11 +341,11 @@ def read(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(40))
 def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     content, path = table(seed).encode(), tmp_path / ("t.csv.gz" if seed % 3 == 0 else "t.csv")
     path.write_bytes(gzip.compress(content) if seed % 3 == 0 else content)
     whole = pl.read_csv(io.BytesIO(content), infer_schema_length=None)
-    assert len(list(text_parts.parts_of(path))) > 5
+    assert len(list(delimited_text.parts_of(path))) > 5
     streamed = DelimitedText().stream(path, text_columns=["c"], workspace=Workspace(lambda: tmp_path))
     assert streamed is not None
     assert streamed.schema == {**whole.schema, "c": pl.String}
@@ -354,23 +354,23 @@ def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkey
 
 
 def test_that_test_catches_types_of_the_first_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     path = tmp_path / "t.csv"
     path.write_text("a\n" + "1\n" * 80 + "2.5\n", encoding="utf-8")
-    first = read(next(text_parts.parts_of(path)), types={})
-    assert first.schema != text_parts.schema_of(text_parts.parts_of(path), read, given={})
+    first = read(next(delimited_text.parts_of(path)), types={})
+    assert first.schema != delimited_text.schema_of(delimited_text.parts_of(path), read, given={})
 
 
 @pytest.mark.parametrize("content", ['a,b\n1,"x\n' + "y\n" * 50, "a\n", "a"])
 def test_marks_that_are_not_matched_and_files_without_rows(content: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(content, encoding="utf-8")
-    assert b"".join(part for part in text_parts.parts_of(path)).decode() == content
+    assert b"".join(part for part in delimited_text.parts_of(path)).decode() == content
 
 
 @pytest.mark.heavy
 def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_parts, "AT_ONCE", 1_000)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 1_000)
     path, longest = tmp_path / "t.csv", 0
     path.write_text("a,b\n" + "12,word\n" * 20_000, encoding="utf-8")
 
@@ -379,7 +379,7 @@ def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.Mo
         longest = max(longest, len(part))
         return read(part, types=types)
 
-    schema = text_parts.schema_of(text_parts.parts_of(path), watched, given={})
+    schema = delimited_text.schema_of(delimited_text.parts_of(path), watched, given={})
     assert schema == {"a": pl.Int64, "b": pl.String}
     assert longest < 1_100
 

@@ -32,7 +32,7 @@ from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.temperature import edges_of, temperature_of
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
-from quorate.report import by_rounds
+from quorate.report.method import words_of
 from quorate.report.sentences import calibrated
 from quorate.types import FloatArray, IntArray
 
@@ -323,8 +323,8 @@ def test_a_report_tells_the_counts_apart_and_both_temperatures() -> None:
         None,
     )
     assert type(facts).from_json(facts.to_json()) == facts
-    assert f"of {model.n_rounds_} noisy gradient rounds" in by_rounds.model(facts)
-    assert "1 other round counted each record once" in by_rounds.card(facts)
+    assert f"of {model.n_rounds_} noisy gradient rounds" in words_of(facts).model(facts)
+    assert "1 other round counted each record once" in words_of(facts).card(facts)
 
     before = model.predict(X[TEST])
     model.calibrate(X[N + POOL : N + POOL + 500], Y[N + POOL : N + POOL + 500])

@@ -18,7 +18,7 @@ from quorate import PrivateLogisticRegression, PublicPool
 from quorate.data import database
 from quorate.data import spool as data_spool
 from quorate.data.database import DatabaseQuery
-from quorate.data.formats import columnar, text_parts
+from quorate.data.formats import columnar, delimited_text
 from quorate.data.reading import read_cells
 from quorate.direct import spool
 from quorate.direct.config import DirectConfig
@@ -155,7 +155,7 @@ def test_what_holds_the_rows_changes_no_integer(
 ) -> None:
     expected = task_of(people, people.drop("ill", "person"), grouped=True)
     monkeypatch.setattr(columnar, "_CELLS", 5_000)
-    monkeypatch.setattr(text_parts, "AT_ONCE", 30_000)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 30_000)
     monkeypatch.setattr(usable_rows, "CELLS", 3_000)
     if "." in name:
         write = {"t.parquet": people.write_parquet, "t.csv": people.write_csv, "t.arrow": people.write_ipc}[name]

@@ -38,8 +38,10 @@ from quorate.audit.exact import (
     Law,
     Negated,
     NoNoise,
+    PriceFault,
     exact_delta,
     hockey_stick,
+    price_faults,
     stability_test_delta,
     threshold_test_delta,
 )
@@ -56,7 +58,6 @@ from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import SumOfAnswers
 from quorate.audit.noisy_means import audit_means
 from quorate.audit.plans import Attack
-from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.rounds import audit_rounds
 from quorate.audit.sampled import (
     AuditResult,

@@ -6,6 +6,7 @@ Each bound here exceeds the true loss with probability at most α: :math:`\under
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -81,6 +82,11 @@ class Tally:
     runs_1: FloatArray
     runs_0: FloatArray
 
+    def of_the_side_it_speaks_for(self, lower: Callable[..., FloatArray], *how: float) -> FloatArray:
+        """Return the larger bound: an attack speaks for one side only (see best_guess), so that it is one, not two."""
+        for_1 = lower(self.said_1_of_1, self.runs_1, self.said_1_of_0, self.runs_0, *how)
+        return np.maximum(for_1, lower(self.said_0_of_0, self.runs_0, self.said_0_of_1, self.runs_1, *how))
+
 
 @dataclass(frozen=True, slots=True)
 class PureClaim:
@@ -141,14 +147,7 @@ class ApproxClaim:
 
     def lower_bound(self, tally: Tally, alpha: float) -> FloatArray:
         """Return the ε that `tally` proves at δ, at level ``1 − alpha``."""
-        # The attack speaks for one side only (see best_guess), so that the larger of the two is one bound, not two.
-        for_1 = approx_epsilon_lower(
-            tally.said_1_of_1, tally.runs_1, tally.said_1_of_0, tally.runs_0, self.delta, alpha
-        )
-        for_0 = approx_epsilon_lower(
-            tally.said_0_of_0, tally.runs_0, tally.said_0_of_1, tally.runs_1, self.delta, alpha
-        )
-        return np.maximum(for_1, for_0)
+        return tally.of_the_side_it_speaks_for(approx_epsilon_lower, self.delta, alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +179,7 @@ class GaussianClaim:
 
     def lower_bound(self, tally: Tally, alpha: float) -> FloatArray:
         """Return the μ that `tally` proves at level ``1 − alpha``."""
-        # The attack speaks for one side only (see best_guess), so that the larger of the two is one bound, not two.
-        for_1 = gaussian_mu_lower(tally.said_1_of_1, tally.runs_1, tally.said_1_of_0, tally.runs_0, alpha)
-        for_0 = gaussian_mu_lower(tally.said_0_of_0, tally.runs_0, tally.said_0_of_1, tally.runs_1, alpha)
-        return np.maximum(for_1, for_0)
+        return tally.of_the_side_it_speaks_for(gaussian_mu_lower, alpha)
 
 
 Claim: TypeAlias = PureClaim | ApproxClaim | GaussianClaim

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.rows import Rows, kind, take
+from quorate.deferred import sparse
 from quorate.types import IntArray, Secret
 
 Change: TypeAlias = Literal["add", "remove", "replace"]
@@ -107,11 +108,9 @@ def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
         table[rows] = factor * table[rows] + factor / 10
         return table
     if kind(X) == "sparse":
-        from scipy.sparse import csr_matrix, diags_array
-
         factors = np.ones(X.shape[0])
         factors[rows] = factor
-        product = csr_matrix(diags_array(factors) @ X)
+        product = sparse.csr_matrix(sparse.diags_array(factors) @ X)
         product.sort_indices()  # a product leaves them in an order of its own, and sums would round otherwise
         return product
     return None

@@ -39,7 +39,6 @@ class Releases(Protocol):
 
     def release(self, counts: NDArray[Any], noise: NoiseSource, /) -> Any:
         """Answer from the counts of one query, or of one stream of queries."""
-        ...
 
 
 class ByRow:
@@ -338,7 +337,6 @@ class Target(Protocol):
 
         Each call is a run of its own, with fresh randomness and a fresh budget.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quorate.data.cell_text import as_list, each, id_text
 from quorate.data.database import DatabaseQuery
@@ -13,12 +13,9 @@ from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
-from quorate.data.stream import PartedColumn, PartedFrame, put_aside
+from quorate.data.stream import PartedColumn, PartedFrame, Workspace, put_aside
 from quorate.deferred import pl
 from quorate.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from quorate.data.stream import Workspace
 
 BATCH_ROWS = 65_536
 

@@ -23,7 +23,6 @@ from quorate.errors import DataRefused, PreconditionFailed
 if TYPE_CHECKING:
     from quorate.data.digests import PackedDigests
 
-
 _PREFIX, _LOCK = ".rows-", "lock"
 _CELLS = 1 << 21  # that are read at the same time
 

@@ -78,7 +78,6 @@ class Scheduled(Protocol):
 
     def schedule(self, answers: int) -> Event:
         """Return the price of at most so many answers."""
-        ...
 
 
 Made = TypeVar("Made", bound=Scheduled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from quorate.accounting.data_dependent import gnmax_rdp, smooth_sensitivity, thr
 from quorate.deferred import special
 from quorate.mechanisms.answer_law import AnswerNoise
 from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, half_lead
-from quorate.mechanisms.fields import Schedule, example
+from quorate.mechanisms.fields import Schedule
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -21,11 +21,6 @@ from quorate.types import FloatArray, IntArray, Secret
 Form: TypeAlias = Literal["histogram", "binary"]
 
 FORMS = ("histogram", "binary")
-
-#: Metadata of the threshold of a test before an answer.
-THRESHOLD: Final = example(200.0, "how many teachers must agree, in votes")
-
-TEST_TO_ANSWER: Final = 150 / 40  # σ₁ to σ₂ in PATE18's experiments
 
 
 def n_classes_of(form: Form) -> int | None:

@@ -115,6 +115,12 @@ def pairs(rows: Iterable[tuple[str, Child]], *, class_: str = "pairs") -> Markup
     return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in rows), class_=class_)
 
 
+def big(name: str, figure: str, note: str) -> Markup:
+    """Return a large figure between its name and a note."""
+    parts = {"name": name, "figure": figure, "note": note}
+    return element("div", *(element("p", text, class_=class_) for class_, text in parts.items()))
+
+
 FILLS = ("ink-1", "ink-2", "ink-3", "ink-4", "ink-5", "ink-6")  #: in the order in which parts take them
 
 _GRID, _CELL = 50, 10.0  # dots in a row; width of one dot's cell

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal
 from math import sqrt
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from quorate.ambient import plain_decimals
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TERMINAL = 80  # columns of what is printed
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -11,7 +11,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.findings import Finding, Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
-from quorate.report.html import Child, Markup, element, pairs
+from quorate.report.html import Child, Markup, big, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten
 from quorate.report.of_numbers import target
@@ -84,9 +84,9 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
     return (
         element(
             "div",
-            _big(*words.big_figure(facts)),
-            _big("ε left", left, f"of {budget}; {spent} charged"),
-            _big(
+            big(*words.big_figure(facts)),
+            big("ε left", left, f"of {budget}; {spent} charged"),
+            big(
                 "δ left",
                 power_of_ten(at_least(spending.left_delta)),
                 f"of {sentences.delta_in_tens(spending.budget_delta)}; "
@@ -122,15 +122,6 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
             f"{sentences.bound(ex_post.epsilon, ex_post.delta)}. {ex_post.meaning}",
             class_="apart",
         ),
-    )
-
-
-def _big(name: str, figure: str, note: str) -> Markup:
-    return element(
-        "div",
-        element("p", name, class_="name"),
-        element("p", figure, class_="figure"),
-        element("p", note, class_="note"),
     )
 
 

@@ -17,7 +17,7 @@ from quorate.arguments import for_shell
 from quorate.ledger import Ledger
 from quorate.ledger.budget import BudgetUnits, spent_totals
 from quorate.ledger.entries import BudgetRaised, Drawn, Entry, Opened, Reserved, Stored
-from quorate.report.html import Markup, document, element, gauge, join, pairs, section, table
+from quorate.report.html import Markup, big, document, element, gauge, join, pairs, section, table
 from quorate.report.stylesheet import STYLE
 from quorate.service.records import Records
 from quorate.service.turns import Standing
@@ -237,9 +237,9 @@ class Page:
         return join(
             element(
                 "div",
-                _big("Answers left", answers, caption),
-                _big("ε spent", at_most(epsilon), f"of {at_most(most)}"),
-                _big("δ spent", at_most(delta), f"of {at_most(most_delta)}"),
+                big("Answers left", answers, caption),
+                big("ε spent", at_most(epsilon), f"of {at_most(most)}"),
+                big("δ spent", at_most(delta), f"of {at_most(most_delta)}"),
                 class_="bigs",
             ),
             bar,
@@ -304,15 +304,6 @@ class Page:
                 class_="pairs small",
             ),
         )
-
-
-def _big(name: str, figure: str, note: str) -> Markup:
-    return element(
-        "div",
-        element("p", name, class_="name"),
-        element("p", figure, class_="figure"),
-        element("p", note, class_="note"),
-    )
 
 
 def _line(title: str, moments: list[tuple[str, float]] | list[tuple[str, int]], most: float, now: str) -> Markup:

@@ -17,7 +17,7 @@ from quorate.data import columns, families, is_frame, public_units, width
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows, kind, take
 from quorate.data.table_reader import TableReader, is_marked_missing
-from quorate.deferred import pl
+from quorate.deferred import pl, sparse
 from quorate.service.problems import Problem
 
 CellKind: TypeAlias = Literal["number", "date", "time", "duration", "truth", "text", "missing"]
@@ -222,12 +222,10 @@ class Features:
             return reader.as_the_pool(table, "rows") if reader is not None and reader.has_times and rows else table
         if not self.sparse:
             return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
-        from scipy.sparse import csr_matrix
-
         starts = np.cumsum([0, *(len(row) for row in rows)])
         places = np.array([at for row in rows for at, _ in row], dtype=np.int32)
         values = np.array([value for row in rows for _, value in row], dtype=np.float64)
-        return csr_matrix((values, places, starts), shape=(len(rows), len(self.columns)))
+        return sparse.csr_matrix((values, places, starts), shape=(len(rows), len(self.columns)))
 
     def example(self) -> Any:
         """Return a row that is read, for the documents."""

@@ -29,7 +29,6 @@ from quorate.folder.published import STUDENT, read_facts, read_published, studen
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger
-from quorate.release.guarantee import spent_of
 from quorate.release.keys import write_atomically
 from quorate.service.app import Served
 from quorate.service.dashboard import History
@@ -182,16 +181,8 @@ def _direct(
     """Verify the ledger of a direct run and let go of it: predicting charges nothing."""
     with folder.open_ledger() as ledger:
         verified_at = _verified(ledger, clock)
-        (epsilon, delta), budget, head = spent_of(ledger), ledger.budget, ledger.head
+        standing = Standing.of(ledger)
         history = History.of(ledger, verified_at=verified_at)
-    standing = Standing(
-        answers_left=None,
-        answers_reserved=None,
-        epsilon=(epsilon, budget.epsilon),
-        delta=(delta, budget.delta),
-        entries=head.sequence,
-        head=head.hash,
-    )
     pool = public_table(settings)
     largest = largest_number(student)
     reader = reader_of(settings, student, pool)

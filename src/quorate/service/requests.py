@@ -195,15 +195,6 @@ class RequestKeys:
     """Idempotency keys of requests that were answered: one client, one key, one body.
 
     What was charged for is bound in the ledger too, for good; here is what was answered for free.
-
-    Examples
-    --------
-    >>> seen = RequestKeys()
-    >>> seen.note(LabelRequest("key:ab", (), key="1", body="x"))
-    >>> seen.check(LabelRequest("key:ab", (), key="1", body="x"))
-    >>> seen.check(LabelRequest("key:ab", (), key="1", body="y"))
-    Traceback (most recent call last):
-    quorate.service.problems.Problem: idempotency-key-reused
     """
 
     def __init__(self) -> None:

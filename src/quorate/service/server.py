@@ -95,12 +95,6 @@ def listening(host: str, port: int, *, most: int) -> list[socket.socket]:
 
     `host`, `port`: where. `most`: descriptors beyond it are not given to a connection. Raises PreconditionFailed if an
     address cannot be had.
-
-    Examples
-    --------
-    >>> [bound] = listening("127.0.0.1", 0, most=500)
-    >>> bound.getsockname()[0], bound.close()
-    ('127.0.0.1', None)
     """
     sockets: list[socket.socket] = []
     try:

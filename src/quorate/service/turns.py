@@ -20,7 +20,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from quorate.accounting.attacker import rounded_up
 from quorate.errors import LedgerBusy, LedgerIntegrityError
-from quorate.ledger import Receipt
+from quorate.ledger import Ledger, Receipt
+from quorate.release.guarantee import spent_of
 from quorate.service.features import Row
 from quorate.service.problems import Problem
 
@@ -83,6 +84,15 @@ class Standing:
     delta: tuple[float, float]
     entries: int
     head: str
+
+    @classmethod
+    def of(cls, ledger: Ledger, *, answers_left: int | None = None, answers_reserved: int | None = None) -> Standing:
+        """Read what was spent off a ledger."""
+        budget, (epsilon, delta), head = ledger.budget, spent_of(ledger), ledger.head
+        spent = {"epsilon": (epsilon, budget.epsilon), "delta": (delta, budget.delta)}
+        return cls(
+            answers_left=answers_left, answers_reserved=answers_reserved, entries=head.sequence, head=head.hash, **spent
+        )
 
     def amounts(self, name: str) -> dict[str, float]:
         """Return what was spent of "epsilon" or "delta", rounded up to six digits as pages print it, limit and rest."""

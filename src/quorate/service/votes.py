@@ -28,7 +28,6 @@ from quorate.errors import (
 from quorate.labelling import ClientAnswer, ClientRequest, OnlineAnswers
 from quorate.ledger import Ledger, Quota
 from quorate.mechanisms import DECLINED
-from quorate.release.guarantee import spent_of
 from quorate.service.features import Features
 from quorate.service.problems import Problem
 from quorate.service.turns import Answered, LabelRequest, Point, Reply, Standing
@@ -283,16 +282,9 @@ class EnsembleAnswers:
         return {place: Point(label, "answered", "student") for place, label in zip(places, labels, strict=True)}
 
     def _read_standing(self) -> Standing:
-        budget, (epsilon, delta), head = self._ledger.budget, spent_of(self._ledger), self._ledger.head
         purposes = self._online.reservation.purposes
-        return Standing(
-            answers_left=self._online.left,
-            answers_reserved=sum(purposes[purpose] for purpose in self._online.purposes),
-            epsilon=(epsilon, budget.epsilon),
-            delta=(delta, budget.delta),
-            entries=head.sequence,
-            head=head.hash,
-        )
+        reserved = sum(purposes[purpose] for purpose in self._online.purposes)
+        return Standing.of(self._ledger, answers_left=self._online.left, answers_reserved=reserved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ Erlingsson, Goodfellow, Talwar (2017), arXiv:1610.05755.
 """
 
 from quorate.accounting.data_dependent.noisy_max import gnmax_rdp, laplace_rdp, threshold_rdp
-from quorate.accounting.data_dependent.sanitised import SanitisedTotal, release_rdp, release_total
-from quorate.accounting.data_dependent.smooth import smooth_sensitivity
+from quorate.accounting.data_dependent.smooth import SanitisedTotal, release_rdp, release_total, smooth_sensitivity
 
 __all__ = [
     "gnmax_rdp",

@@ -270,9 +270,7 @@ def effective_gap(log_q: FloatArray, n_classes: int) -> FloatArray:
     is concave, Jensen gives :math:`q' \le (C-1)\,\psi(q/(C-1))`, that is :math:`u' \ge u - \sqrt2/\sigma`. Where the
     plurality class changes, each term of the new one's sum is at most the corresponding one of the old class's.
     """
-    from scipy.special import ndtri_exp
-
-    return np.asarray(-ndtri_exp(np.minimum(log_q - log(n_classes - 1), -1e-12)))
+    return np.asarray(-special.ndtri_exp(np.minimum(log_q - log(n_classes - 1), -1e-12)))
 
 
 def threshold_rdp(

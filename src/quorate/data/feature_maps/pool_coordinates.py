@@ -59,14 +59,6 @@ class PoolDirections:
     weights apart; which combinations of columns rows differ in, the unlabelled pool shows for free. `coordinates` lie
     on a grid on which every product is exact: what a row becomes is a function of that row and of the pool, bit for
     bit.
-
-    Examples
-    --------
-    >>> pool = np.random.default_rng(0).normal(size=(100, 300))
-    >>> directions = PoolDirections.of(pool)
-    >>> seen = directions.transform(pool)
-    >>> seen.shape, round(float(np.sqrt(np.mean(np.sum(seen**2, axis=1)))), 2)
-    ((100, 64), 1.0)
     """
 
     coordinates: PublicCoordinates

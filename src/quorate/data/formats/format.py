@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -20,13 +20,9 @@ from quorate.data.cell_text import as_list
 from quorate.data.columns import listed, names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.rows import Rows, columns, kind, width
-from quorate.data.stream import StreamedColumn, StreamedFrame
+from quorate.data.stream import StreamedColumn, StreamedFrame, Workspace
 from quorate.deferred import pl
 from quorate.errors import DataRefused
-
-if TYPE_CHECKING:
-    from quorate.data.stream import Workspace
-
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 T = TypeVar("T")
