@@ -46,7 +46,7 @@ def fingerprint(
     owner_of_row: IntArray = np.broadcast_to(np.int64(0), len(rows))
     if keys is not None and keys.named:
         owners = np.concatenate([_shorts(units) for units in keys.blocks()] or [owners])
-        owner_of_row = keys.of_rows(np.arange(keys.n_units))
+        owner_of_row = keys.unit_of_row
     if not n_labels == len(owner_of_row) == len(rows):
         raise DataRefused("fingerprint: X, y and unit_keys differ in length")
     keyed = blake2b(key=derive(key, "fingerprint"), digest_size=32)

@@ -248,7 +248,7 @@ def check_partition(
     faults = set()
     if not _each_row_once(assigned, len(keys), n_teachers):
         faults.add(PartitionFault.ROW_NOT_IN_ONE_SHARD)
-    unit_of_row = keys.of_rows(np.arange(keys.n_units))[: len(assigned)]
+    unit_of_row = keys.unit_of_row[: len(assigned)]
     lowest = np.full(keys.n_units, np.iinfo(np.int64).max)
     highest = np.full(keys.n_units, np.iinfo(np.int64).min)
     np.minimum.at(lowest, unit_of_row, assigned[: len(unit_of_row)])
