@@ -92,7 +92,7 @@ def given_votes(n_classes: int):
     """Count 250 votes of each of 65,536 queries that are given as classes."""
 
     def prepare(quick: bool) -> Work:
-        from quorate.ensemble.counting import add_votes, code_type
+        from quorate.ensemble.votes import add_votes, code_type
 
         n_queries = 4_096 if quick else 65_536
         codes = np.random.default_rng(0).integers(0, n_classes, size=(250, n_queries)).astype(code_type(n_classes))

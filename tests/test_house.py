@@ -127,10 +127,8 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
     }
     assert pickled <= {
         "ensemble/training.py",
-        "ensemble/training_elsewhere.py",
         "ensemble/workers/cluster/exchange.py",
         "ensemble/workers/workers.py",
-        "ensemble/trial.py",
     }
 
 

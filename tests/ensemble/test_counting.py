@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quorate.ensemble import ABSTAINED, counting
-from quorate.ensemble.counting import add_votes, code_type
+from quorate.ensemble import ABSTAINED, votes
+from quorate.ensemble.votes import add_votes, code_type
 
 
 def looped(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -37,8 +37,8 @@ def test_each_vote_is_counted_once(n_classes: int) -> None:
 
 @pytest.mark.parametrize("n_classes", [3, 40])
 def test_rows_are_counted_alike_at_the_seams_of_blocks(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_COMPARED_ROWS", 7)
-    monkeypatch.setattr(counting, "_CELLS", 1)
+    monkeypatch.setattr(votes, "_COMPARED_ROWS", 7)
+    monkeypatch.setattr(votes, "_CELLS", 1)
     codes = np.random.default_rng(0).integers(ABSTAINED, n_classes, size=(5, 200))
     assert np.array_equal(counted(codes, n_classes), looped(codes, n_classes))
 
@@ -47,5 +47,5 @@ def test_a_byte_of_voters_that_agree_does_not_overflow(monkeypatch: pytest.Monke
     """The twin that lets 256 voters into a byte loses all their votes."""
     codes = np.zeros((512, 3), dtype=np.int8)
     assert (counted(codes, 2)[:, 0] == 512).all()
-    monkeypatch.setattr(counting, "GROUP", 256)
+    monkeypatch.setattr(votes, "GROUP", 256)
     assert (counted(codes, 2)[:, 0] == 0).all()

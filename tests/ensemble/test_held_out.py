@@ -23,7 +23,7 @@ from quorate.ensemble import (
     teacher_errors,
     unit_outcomes,
 )
-from quorate.ensemble.outcomes import on_grid
+from quorate.ensemble.held_out import on_grid
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret
 

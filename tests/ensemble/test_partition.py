@@ -21,6 +21,7 @@ from quorate.ensemble import (
     check_partition,
     hash_shards,
     partition_rows,
+    seeds_of_units,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
@@ -152,6 +153,17 @@ def test_each_rule_names_the_neighbours_it_is_valid_for():
     assert change_of_one_teacher("balanced") == "replace"
     with pytest.raises(InvalidParameter, match='did you mean "hash"'):
         change_of_one_teacher("hahs")
+
+
+def test_a_teacher_of_one_unit_has_its_seed_whoever_else_is_there():
+    rows = [b"ann", b"bob", b"cleo", b"ann"]
+    assert partition_rows(rows, 9, KEY, partition="unit").reveal().tolist()[::3] in ([0, 0], [1, 1], [2, 2])
+    seeds = [
+        set(seeds_of_units(part, partition_rows(part, 1, KEY, partition="unit"), KEY).reveal().tolist())
+        for part in (rows[:2], rows)
+    ]
+    assert seeds[0] < seeds[1]
+    assert len(seeds[1]) == 3
 
 
 def test_partition_rows_picks_the_rule_by_name():

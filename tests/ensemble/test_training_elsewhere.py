@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.ensemble.one_worker import OneWorker
 from tests.ensemble.voters import KEY, learned
 
-from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training_elsewhere
+from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.cluster.remote import do_remotely
 from quorate.types import Secret
@@ -66,7 +66,7 @@ def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
 ) -> None:
     worker: Any = OneWorker(folder, do_remotely)
     if whole:  # a twin, which is found out
-        monkeypatch.setattr(training_elsewhere, "lightest", lambda _teacher, pickled, *_args, **_kwargs: pickled)
+        monkeypatch.setattr(training, "lightest", lambda _teacher, pickled, *_args, **_kwargs: pickled)
     list(train_elsewhere(ClassifierTeacher(LogisticRegression()), parts(), scheduler=worker, **SHARED))
     ((_, said),) = map_elsewhere(worker, says_what_is_loaded, [(0, None)])  # in the same process
     assert said == str(whole).encode()

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.estimators.small_task import POOL, SETTINGS, D, M, N, X, Y, classifier, fitted, table
 
 from quorate import PrivateClassifier, PublicPool
-from quorate.ensemble import DaskScheduler, training_elsewhere
+from quorate.ensemble import DaskScheduler, training
 from quorate.ensemble.workers import workers
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.findings import Outcome
@@ -204,7 +204,7 @@ def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path: Path, monkeypa
     assert given == []
     monkeypatch.setattr(DaskScheduler, "connected", lambda self: nullcontext())
     monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained by processes here, it would raise
-    for module in (training_elsewhere, workers):
+    for module in (training, workers):
         monkeypatch.setattr(module, "map_elsewhere", played)
     clf = clone(classifier(**asked, scheduler=scheduler))
     assert clf.scheduler is scheduler  # a connection has no copy

@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.labelling.doubles import paid
 
 from quorate.accounting import PureDP
-from quorate.ensemble.outcomes import on_grid
+from quorate.ensemble.held_out import on_grid
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.labelling import noisy_evaluation, read_score
 from quorate.ledger import Budget, Ledger

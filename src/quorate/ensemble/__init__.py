@@ -15,9 +15,8 @@ from quorate.ensemble.diagnostics import (
     soft_label_quality,
 )
 from quorate.ensemble.ensemble import Ensemble, as_teacher, with_classes
-from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors
+from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes, unit_places
 from quorate.ensemble.numbers import RegressorTeacher, sum_numbers
-from quorate.ensemble.outcomes import unit_outcomes, unit_places
 from quorate.ensemble.partition import (
     Partition,
     PartitionFault,
@@ -37,11 +36,10 @@ from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers.prompted import ChatEndpoint, ChatTeacher, ChatVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, not_looked_into
-from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
-from quorate.ensemble.training_elsewhere import train_elsewhere
-from quorate.ensemble.trial import TrialFailed, sent, tried
+from quorate.ensemble.training import teacher_seed, train_chunk, train_elsewhere, train_teachers
 from quorate.ensemble.votes import count_votes, gather_scores
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
+from quorate.ensemble.workers.workers import TrialFailed, sent, tried
 
 __all__ = [
     "Partition",

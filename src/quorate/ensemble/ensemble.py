@@ -39,12 +39,6 @@ class Ensemble:
     where each unit has a teacher, that is how many units there are. A run's public number of teachers is its recipe's,
     as it was declared. The ensemble does not pickle, since a Secret does not; see
     :func:`~quorate.ensemble.dump_voters`.
-
-    Examples
-    --------
-    >>> from quorate.ensemble import ConstantVoter
-    >>> Ensemble(Secret((ConstantVoter(0), ConstantVoter(1))), n_classes=2)
-    Ensemble(n_classes=2)
     """
 
     voters: Secret[tuple[Voter, ...]]
@@ -92,11 +86,6 @@ def as_teacher(
     the fitted steps of an estimator, and for those that a function holds. `batched`: as :class:`ClassifierTeacher` has
     it; it says nothing to the others. `classes`: the declared ones, for an estimator of which a parameter names one;
     :func:`with_classes` tells the others. Raises InvalidParameter as the teachers do.
-
-    Examples
-    --------
-    >>> as_teacher(lambda X, y, X_new: [0] * len(X_new))  # doctest: +ELLIPSIS
-    FunctionTeacher(function=<function <lambda> at ...>, classes=None)
     """
     refuse_torch_module(model)
     if isinstance(model, Teacher) and not isclass(model) and not hasattr(model, "fit"):

@@ -42,45 +42,18 @@ def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace",
 def hash_shards(
     unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, fewer: bool = False
 ) -> Secret[IntArray]:
-    """Assign every row to a shard by a keyed hash of its slot alone.
+    """Assign every row to a shard 0..K-1 by a keyed hash of its slot alone; a shard may be empty: its teacher abstains.
 
     ``shard = BLAKE2b(slot; derived key) mod K``. Since no other row, and no count of rows, enters, adding, removing
     or replacing the rows of one slot leaves the shard of every other slot where it was.
 
-    Parameters
-    ----------
-    unit_keys : sequence of bytes, (n_rows,)
-        The canonical bytes of each row's unit.
-    n_teachers : int
-        K, at least 1.
-    key : Secret[bytes]
-        The run's key; the partition's own key is derived from it.
-    fewer : bool, default False
-        Whether there may be fewer units than teachers, some of whom then abstain: no message tells of it.
+    `unit_keys`: the canonical bytes of each row's unit, ``(n_rows,)``. `n_teachers`: K ≥ 1. `key`: the run's; the
+    partition's own is derived from it. `fewer`: whether there may be fewer units than teachers, some of whom then
+    abstain: no message tells of it. Raises InvalidParameter if `n_teachers` is no whole number >= 1, a slot is not
+    bytes, or `key` is not a Secret; DataRefused if `n_teachers` is above the number of units, and `fewer` is False.
 
-    Returns
-    -------
-    Secret[IntArray], (n_rows,)
-        Shard numbers, 0..K-1. A shard may be empty: its teacher abstains.
-
-    Raises
-    ------
-    InvalidParameter
-        If `n_teachers` is not a whole number >= 1, a slot is not bytes, or `key` is not a Secret.
-    DataRefused
-        If `n_teachers` is above the number of units, and `fewer` is False.
-
-    Notes
-    -----
-    Privacy: valid for neighbours by add, remove and replace. Secret, because a shard number tells who was trained
-    on together.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> shards = hash_shards([b"ann", b"bob", b"ann", b"cleo"], 2, key).reveal()
-    >>> shards[0] == shards[2]
-    np.True_
+    Privacy: valid for neighbours by add, remove and replace. Secret, because a shard number tells who was trained on
+    together.
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     keys, hashes = _hash_units(unit_keys, n_teachers, key, fewer=fewer)
@@ -96,12 +69,6 @@ def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[byt
 
     Privacy: valid for neighbours by *replace* only. One more or one fewer slot moves the ranks, and so the shards, of
     others; a guarantee that rests on this partition must say so (:func:`change_of_one_teacher`).
-
-    Examples
-    --------
-    >>> shards = balanced_shards([b"ann", b"bob", b"cleo", b"dan"], 2, Secret(bytes(32)))
-    >>> np.bincount(shards.reveal()).tolist()
-    [2, 2]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     keys, hashes = _hash_units(unit_keys, n_teachers, key)
@@ -120,11 +87,6 @@ def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArr
     Privacy: valid for neighbours by add, remove and replace. One more or one fewer slot moves the ranks of others, and
     no teacher with them: the set of pairs (rows of a unit, seed of that unit) gains one, or loses one, or has one
     changed. A sum of votes over that set changes by one vote.
-
-    Examples
-    --------
-    >>> unit_shards([b"ann", b"bob", b"ann"], Secret(bytes(32))).reveal().tolist()
-    [0, 1, 0]
     """
     keys, hashes = _hash_units(unit_keys, 1, key)
     shard = np.empty(keys.n_units, dtype=np.int64)
@@ -139,14 +101,6 @@ def seeds_of_units(unit_keys: Sequence[bytes], shards: Secret[IntArray], key: Se
 
     Privacy: a seed that came from a shard's number would change with the number of units before it, and a forest's
     votes with the seed: one unit would move many teachers.
-
-    Examples
-    --------
-    >>> key, two, three = Secret(bytes(32)), [b"ann", b"bob"], [b"ann", b"bob", b"cleo"]
-    >>> of_two = seeds_of_units(two, unit_shards(two, key), key).reveal()
-    >>> of_three = seeds_of_units(three, unit_shards(three, key), key).reveal()
-    >>> set(of_two.tolist()) < set(of_three.tolist())
-    True
     """
     keys, seed_key = as_unit_keys(unit_keys), derive(key, "teacher of a unit")
     digests = (blake2b(unit, key=seed_key, digest_size=8).digest() for units in keys.blocks() for unit in units)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers.classifier import ClassifierTeacher
 from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
+from quorate.ensemble.workers.cluster.elsewhere import TASK, map_elsewhere
 from quorate.ensemble.workers.isolation import (
     Lost,
     load_what_children_need,
@@ -31,8 +33,9 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
     from quorate.types import IntArray
 
 Progress: TypeAlias = "Callable[[int, int], None]"
@@ -44,6 +47,8 @@ _TASKS_PER_JOB = 3
 _BY_NAME = ClassifierTeacher | PriorMatchingTeacher | BareLinearTeacher
 # Cells of the rows that are sent at once, where that leaves more than this many teachers to a task.
 _MOST_CELLS, _FEWEST_LARGE = 2**23, 16
+# A task costs Dask as much as some linear teachers take to solve, so that more of these make one, while it is small.
+_MOST_SOLVED, _MOST_SOLVED_CELLS = 4 * TASK, 2**21
 
 
 class Shard(NamedTuple):
@@ -68,23 +73,7 @@ def train_teachers(
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Ensemble:
-    """Train all K teachers; see :func:`train_chunk` for the parameters.
-
-    Returns
-    -------
-    Ensemble
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
-    >>> key = Secret(bytes(32))
-    >>> X = np.arange(40.0).reshape(20, 2)
-    >>> shards = hash_shards([bytes([row]) for row in range(20)], 2, key)
-    >>> train_teachers(ClassifierTeacher(GaussianNB()), X, np.arange(20) // 10, shards,
-    ...                n_teachers=2, n_classes=2, key=key)
-    Ensemble(n_classes=2)
-    """
+    """Train all K teachers; the parameters are those of :func:`train_chunk`."""
     voters = train_chunk(
         teacher,
         X,
@@ -119,51 +108,20 @@ def train_chunk(
 ) -> Secret[tuple[Voter, ...]]:
     """Train the teachers with these numbers; the rest of a run may be trained at another time or place.
 
-    Parameters
-    ----------
-    teacher : Teacher
-        How one voter is trained on one shard.
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        Private rows; a shard reaches the teacher in the same kind of container.
-    y_codes : IntArray, (n_rows,)
-        Class codes, 0..C-1.
-    shards : Secret[IntArray], (n_rows,)
-        Shard of each row, from :func:`~quorate.ensemble.partition_rows`.
-    numbers : range
-        Which of the teachers 0..K-1.
-    n_teachers, n_classes : int
-        K and C.
-    key : Secret[bytes]
-        The run's key. Teacher i draws from ``derive(key, "teacher", i)`` and nothing else.
-    seeds : Secret[IntArray], (n_teachers,), optional
-        Seeds by shard number, in place of those: where each shard is one unit, from
-        :func:`~quorate.ensemble.seeds_of_units`.
-    n_jobs : int, default 1
-        Worker processes, one thread each.
-    teacher_cpu_seconds : float, optional
-        CPU time, user and system, after which a teacher abstains. Wall-clock time never counts: one slow teacher
-        would make others abstain.
-    progress : callable, optional
-        Called with (teachers done, teachers in all); no private number.
+    `teacher`: how one voter is trained on one shard. `X`: private rows ``(n_rows, n_features)``, an array, CSR matrix
+    or frame; a shard reaches the teacher in the same kind of container. `y_codes`: class codes 0..C-1, ``(n_rows,)``.
+    `shards`: of each row, from :func:`~quorate.ensemble.partition_rows`. `numbers`: which of the teachers 0..K-1.
+    `n_teachers`, `n_classes`: K and C. `key`: the run's. Teacher i draws from ``derive(key, "teacher", i)`` and nothing
+    else. `seeds`: by shard number, ``(n_teachers,)``, in place of those: where each shard is one unit, from
+    :func:`~quorate.ensemble.seeds_of_units`. `n_jobs`: worker processes, one thread each. `teacher_cpu_seconds`: CPU
+    time, user and system, after which a teacher abstains. Wall-clock time never counts: one slow teacher would make
+    others abstain. `progress`: called with (teachers done, teachers in all); no private number.
 
-    Returns
-    -------
-    Secret[tuple[Voter, ...]], (len(numbers),)
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range, `teacher` is none, or it cannot be sent to a worker process.
-    PreconditionFailed
-        If a worker process cannot import what the teacher is made of.
-    DataRefused
-        If the rows, labels and shards do not match, or a label is outside the classes.
-
-    Notes
-    -----
     Voter i is the same, bit for bit, whatever `numbers` and `n_jobs` are. A teacher that raises, crashes, runs out of
     memory or CPU time, or gives back something that is no voter abstains; the others go on, and nothing it printed,
-    warned of or logged is seen.
+    warned of or logged is seen. Raises InvalidParameter if a number is out of range, `teacher` is none, or it cannot be
+    sent to a worker process; PreconditionFailed if a worker process cannot import what the teacher is made of;
+    DataRefused if the rows, labels and shards do not match, or a label is outside the classes.
     """
     from cloudpickle import loads  # type: ignore[import-untyped]
 
@@ -177,9 +135,7 @@ def train_chunk(
     shard_of = shards.reveal()
     check_rows(X, y_codes, shard_of, n_teachers, n_classes)
     rows = rows_of_shards(shard_of, n_teachers, numbers)
-
-    def seed_of(number: int) -> int:
-        return teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
+    seed_of = partial(_seed_of, key, seeds)
 
     def shard(number: int) -> Shard:
         return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed_of(number))
@@ -195,13 +151,66 @@ def train_chunk(
     voters: dict[int, Voter] = {}
     sent = lightest(teacher, pickled, X, n_teachers=len(numbers), n_classes=n_classes)
     work = partial(train_batch, sent, teacher_cpu_seconds)
-    cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
-    batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
+    batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=_cells(X) // n_teachers)
     for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
         voters[number] = voter_of(result, partial(read_voter, teacher, seed_of(number), loads))
         if progress is not None:
             progress(len(voters), len(numbers))
     return Secret(tuple(voters[number] for number in numbers))
+
+
+def train_elsewhere(
+    teacher: Teacher,
+    parts: Iterable[tuple[range, Any, IntArray, Secret[IntArray]]],
+    *,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    scheduler: DaskScheduler,
+    seeds: Secret[IntArray] | None = None,
+) -> Iterator[tuple[int, Secret[Voter]]]:
+    """Train teachers on the workers of a scheduler, the same as here bit for bit: yield ``(number, voter)`` of each, in
+    the order in which workers are done with them.
+
+    `parts`: the rows of some teachers at a time, ``(numbers, rows, codes, shards)``; a part is asked for when the last
+    one was sent. `scheduler`: whose workers train them. All else, and the errors, are those of
+    :func:`~quorate.ensemble.train_chunk`; and Interrupted if the scheduler or its workers are gone.
+    """
+    from cloudpickle import loads
+
+    n_teachers, n_classes = count("n_teachers", n_teachers, at_least=1), count("n_classes", n_classes, at_least=1)
+    pickled = pickled_teacher(teacher)
+    seed_of = partial(_seed_of, key, seeds)
+
+    def shards() -> Iterator[tuple[int, Shard]]:
+        for numbers, X, y_codes, of_rows in parts:
+            shard_of = of_rows.reveal()
+            check_rows(X, y_codes, shard_of, n_teachers, n_classes)
+            rows = rows_of_shards(shard_of, n_teachers, numbers)
+            for number in numbers:
+                mine = rows[number]
+                yield number, Shard(rows_alone(X, mine), y_codes[mine], seed_of(number))
+
+    parts = iter(parts)
+    with scheduler.connected():  # before a row is read: perhaps nobody answers
+        first = next(parts, None)
+        if first is None:
+            return
+        numbers, X, *_ = first  # the other parts are of the same kind, and their shards of the same size
+        sent = lightest(teacher, pickled, X, n_teachers=len(numbers), n_classes=n_classes)
+        parts = chain([first], parts)
+        size = TASK if sent is pickled else _solved_a_task(X, len(numbers))
+        for number, result in map_elsewhere(scheduler, partial(train_batch, sent, None), shards(), size=size):
+            yield number, Secret(voter_of(result, partial(read_voter, teacher, seed_of(number), loads)))
+
+
+def _solved_a_task(X: Any, n_teachers: int) -> int:
+    """Return how many linear teachers make a task: one of two sizes, so that it tells little of the rows."""
+    return _MOST_SOLVED if _cells(X) * _MOST_SOLVED <= _MOST_SOLVED_CELLS * n_teachers else TASK
+
+
+def _cells(X: Any) -> int:
+    return int(X.nnz if kind(X) == "sparse" else n_rows(X) * width(X))
 
 
 def _solved_here(teacher: Teacher, shard: Shard) -> Voter:
@@ -241,6 +250,10 @@ def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:
 def teacher_seed(key: Secret[bytes], number: int) -> int:
     """Return the seed of one teacher, 0..2^63-1, derived from the run's key and its number alone."""
     return int.from_bytes(derive(key, "teacher", number)[:8], "big") >> 1
+
+
+def _seed_of(key: Secret[bytes], seeds: Secret[IntArray] | None, number: int) -> int:
+    return teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
 
 
 def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) -> list[bytes | Lost]:

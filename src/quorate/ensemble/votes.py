@@ -15,8 +15,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
-from quorate.ensemble.counting import add_votes, code_type
-from quorate.ensemble.linear.voters import LinearVoters, blas
+from quorate.ensemble.linear.voters import GROUP, LinearVoters, blas
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 from quorate.ensemble.teachers.prompted import ChatVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, by_halves
@@ -41,6 +40,11 @@ BLOCK = 65_536
 _TASKS_PER_JOB, _FEWEST_ALONE = 4, 64
 PROMPTS = 64  # queries put to one prompting voter at a time
 _TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
+# Up to so many classes, one comparison a class over bytes is quicker than one bincount over 64-bit indices (measured:
+# .4 against 2.4 ns a vote at 2 classes, 1.7 against 2.7 at 10, 6 against 3 at 32).
+_MOST_COMPARED = 14
+_COMPARED_ROWS = 8_192  # at a time, so that a block of bytes stays near the processor
+_CELLS = 32_768  # counters that one bincount adds to, for the same reason
 _NONE_LINEAR = LinearVoters({})
 
 
@@ -54,46 +58,20 @@ def count_votes(
     progress: Progress | None = None,
     scheduler: DaskScheduler | None = None,
 ) -> Secret[IntArray]:
-    """Count, for every query and class, the teachers that vote for it.
+    """Count, for every query and class, the teachers that vote for it: ``(n_queries, n_classes)``.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        K voters.
-    X : array, CSR matrix or frame, (n_queries, n_features)
-        The queries, in the kind of container the teachers were trained on.
-    block : int, default 65,536
-        Queries voted on at a time. Memory grows with it and with C, never with K.
-    n_jobs : int, default 1
-        Worker processes.
-    voter_cpu_seconds : float, optional
-        CPU time after which a voter abstains from a block.
-    progress : callable, optional
-        Called with (voters × blocks done, in all).
-    scheduler : DaskScheduler, optional
-        Whose workers ask the voters that are asked in processes of their own.
+    `ensemble`: K voters. `X`: the queries, in the kind of container the teachers were trained on. `block`: queries
+    voted on at a time. Memory grows with it and with C, never with K. `n_jobs`: worker processes. `voter_cpu_seconds`:
+    CPU time after which a voter abstains from a block. `progress`: called with (voters × blocks done, in all).
+    `scheduler`: whose workers ask the voters that are asked in processes of their own. A row's sum is K less the
+    abstentions.
 
-    Returns
-    -------
-    Secret[IntArray], (n_queries, n_classes)
-        Votes. A row's sum is K less the abstentions.
-
-    Notes
-    -----
     Privacy: one changed teacher moves one vote per query, so counts move by at most 2 in L1, √2 in L2, 1 in L∞. A
     voter that crashes, or gives back anything but codes of the classes, abstains, without a word. One that raises is
     asked again about fewer rows, and abstains where it raises on a row alone, so that no row turns on its fellows.
 
     Linear classifiers on dense or CSR floats are counted by one matrix product for all of them, wherever rounding
     cannot matter (:mod:`quorate.ensemble.linear.voters`); the counts are those of the voters' own ``predict``.
-
-    Examples
-    --------
-    >>> from quorate.ensemble import ConstantVoter, Ensemble
-    >>> ensemble = Ensemble(Secret((ConstantVoter(0), ConstantVoter(1), ConstantVoter(1))), n_classes=2)
-    >>> count_votes(ensemble, np.zeros((2, 4))).reveal()
-    array([[1, 2],
-           [1, 2]])
     """
     block, n_jobs = count("block", block, at_least=1), count("n_jobs", n_jobs, at_least=1)
     if voter_cpu_seconds is not None:
@@ -341,3 +319,37 @@ def _score(X: Any, n_queries: int, voter: ClassifierVoter) -> bytes:
 
     scores = by_halves(scores_of, X, lambda n: np.full(n, np.nan))
     return bytes(np.where(np.isfinite(scores), np.clip(scores, 0.0, 1.0), np.nan).tobytes())
+
+
+def code_type(n_classes: int) -> np.dtype[Any]:
+    """Return the smallest type that holds -1..C-1."""
+    return np.min_scalar_type(-max(n_classes, 1))
+
+
+def add_votes(codes: Any, counts: IntArray) -> None:
+    """Add one vote for every voter and row in place; `codes` are 0 … C − 1, or ABSTAINED, which adds nothing."""
+    n_classes = counts.shape[1]
+    if n_classes <= _MOST_COMPARED:
+        _by_comparing(codes, counts)
+    else:
+        _by_bincount(codes, counts, rows=max(64, _CELLS // (n_classes + 1)))
+
+
+def _by_comparing(codes: Any, counts: IntArray) -> None:
+    for start in range(0, len(counts), _COMPARED_ROWS):
+        rows = slice(start, start + _COMPARED_ROWS)
+        for first in range(0, len(codes), GROUP):
+            block = codes[first : first + GROUP, rows]
+            for code in range(counts.shape[1]):
+                counts[rows, code] += np.add.reduce(block == code, axis=0, dtype=np.uint8)
+
+
+def _by_bincount(codes: Any, counts: IntArray, *, rows: int) -> None:
+    """Count in one place more than there are classes, which is for abstentions and is thrown away."""
+    places = counts.shape[1] + 1
+    for start in range(0, len(counts), rows):
+        block = codes[:, start : start + rows]
+        width = block.shape[1]
+        cells = np.add(block, places * np.arange(width) - ABSTAINED, dtype=np.int64)
+        counted = np.bincount(cells.ravel(), minlength=width * places).reshape(width, places)
+        counts[start : start + rows] += counted[:, 1:]

@@ -19,7 +19,7 @@ from quorate.data import check_classes, read_table
 from quorate.data.cell_text import is_missing
 from quorate.data.file_reading import existing_file
 from quorate.data.labels import Label
-from quorate.ensemble.counting import add_votes, code_type
+from quorate.ensemble.votes import add_votes, code_type
 from quorate.errors import DataRefused
 from quorate.noise.source import MAX_SCALE
 from quorate.types import IntArray, Secret

@@ -69,7 +69,7 @@ class NoisySum(QueryMechanism):
       class to another. For Gaussian noise :math:`|a - a'|_2^2 \le |a|_2^2 + |a'|_2^2 \le 2G^2` (no product
       :math:`a_i a'_i` is negative), so :math:`\rho = 1/\sigma^2`.
 
-    The promise is about sums whose contributions keep these bounds; :mod:`quorate.ensemble.outcomes`
+    The promise is about sums whose contributions keep these bounds; :mod:`quorate.ensemble.held_out`
     makes them so.
 
     References

@@ -19,8 +19,7 @@ from quorate.arguments import count
 from quorate.data import check_classes, take
 from quorate.data.labels import Label
 from quorate.ensemble.teachers.prompted import ChatEndpoint, ChatVoter, Prompt, Unanswered, row_texts
-from quorate.ensemble.teachers.prompted.prompt import INSTRUCTION, names_of
-from quorate.ensemble.teachers.prompted.teacher import spread_over_classes
+from quorate.ensemble.teachers.prompted.teacher import INSTRUCTION, names_of, spread_over_classes
 from quorate.errors import InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyHalfLeads, NoisyVotes

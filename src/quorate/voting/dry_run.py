@@ -32,9 +32,8 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.class_names import fit_named
 from quorate.ensemble.teachers.classifier import ClassifierVoter
-from quorate.ensemble.teachers.plain_classes import is_plain
 from quorate.ensemble.teachers.prompted.teacher import REHEARSED
-from quorate.ensemble.teachers.unfitted import parts
+from quorate.ensemble.teachers.unfitted import is_plain, parts
 from quorate.ensemble.training import rows_alone
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import Released

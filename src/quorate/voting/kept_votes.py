@@ -22,9 +22,8 @@ import numpy as np
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.ensemble import ChatTeacher, CommandTeacher, Ensemble, Voter, train_chunk, train_elsewhere
-from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.teachers.prompted import Unanswered
-from quorate.ensemble.votes import BLOCK, votes_of_each, votes_of_prompt
+from quorate.ensemble.votes import BLOCK, add_votes, code_type, votes_of_each, votes_of_prompt
 from quorate.errors import TeachersSilent
 from quorate.run.stage_store import CALLED, CHUNK, COUNTED, PROMPTED, NoStages, StageStore, stage_key, votes_stage
 from quorate.types import IntArray, Secret, Watch

@@ -30,9 +30,7 @@ _ROOM = 2  # how many times the usual shard still has to be solved: what is not 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A shard's optimum (coefficients and intercepts) and the class code of each label, on the way to the user's
-    process.
-    """
+    """A shard's optimum and the class code of each label, on the way to the user's process."""
 
     optimum: Optimum = field(repr=False)
     codes: IntArray = field(repr=False)
@@ -41,9 +39,7 @@ class Solved:
 @stored_as("quorate.ensemble.bare_linear.BareLinearTeacher")
 @dataclass(frozen=True, eq=False)
 class BareLinearTeacher:
-    """What workers are sent of a teacher that is solved: `logistic` or ridge, its `C` or `alpha`, and what loads it
-    `whole`.
-    """
+    """What workers are sent of a teacher that is solved: its kind, its `C` or `alpha`, and what loads it `whole`."""
 
     logistic: bool
     strength: float

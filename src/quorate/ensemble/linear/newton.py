@@ -50,9 +50,7 @@ _ARMIJO = 1e-4
 
 
 class Optimum(NamedTuple):
-    """Where one teacher's objective is least. `coef`: one score for two classes, else one a class; `n_iter`: Newton
-    steps.
-    """
+    """Where an objective is least. `coef`: one score for two classes, else one a class; `n_iter`: Newton steps."""
 
     coef: FloatArray
     intercept: FloatArray
@@ -212,9 +210,7 @@ class InRows:
 
 
 def shares_and_loss(scores: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
-    """Return the classes' probabilities ``(C, n_rows)`` by scores of that shape, and the summed negative
-    log-likelihood.
-    """
+    """Return the classes' probabilities ``(C, n_rows)`` by scores, and the summed negative log-likelihood."""
     largest = scores.max(axis=0)
     shares = np.exp(scores - largest)
     total = shares.sum(axis=0)

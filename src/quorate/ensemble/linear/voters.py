@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorate.data.rows import is_plain_float_matrix, kind
-from quorate.ensemble.counting import GROUP
 from quorate.ensemble.teachers.classifier import ClassifierVoter
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ _FEWEST_ROWS = 32
 # at least 4(d + 2)·2⁻¹⁰⁵³, more than the d products and sums can lose to underflow, which is 2⁻¹⁰⁷⁵ each.
 _SHORTEST = 2.0**-500
 _NO_ROWS = np.empty(0, dtype=np.int64)
+GROUP = 255  # voters that a byte can count
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -103,9 +103,7 @@ class LinearVoters:
         return sum(alike.weights.nbytes for group in self.groups.values() for alike in group)
 
     def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
-        """Add votes on plain float rows to `counts`, in place; return for each counted voter the rows still open,
-        ascending.
-        """
+        """Add votes on plain float rows to `counts`, in place; return for each counted voter the rows still open."""
         open_rows: dict[int, list[IntArray]] = {}
         # Overflow gives inf or NaN, which the comparisons leave open.
         with blas().limit(limits=n_jobs), np.errstate(all="ignore"):

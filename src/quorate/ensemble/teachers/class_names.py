@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ensemble.teachers.plain_classes import attributes, is_plain, library_of
-from quorate.ensemble.teachers.unfitted import parts
+from quorate.ensemble.teachers.unfitted import attributes, is_plain, library_of, parts
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 
@@ -91,9 +90,7 @@ class LabelledEstimator:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a model is given in place of labels by those around it: `numbered`: 0..k-1; `paired`: pairs of classes, 0
-    and 1, told as such.
-    """
+    """What a model is given in place of labels: `numbered`: 0..k-1; `paired`: pairs of classes, 0 and 1."""
 
     numbered: bool
     paired: bool

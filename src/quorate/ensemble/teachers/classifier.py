@@ -19,9 +19,8 @@ from quorate.arguments import truth
 from quorate.data.rows import n_rows
 from quorate.ensemble.linear.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.teachers.class_names import LabelledEstimator, fit_named, names_classes
-from quorate.ensemble.teachers.plain_classes import is_plain, library_of
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Voter, by_halves, other_classes, untrained
-from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, is_fitted, parts
+from quorate.ensemble.teachers.unfitted import Preprocessing, check_unfitted, is_fitted, is_plain, library_of, parts
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 
@@ -73,7 +72,7 @@ class ClassifierTeacher:
     estimator : object
         Unfitted, with ``fit(X, y)`` and ``predict(X)``. It is never fitted itself: each teacher gets a deep copy,
         with every nested ``random_state`` set from the teacher's own seed, and on one thread. A class without
-        ``get_params`` is made anew from its constructor's arguments (:mod:`quorate.ensemble.teachers.plain_classes`).
+        ``get_params`` is made anew from its constructor's arguments (:mod:`quorate.ensemble.teachers.unfitted`).
     preprocessing : {"inside", "public"}, default "inside"
         "public" keeps transformers that are already fitted, on public data, as they are.
     batched : bool, default True
@@ -138,9 +137,7 @@ class ClassifierTeacher:
         return self.batched and is_equivalent(self.estimator)
 
     def with_classes(self, classes: Sequence[Any]) -> ClassifierTeacher:
-        """Return the teacher to use for these classes: itself, unless a parameter names one, or what is none of them,
-        which raises InvalidParameter.
-        """
+        """Return the teacher for these classes: itself where no parameter names one. See :func:`names_classes`."""
         if self.classes is not None:
             other_classes(self, self.classes, classes)
             return self

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
-from quorate.ensemble.teachers.plain_classes import is_plain, made_anew
+from quorate.ensemble.teachers.unfitted import is_plain, made_anew
 from quorate.stored_names import stored_as
 
 
@@ -21,9 +21,7 @@ def _has(method: str) -> Any:
 
 @stored_as("quorate.ensemble.plain_step.PlainStep")
 class PlainStep(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What scikit-learn needs of a step, around an object of a plain class, which stays as it is. `random_state`:
-    handed to a model that has one.
-    """
+    """What scikit-learn needs of a step, around an object of a plain class, which is handed `random_state`."""
 
     def __init__(self, model: Any, random_state: int | None = None) -> None:
         self.model = model

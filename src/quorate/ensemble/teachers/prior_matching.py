@@ -83,9 +83,7 @@ class PriorMatchingTeacher:
 @stored_as("quorate.ensemble.prior_matching.MatchedVoter")
 @dataclass(frozen=True, eq=False)
 class MatchedVoter:
-    """A classifier fitted on labels 0 and 1, their class codes ``(2,)``, and the score above which it votes for the
-    second.
-    """
+    """A classifier fitted on 0 and 1, their codes ``(2,)``, and the score above which it votes for the second."""
 
     estimator: Any = field(repr=False)
     codes: IntArray = field(repr=False)

@@ -14,9 +14,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import deepcopy
 from decimal import Decimal
 from functools import partial
-from inspect import isclass, isroutine
+from inspect import Parameter, isclass, isroutine, signature
 from pathlib import Path, PurePath
 from types import CodeType, EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any, Literal, TypeAlias, get_args
@@ -24,14 +25,6 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from quorate.arguments import one_of
-from quorate.ensemble.teachers.plain_classes import (
-    attributes,
-    constructor_arguments,
-    is_plain,
-    learned_attribute,
-    made_anew,
-    why_not_made_anew,
-)
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 
@@ -311,3 +304,96 @@ def _requires_fit(part: Any) -> bool:
 def _transforms_only(part: Any) -> bool:
     # A clusterer predicts and still transforms; what predicts classes is a classifier, wherever it stands.
     return hasattr(part, "transform") and not (hasattr(part, "predict") and hasattr(part, "classes_"))
+
+
+# --- plain classes: with ``fit`` and ``predict``, and knowing nothing of scikit-learn. One without ``get_params`` is
+# made anew from its constructor's arguments, which it has to keep, each under its own name: a deep copy would take
+# along whatever it has learned, and nothing would tell ------------------------------------------------------------
+
+# Values that can be held against each other by ``==``.
+_COMPARED = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset)
+
+
+def is_plain(part: Any) -> bool:
+    """Tell whether `part` is an object with ``fit`` that scikit-learn cannot copy or ask for tags."""
+    if isinstance(part, type) or not hasattr(part, "fit"):
+        return False
+    return not (hasattr(part, "get_params") and hasattr(part, "__sklearn_tags__"))
+
+
+def library_of(part: Any) -> str:
+    """Name the package at the top that `part`, or its class, is defined in."""
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return str(module).partition(".")[0]
+
+
+def made_anew(model: Any, **changed: Any) -> Any | None:
+    """Return a new instance with the same constructor arguments, but for those in `changed` that it takes. None where
+    an argument is not kept under its own name, or the constructor refuses them.
+    """
+    names = constructor_arguments(model)
+    if names is None or not all(hasattr(model, name) for name in names):
+        return None
+    arguments = {name: changed[name] if name in changed else getattr(model, name) for name in names}
+    try:
+        return type(model)(**deepcopy(arguments))
+    except Exception:  # noqa: BLE001 - the user's own constructor, before any row is there
+        return None
+
+
+def why_not_made_anew(model: Any) -> str | None:
+    """Say why :func:`made_anew` makes nothing of `model`; None where it makes one."""
+    names = constructor_arguments(model)
+    if names is None:
+        return "its constructor takes more than it names (*args, **kwargs, or arguments by position alone)"
+    if (hidden := next((name for name in names if not hasattr(model, name)), None)) is not None:
+        return f"it keeps no attribute {hidden!r} with the argument of that name"
+    return "its constructor refuses the arguments that it has kept" if made_anew(model) is None else None
+
+
+def constructor_arguments(model: Any) -> tuple[str, ...] | None:
+    """Name what the constructor takes; None where it takes more than it names, or positions alone."""
+    initial = type(model).__init__
+    if initial is object.__init__:
+        return ()
+    try:
+        parameters = list(signature(initial).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return None
+    more = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return None if any(p.kind in more for p in parameters) else tuple(p.name for p in parameters)
+
+
+def learned_attribute(model: Any) -> str | None:
+    """Name an attribute that a new instance with the same arguments would not have, or have otherwise. Objects of one
+    type are held to be the same: two generators made alike differ, and have learned nothing.
+    """
+    new = made_anew(model)
+    if new is None:
+        return None
+    before = attributes(new)
+    for name, value in attributes(model).items():
+        if name not in before or not _alike(value, before[name]):
+            return name
+    return None
+
+
+def attributes(model: Any) -> dict[str, Any]:
+    """Return the attributes of an object, those in its ``__dict__`` and those in slots."""
+    of = [getattr(kind, "__slots__", ()) for kind in type(model).__mro__]
+    slots = [name for own in of for name in ((own,) if isinstance(own, str) else own) if isinstance(name, str)]
+    in_slots = {name: getattr(model, name) for name in slots if name != "__dict__" and hasattr(model, name)}
+    return {**in_slots, **getattr(model, "__dict__", {})}
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return bool(one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes())
+    if not isinstance(one, _COMPARED):
+        return True
+    try:
+        return bool(one == other) or repr(one) == repr(other)  # NaN is no equal of itself
+    except Exception:  # noqa: BLE001 - an array within a list, say: it is no constructor's plain value
+        return repr(one) == repr(other)

@@ -116,9 +116,7 @@ def stay_whatever_it_holds() -> None:
 
 
 def after_task() -> None:
-    """In a worker: collect the cycles that a task left; what is left then stays, and no later collection looks at it
-    again.
-    """
+    """In a worker: collect the cycles that a task left; what is left then stays, and is looked at no more."""
     gc.collect()
     gc.freeze()
 

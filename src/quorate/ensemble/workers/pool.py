@@ -141,9 +141,7 @@ def import_path() -> tuple[str, ...]:
 
 
 def first_done(under_way: Collection[Future[Result]], *, unless: Callable[[], bool]) -> set[Future[Any]]:
-    """Wait until one at least is done, hearing Ctrl-C all the while; return those, or none where `unless` says so
-    first.
-    """
+    """Wait until one at least is done, hearing Ctrl-C all the while; return those, or none where `unless` says so."""
     while True:
         in_vain = unless()
         done, _ = wait(under_way, timeout=_LOOK_UP_SECONDS, return_when=FIRST_COMPLETED)

@@ -241,9 +241,7 @@ class CommandTeacher:
             return read_model(model)
 
     def ask(self, voter: CommandVoter, X: Any) -> IntArray:
-        """Return the votes of one of its voters, ``(n_rows,)`` class codes, -1 for no vote; CommandFailed or OSError
-        for none.
-        """
+        """Return the votes of one of its voters, ``(n_rows,)``, -1 for no vote; CommandFailed or OSError for none."""
         known = None if self.classes is None else spellings(self.classes)
         with CallFolder(self._place.path) as folder, self._heard(folder):
             questions, votes = folder.path / f"questions.{self.files}", folder.path / "votes.txt"

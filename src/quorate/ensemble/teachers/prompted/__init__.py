@@ -7,7 +7,6 @@ Nothing is trained. Begin with :mod:`~quorate.ensemble.teachers.prompted.teacher
 from __future__ import annotations
 
 from quorate.ensemble.teachers.prompted.endpoint import ChatEndpoint, Unanswered
-from quorate.ensemble.teachers.prompted.prompt import Prompt, row_texts
-from quorate.ensemble.teachers.prompted.teacher import ChatTeacher, ChatVoter
+from quorate.ensemble.teachers.prompted.teacher import ChatTeacher, ChatVoter, Prompt, row_texts
 
 __all__ = ["ChatTeacher", "ChatVoter", "ChatEndpoint", "Unanswered", "Prompt", "row_texts"]

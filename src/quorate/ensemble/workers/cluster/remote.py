@@ -233,9 +233,7 @@ class _NotUnpacked(Exception):
 
 
 def do_remotely(task: RemoteTask) -> RemoteResult:
-    """Do a task on a Dask worker, once it is known to be set up as the machine that asks: before anything private is
-    read.
-    """
+    """Do a task on a Dask worker, once it is known to be set up as the machine that asks; nothing is read before."""
     check_worker(task)
     wanted = _wanted()
     _allow_children()

@@ -204,9 +204,7 @@ class Connection:
 
 
 def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> str:
-    """Return an address of a scheduler as it is; InvalidParameter for none, or if others on the network could give
-    orders there.
-    """
+    """Return an address of a scheduler; InvalidParameter for none, or if others could give orders there."""
     parts = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if parts is None or parts["how"] not in ("tls", "tcp"):
         raise InvalidParameter(
