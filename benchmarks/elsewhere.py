@@ -276,8 +276,7 @@ def most_memory(pids: list[int], ended: threading.Event, found: list[float]) -> 
 def rounds_by(workers: int, root: Path, place: Path) -> tuple[list[object], tuple[float, float, float]]:
     """Go all rounds; return what has to be the same, and CPU time, the clock and memory."""
     from quorate.direct import descend
-    from quorate.folder.direct_run import read_direct
-    from quorate.folder.methods import execute
+    from quorate.folder.methods import execute, read_run
     from quorate.folder.settings import settings_of
     from quorate.ledger import Ledger
 
@@ -297,7 +296,7 @@ def rounds_by(workers: int, root: Path, place: Path) -> tuple[list[object], tupl
 
     with cluster(place, workers=workers, started=started) if workers else nullcontext() as address:
         settings = settings_of(root)
-        run = read_direct(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
+        run = read_run(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
         pids = [os.getpid()]
         watching = threading.Thread(target=most_memory, args=(pids, ended, most))
         watching.start()

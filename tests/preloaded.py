@@ -26,7 +26,7 @@ import joblib.externals.loky.process_executor, polars, scipy.stats
 from quorate.deferred import skops
 skops.io  # without PyTorch and Dask, which it would look through
 import sklearn.compose, sklearn.frozen, sklearn.impute, sklearn.linear_model, sklearn.pipeline, sklearn.preprocessing
-import quorate.cli.run, quorate.estimators, quorate.report.page, quorate.folder.batch, quorate.folder.online
+import quorate.cli.run, quorate.estimators, quorate.report.page, quorate.folder.batch
 
 server = socket.socket(fileno=int(sys.argv[1]))
 while message := server.recv(2**20):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.folder.conftest import entries
 
-from quorate.folder import online
+from quorate.folder import batch as module
 from quorate.folder.published import read_facts
 from quorate.ledger import Ledger
 from quorate.run.stage_store import FolderStages
@@ -155,7 +155,7 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
     def trained(*_: Any, **__: Any) -> Any:
         raise AssertionError("teachers are trained again")
 
-    monkeypatch.setattr(online, "teachers", trained)
+    monkeypatch.setattr(module, "teachers", trained)
     assert cli("ask", asked, asked / "new.csv")[:2] == (0, first)
     assert cli("ask", asked, asked / "public.csv")[0] == 0
     pl.read_csv(asked / "evaluation.csv").slice(10, 5).write_csv(asked / "more.csv")
@@ -167,13 +167,11 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
 
 
 def online_batch(root: Path) -> Any:
-    from quorate.folder.batch import load_run
-
-    return load_run(root)
+    return module.load_run(root)
 
 
 def teachers_of(batch: Any) -> Any:
-    return online.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
+    return module.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
 
 
 def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, cli: Any, tmp_path: Path) -> None:

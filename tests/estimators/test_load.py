@@ -25,10 +25,8 @@ from quorate import Ledger
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun, _declared_classes
 from quorate.export.package import export_files
-from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
+from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import execute, read_run
-from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 
 NEW, TRUTH = visits(60, seed=9)
@@ -45,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         folder / "direct",
         **{"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None},
     )
-    execute(read_direct(direct), command="quorate run")
+    execute(read_run(direct), command="quorate run")
     return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}
 
 

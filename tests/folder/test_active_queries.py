@@ -364,7 +364,7 @@ def stopping(root: Path) -> Any:
 
 @pytest.mark.heavy
 def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run: Any) -> None:
-    from quorate.folder.online import ask
+    from quorate.folder.batch import ask
 
     root = make_run(**ACTIVE)
     with pytest.raises(PreconditionFailed, match="not all released"):
@@ -394,7 +394,7 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
 @pytest.mark.heavy
 def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: Any) -> None:
     """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
-    from quorate.folder.online import ask
+    from quorate.folder.batch import ask
 
     root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
     execute(stopping(root), command="quorate run")

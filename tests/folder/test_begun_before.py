@@ -20,10 +20,8 @@ from quorate.direct import config
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.folder import batch
-from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
-from quorate.folder.online import ask
+from quorate.folder.batch import ask, load_run
+from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
 from quorate.run.schema import Schema
 from quorate.types import Secret
@@ -93,9 +91,9 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(
     with monkeypatch.context() as then:
         read = Schema.of
         then.setattr(config.Schema, "of", lambda *given, **how: read(*given, **how).with_words_as_written())
-        execute(read_direct(root), command="quorate run")
+        execute(read_run(root), command="quorate run")
     charged = history(root)
-    run = read_direct(root)
+    run = read_run(root)
     assert bool(run.task.schema.kinds.words) == (table == "private")  # of which cells were read so before
     execute(run, command="quorate run")
     assert history(root) == charged
@@ -103,7 +101,7 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(
         twin.setattr(Schema, "with_words_as_written", lambda schema: schema)
         if table == "public":
             with pytest.raises(BudgetExhausted):
-                execute(read_direct(root), command="quorate run")
+                execute(read_run(root), command="quorate run")
 
 
 @pytest.mark.heavy

@@ -17,10 +17,9 @@ import pytest
 from tests.preloaded import Forked
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute
-from quorate.folder.online import ask
 from quorate.folder.settings import read_settings
 from quorate.folder.status import _votes_stored
 from quorate.ledger import Budget, Ledger

@@ -19,7 +19,7 @@ from quorate.direct import descend
 from quorate.direct.flow import model_of
 from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
-from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import read_run
 from quorate.noise import OSNoise
 from quorate.release import Charge
 
@@ -52,7 +52,7 @@ def coefficients(root: Path) -> Any:
 
 def replayed(root: Path, last: Snapshot) -> Any:
     """The coefficients that follow from stored rounds alone."""
-    task = read_direct(root, begin=False).task
+    task = read_run(root, begin=False).task
     descent = Descent(task.plan.settings, task.plan.grid, task.plan.n_units, task.plan.start)
     rounds = [last.stored[first][0] for first in sorted(last.stored)]
     descent.replay(np.array(each, dtype=np.int64).reshape(task.plan.start.shape) for each in rounds)
@@ -98,7 +98,7 @@ def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct: Any)
 def killed_and_resumed(root: Path) -> list[Snapshot]:
     snapshots = []
     for after, in_flight in ((2, False), (1, True)):
-        perform_killed(root, after=after, in_flight=in_flight, read=read_direct)
+        perform_killed(root, after=after, in_flight=in_flight, read=read_run)
         snapshots.append(snapshot(root))
     run(root)
     return [*snapshots, snapshot(root)]

@@ -19,7 +19,6 @@ from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
 from quorate.direct import method, prepare
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
-from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
@@ -102,7 +101,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
 @pytest.mark.heavy
 def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     root = make_direct()
-    told = check(read_direct(root, begin=False)).found
+    told = check(read_run(root, begin=False)).found
     rounds = run(root).rounds
     assert rounds is not None
     for name in ("n_coordinates", "effective_dimension", "ridge", "rounds", "clip", "noise", "n_units"):
@@ -114,7 +113,7 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
 @pytest.mark.heavy
 def test_progress_is_told_by_rounds(make_direct: Any) -> None:
     seen: list[tuple[str, int, int]] = []
-    execute(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
+    execute(read_run(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
@@ -132,18 +131,18 @@ def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None
 @pytest.mark.heavy
 def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_direct()
-    first = read_direct(root).task.plan
+    first = read_run(root).task.plan
     run(root)
     with monkeypatch.context() as patch:
         patch.setattr(prepare, "plan_direct", lambda *args, **how: pytest.fail("computed again"))
-        again = read_direct(root).task
+        again = read_run(root).task
     assert again.stored
     assert again.plan.digest == first.digest
     rows, _ = used(again)
     assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
-    assert not read_direct(root).task.stored
+    assert not read_run(root).task.stored
 
 
 @pytest.mark.heavy
@@ -153,7 +152,7 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) 
     text = edit(root, "rounds = 4", "rounds = 5")
     run(root)
     (root / "quorate.toml").write_text(text)
-    assert read_direct(root).task.stored
+    assert read_run(root).task.stored
     run(root)
     assert charges(root) == 2
 
@@ -303,9 +302,9 @@ USABLE = {"a missing number", "a value that no public row has"}
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
     root = make_direct()
-    before = used(read_direct(root, begin=False).task)
+    before = used(read_run(root, begin=False).task)
     add_row(root, ODD[odd])
-    after = used(read_direct(root, begin=False).task)
+    after = used(read_run(root, begin=False).task)
     assert (after[0] == before[0]).all()
     assert (after[1] == before[1]).all()
 
@@ -381,9 +380,9 @@ def test_a_report_that_counts_usable_rows_is_caught(
 @pytest.mark.heavy
 def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
     root = make_direct()
-    alone = read_direct(root, begin=False).task
+    alone = read_run(root, begin=False).task
     add_row(root, "n/a,n/a,007,yes")
-    together = read_direct(root, begin=False).task
+    together = read_run(root, begin=False).task
     theirs, ours = used(together), used(alone)
     assert (theirs[0] == ours[0]).all()
     assert (theirs[1] == ours[1]).all()
@@ -403,12 +402,12 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
     for number, (changes, error, told) in enumerate(cases):
         root = make_direct(f"run{number}", **changes)
         with pytest.raises(error, match=told):
-            read_direct(root)
+            read_run(root)
         assert not (root / "ledger.db").exists()
     root = make_direct("lacking")
     pl.read_csv(root / "public.csv").drop("age").write_csv(root / "public.csv")
     with pytest.raises(DataRefused, match="age"):
-        read_direct(root)
+        read_run(root)
 
 
 @pytest.mark.heavy
@@ -480,9 +479,9 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
 
     (root / "public.svm").write_text(lines(60))
     (root / "private.svm").write_text(lines(400))
-    before = read_direct(root, begin=False).task
+    before = read_run(root, begin=False).task
     (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
-    after = read_direct(root, begin=False).task
+    after = read_run(root, begin=False).task
     assert len(used(after)[1]) == len(used(before)[1]) == 400
     assert run(root).rounds is not None
 

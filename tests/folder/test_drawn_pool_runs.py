@@ -21,8 +21,7 @@ from quorate.direct import flow
 from quorate.errors import DataRefused
 from quorate.folder import batch
 from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import read_settings
 from quorate.folder.student_rows import public_table, reader_of
 from quorate.ledger import Ledger
@@ -46,7 +45,7 @@ def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any
     assert not (root / "ledger.db").exists()
     skops.io.dump(transformer(root), root / "map.skops")
     assert cli("run", root)[0] == 0
-    again = read_direct(root)
+    again = read_run(root)
     assert again.task.stored
     model = skops.io.load(root / "public" / "student.skops")
     assert set(model.predict(pl.read_csv(root / "public.csv"))) <= {"no", "yes"}
@@ -152,7 +151,7 @@ def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, 
     rows = rng.random((400, 6)) < 0.4
     lines = [f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero(row)) for row in rows]
     (root / "private.svm").write_text("\n".join([*lines, "1 9:1"]) + "\n")
-    assert len(used(read_direct(root, begin=False).task)[1]) == 400
+    assert len(used(read_run(root, begin=False).task)[1]) == 400
     assert cli("run", root)[0] == 0
     other = make_run("other", **settings, **{"schema.age": [0, 1]})
     (other / "private.svm").write_text("\n".join(lines))
@@ -206,7 +205,7 @@ def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
 ) -> None:
     """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
     first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
-    execute(read_direct(first), command="quorate run")
+    execute(read_run(first), command="quorate run")
     with monkeypatch.context() as patch:
 
         def dies(*_: Any, **_how: Any) -> Any:
@@ -214,10 +213,10 @@ def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
 
         patch.setattr(flow, "release_marginals", dies)
         with pytest.raises(Killed):
-            execute(read_direct(second), command="quorate run")
+            execute(read_run(second), command="quorate run")
     for stage in (first / "private").glob("*.stage"):
         (second / "private" / stage.name).write_bytes(stage.read_bytes())
-    run = read_direct(second)
+    run = read_run(second)
     assert run.task.stored, "the other pool is found under the same name"
     execute(run, command="quorate run")
     pools = [pl.read_parquet(root / "public" / "pool.parquet") for root in (first, second)]
@@ -322,7 +321,7 @@ def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: A
     text = settings.read_text()
     settings.write_text("\n".join(line for line in text.splitlines() if not line.startswith("marginals")) + "\n")
     assert settings.read_text() != text
-    run = read_direct(root, begin=False)
+    run = read_run(root, begin=False)
     assert run.task.drawn is None
     assert not run.task.has_pool
     assert cli("run", root)[0] == 0

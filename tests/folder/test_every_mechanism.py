@@ -18,9 +18,8 @@ from tests.preloaded import Forked
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import check, execute
-from quorate.folder.online import ask
 from quorate.ledger import Ledger
 from quorate.mechanisms import (
     Exponential,

@@ -21,7 +21,7 @@ from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, lo
 from quorate.data.images import ImageForm, private_images, public_images, read_image
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.folder import tables
-from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import read_run
 from quorate.run import usable_rows
 
 IMAGES, LABELS = load_digits(return_X_y=True)
@@ -132,10 +132,10 @@ def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_doe
     folder(root)
     (root / "scans" / "3.pgm").write_bytes(b"rubbish")
     (root / "scans" / "4.pgm").unlink()
-    held = read_direct(root).task
+    held = read_run(root).task
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "CELLS", 256 * 100)
-    parted = read_direct(root).task
+    parted = read_run(root).task
     assert parted.fingerprint == held.fingerprint
     weights = held.plan.start + 1.0
     sums = [task.units().reveal().summing(task.plan.grid)(weights) for task in (held, parted)]

@@ -27,9 +27,8 @@ from quorate.data import row_digests
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.export.contents import metadata, table_script
 from quorate.export.package import export_files
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.labelled_rows import of_votes
-from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_table, reader_of

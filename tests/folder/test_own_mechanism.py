@@ -21,8 +21,7 @@ from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.folder.batch import load_run
-from quorate.folder.online import ask
+from quorate.folder.batch import ask, load_run
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
     InteractiveNoisyMax,

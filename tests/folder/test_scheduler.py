@@ -28,8 +28,7 @@ from quorate.ensemble import DaskScheduler
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.isolation import Lost
 from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import PreparedRun, execute
+from quorate.folder.methods import PreparedRun, execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
@@ -224,7 +223,7 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     here = write_run(tmp_path / "here", n=400, m=60, **how)
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
-    execute(read_direct(here), command="quorate run")
+    execute(read_run(here), command="quorate run")
     rounds: list[int] = []
 
     def killing(*given: Any, **options: Any) -> Any:
@@ -255,7 +254,7 @@ def a_cluster(place: Path) -> Iterator[Cluster]:
 def rounds_at(root: Path, address: str) -> PreparedRun:
     """A direct run whose sums are made by the workers of a scheduler."""
     settings = settings_of(root)
-    return read_direct(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
+    return read_run(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
 
 
 # Python's own hook: every process of such a worker has another exponential. Sums of few rows hide its last bit.
@@ -278,7 +277,7 @@ def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_ask
     here = write_run(tmp_path / "here", n=400, m=60, **{**DIRECT, "method.rounds": 2, "run.unsafe_noise_seed": 5})
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
-    execute(read_direct(here), command="quorate run")
+    execute(read_run(here), command="quorate run")
     last_bit = OTHER_BITS.format(other="np.nextafter(honest(x), 2.0)")
     more = OTHER_BITS.format(other="honest(x) * (1 + 2**-20)")
     twin = f"{more}\nfrom quorate.direct import elsewhere\nelsewhere.answer_of = lambda plan, pool: b''\n"

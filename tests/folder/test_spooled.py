@@ -21,8 +21,8 @@ import quorate
 from quorate.data import spool
 from quorate.direct import descend, prepare, task
 from quorate.direct.spool import units_of
-from quorate.folder import direct_run, table_source
-from quorate.folder.direct_run import read_direct
+from quorate.folder import cell_run, table_source
+from quorate.folder.methods import read_run
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
 from quorate.run import progress, usable_rows
@@ -67,7 +67,7 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
 ) -> None:
     seeded = {"run.unsafe_noise_seed": 5, "data.unit": "patient_id", "data.drop": [], "data.n_records": 200}
     killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded, **{"run.memory": 0.5})
-    perform_killed(killed, after=2, in_flight=False, read=read_direct)
+    perform_killed(killed, after=2, in_flight=False, read=read_run)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
     run(killed)
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
@@ -121,9 +121,9 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     assert "of one core" in said
     assert "private.csv has" not in small
     assert "one core" not in told
-    monkeypatch.setattr(direct_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
-    monkeypatch.setattr(direct_run, "allowed_memory", lambda _: 1)
-    monkeypatch.setattr(direct_run, "bytes_held", lambda _: 10**10)
+    monkeypatch.setattr(cell_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
+    monkeypatch.setattr(cell_run, "allowed_memory", lambda _: 1)
+    monkeypatch.setattr(cell_run, "bytes_held", lambda _: 10**10)
     said = " ".join(cli("check", root)[1].split())
     assert "where 0 MB are free: make room, or the run is refused before its charge" in said
     assert "10 GB of memory" in said

@@ -17,7 +17,7 @@ from quorate.data.dialect import Dialect
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
-from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 
@@ -109,7 +109,7 @@ def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_cha
         (tmp_path / "quorate.toml").write_text(
             f'[data]\n{text}\n[method]\nby = "direct"\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n', encoding="utf-8"
         )
-        run = read_direct(tmp_path, begin=False)
+        run = read_run(tmp_path, begin=False)
         said = [finding.words for finding in run.cautions if finding.code == "cells-with-line-breaks"]
         assert len(said) == (not declared)
         assert declared or "cells of column 'Station' of public.csv hold line breaks" in said[0]
@@ -186,7 +186,7 @@ def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_
     text = path.read_text(encoding="utf-8").replace('by = "auto"', 'by = "direct"')
     assert '\nseparator = ";"' in text
     path.write_text(text, encoding="utf-8")
-    notes = read_direct(tmp_path / "run", begin=False).notes()
+    notes = read_run(tmp_path / "run", begin=False).notes()
     said = [each.words for each in notes if each.code == "cells-as-declared"]
     assert len(said) == (suffix == "parquet")
     assert not said or "dates of column 'Aufnahme' as ISO 8601" in said[0]
@@ -248,7 +248,7 @@ def test_the_same_cells_in_another_dialect_are_another_run(tmp_path: Path, metho
             f"[run]\nunsafe_noise_seed = 1\n{'allow_hopeless = true' * (method == 'votes')}\n"
         )
         if method == "direct":
-            return read_direct(tmp_path, begin=False).task.plan_key
+            return read_run(tmp_path, begin=False).task.plan_key
         inputs = dict(load_run(tmp_path, begin=False).task.cache_inputs)
         assert inputs.pop("data")
         return inputs

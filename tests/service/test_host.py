@@ -31,9 +31,8 @@ from quorate.cli import main
 from quorate.data.column_kinds import column_kinds
 from quorate.data.encoding import public_encoder, refuse_unscalable
 from quorate.errors import DataRefused, LedgerIntegrityError
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.folder import RunFolder
-from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.release.keys import write_atomically

@@ -93,8 +93,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     load_ahead_of_skops()
 
     from quorate.folder.batch import load_run
-    from quorate.folder.direct_run import read_direct
-    from quorate.folder.methods import execute
+    from quorate.folder.methods import execute, read_run
     from quorate.folder.prepared import charged_so_far, outputs
     from quorate.mechanisms.schedule import scale_of
     from quorate.report import Utility, render_text
@@ -113,7 +112,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
         batch = load_run(folder)
         with progress(quiet=as_json) as watch:
             facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
-            direct = execute(read_direct(write_direct(folder, **how)), command="quorate demo", watch=watch)
+            direct = execute(read_run(write_direct(folder, **how)), command="quorate demo", watch=watch)
     by_votes, by_rounds = facts.utility.student, direct.utility.student
     assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
     assert by_rounds is not None  # noqa: S101

@@ -21,7 +21,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, ac
 from quorate.estimators.decided import Scored
 from quorate.estimators.reporting import ShownEstimator, Standing, write_report
 from quorate.findings import Severity, caution, warn_of
-from quorate.folder.direct_run import NOTHING_TO_ASK
+from quorate.folder.cell_run import DirectRun
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import (
     FACTS,
@@ -188,7 +188,7 @@ class FinishedRun(Scored, ShownEstimator):
         self._fitted()
         partition = self._facts.setup.partition
         if partition == "none":
-            raise PreconditionFailed(NOTHING_TO_ASK)
+            raise PreconditionFailed(DirectRun.nothing_to_ask)
         if not self._is_run or partition in VOTED_ELSEWHERE:
             why = (
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"

@@ -25,9 +25,8 @@ from quorate.data.rows import n_rows
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.audited import RunAudit
-from quorate.folder.direct_run import DirectRun
+from quorate.folder.cell_run import DirectRun, NumberRun
 from quorate.folder.loaded import LoadedRun
-from quorate.folder.number_run import NumberRun
 from quorate.folder.prepared import PreparedRun
 from quorate.mechanisms import Mechanism, check_own, noise_fields
 from quorate.mechanisms.schedule import check_mechanism, mechanism_for

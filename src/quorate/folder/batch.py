@@ -1,21 +1,26 @@
-"""A run in a folder: read what ``quorate.toml`` names, go the main way stage by stage, write what may leave."""
+"""A run of votes in a folder: what ``quorate.toml`` names is read, and once it is finished its teachers answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from quorate.arguments import for_shell
 from quorate.data.formats import Table
 from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows
 from quorate.data.stream import Workspace
+from quorate.data.table_reader import unread_in_words
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.folder import RunFolder
 from quorate.folder.labelled_rows import labelled_rows, of_votes
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
-from quorate.folder.prepared import scheduler_of
+from quorate.folder.prepared import publish_facts, scheduler_of
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
@@ -25,17 +30,22 @@ from quorate.folder.tables import (
     read_pool,
     read_private,
     read_private_cells,
+    read_public,
     refuse_unknown_drop,
 )
 from quorate.labelling.active import Strategy, named
+from quorate.ledger import Ledger, Reservation
 from quorate.release.charge import SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
 from quorate.run.expected import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
-from quorate.run.stage_store import FolderStages
+from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
+from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
 from quorate.voting.config import RunConfig
+from quorate.voting.facts import with_later_answers
+from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 from quorate.voting.method import VOTES
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.task import Task
@@ -144,8 +154,6 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         queries=queries_of(settings.mechanism),
         mechanism=mechanism_of(settings.mechanism.name, folder=root),
         mechanism_fields=settings.mechanism.fields,
-        unit=data.whose,
-        memory=settings.run.bytes_allowed,
         scheduler=scheduler_of(settings.run, folder),
         built_in=not settings.teachers.fields
         and ":" not in settings.teachers.model
@@ -154,7 +162,6 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         pool_name=data.public_side,
         schema=None if data.public is not None else settings.schema,
         neighbours=settings.method.neighbours if data.public is None else "auto",
-        dialect=data.dialect,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
         public_name="[data] public",
@@ -182,3 +189,65 @@ def refuse_lost_key(folder: RunFolder) -> None:
         raise PreconditionFailed(
             "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
         )
+
+
+def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
+    """Ask the ensemble of a run about the rows of a file, or of a table; what it leaves out is left out of them.
+
+    `watch`: where a question is new, teachers that were not kept are trained again, and come out the same. `tell`:
+    takes a line on cells that count as missing though something stands in them, if there are any. Raises what
+    :meth:`~quorate.voting.ask.OpenEnsemble.ask` raises; PreconditionFailed if the run has not released its labels yet.
+    """
+    rows, earlier, unread = _new_rows(run, asked)
+    with run.open_ledger(bind=True) as ledger:
+        online = open_run(run, ledger, watch)
+        before = ledger.head.sequence
+        answers = online.ask(rows, earlier)
+        if ledger.head.sequence > before:
+            publish_answers(run, ledger, online.answers.reservation)
+    if unread and tell is not None:
+        tell(unread)
+    return answers
+
+
+def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> OpenEnsemble:
+    """Open the ensemble of a run; its teachers are read, or trained again where they were not kept: the same ones.
+
+    `ledger`: the run's, open. Raises PreconditionFailed if the run has not released its labels yet, or its settings or
+    files are others than those it was charged for.
+    """
+    task, reservation, stages = run.task, run.charge.find(ledger), FolderStages(run.folder.private)
+    if reservation is None and is_finished(run.folder):
+        raise PreconditionFailed(
+            "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
+        )
+    if not task.leaves_labels or reservation is None:
+        finished = reservation is not None and not reservation.remaining("label")
+    else:
+        finished = stages.load(FINISHED, finished_key(task, run.charge_key)) is not None
+    if reservation is None or not finished:
+        raise PreconditionFailed(
+            f"the labels of this run are not all released yet; first: quorate run {for_shell(run.folder.root)}"
+        )
+    refuse_other_pool(task, reservation)
+    see = watch or (lambda stage, done, total: None)
+    return open_online(task, reservation, lambda: teachers(task, stages, see))
+
+
+def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows, str]:
+    """Take the rows that are asked about, as :func:`asked_rows` does, and say which of their cells count as missing."""
+    task, data, name = run.task, run.settings.data, "X"
+    if isinstance(asked, Path):
+        name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
+    rows = asked_rows(task, asked, name, left_out=data.left_out)
+    unread = {} if task.inputs.declared is not None else reader_of(task.inputs, task.views.teacher).unread(asked)
+    return *rows, unread_in_words(unread, name) if unread else ""
+
+
+def publish_answers(run: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
+    """Have the report say what was answered since. Answers are given out even where somebody has changed the report."""
+    if not is_finished(run.folder):
+        return
+    with suppress(PreconditionFailed):  # said by quorate report and quorate export, which read the same files
+        facts = read_facts(run.folder.root)
+        publish_facts(run.folder, with_later_answers(facts, run.task, ledger, reservation))

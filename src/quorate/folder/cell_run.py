@@ -1,14 +1,18 @@
-"""A run that reads each private cell by itself: what rounds, and votes for a number, do alike with a folder.
+"""Runs in a folder that read each private cell by itself: by rounds, and by votes for a number.
 
 A row that cannot be used is left out without a word, and no message of such a run depends on a private row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from pathlib import Path
+from shutil import disk_usage
+from time import process_time
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -16,32 +20,83 @@ from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, take
 from quorate.data.column_kinds import ColumnKinds
+from quorate.data.file_reading import bytes_of, files_of, format_of
 from quorate.data.formats import Table
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import bytes_held, has_named_columns
 from quorate.data.rows import Rows
-from quorate.errors import InvalidParameter
+from quorate.data.spool import most_held
+from quorate.direct.config import DirectConfig
+from quorate.direct.flow import DirectResult
+from quorate.direct.method import ROUNDS
+from quorate.direct.method import cautions_of as direct_cautions
+from quorate.direct.spool import units_of
+from quorate.direct.task import DirectTask
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
-from quorate.folder.labelled_rows import Evaluation
+from quorate.folder.labelled_rows import Evaluation, labelled_rows, of_cells
 from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
-from quorate.folder.prepared import PreparedRun
-from quorate.folder.settings import Settings
-from quorate.folder.tables import (
-    pool_of,
-    private_ids,
-    read_pool,
-    read_private_cells,
-    refuse_unknown_drop,
-)
-from quorate.report import Score
+from quorate.folder.prepared import PreparedRun, scheduler_of
+from quorate.folder.published import POOL
+from quorate.folder.settings import Settings, arguments_of, settings_of
+from quorate.folder.table_source import file_of, is_large
+from quorate.folder.tables import pool_of, private_ids, read_pool, read_private_cells, refuse_unknown_drop
+from quorate.release.charge import noise_and_key
+from quorate.report import Facts, Score
 from quorate.report.utility import NumberScore
 from quorate.run.cell_task import left_out
+from quorate.run.drawn_rows import parquet_of
+from quorate.run.expected import Expected
 from quorate.run.look import Look, Names, look_by_cells
-from quorate.run.progress import PARTS
+from quorate.run.method import Method
+from quorate.run.progress import PARTS, duration
 from quorate.run.remarks import remarks
+from quorate.run.resources import allowed_memory, processes
 from quorate.run.scores import score_numbers
+from quorate.run.stage_store import FolderStages
+from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.students.prediction_sets import Calibration, Limits, promised
 from quorate.types import Secret, Watch
+from quorate.voting.models import regressor_of
+from quorate.voting.number_flow import NumberResult
+from quorate.voting.number_method import NUMBER_VOTES
+from quorate.voting.number_method import cautions_of as number_cautions
+from quorate.voting.numbers import NumberConfig, NumberTask
+
+_OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
+_PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
+# Bytes in memory: of libraries and blocks; of a row's class; of a person's row, with ids and places.
+_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = 4.5e8, 1, 200
+_OF_HASHES = (24, 8, 8)  # bytes of a row in each store of hashes
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read for a task; `declared`: of the columns, where no public row says it."""
+
+    folder: RunFolder
+    settings: Settings
+    public: PublicPool | None
+    declared: Any
+    private: Table
+    begin: bool
+    watch: Watch | None
+
+    def prepared(self, method: Method[Any], config: Any, *, seeded_key: bool = False, **more: Any) -> Any:
+        """Prepare the task of a method; `seeded_key`: whether its key is that of seeded noise, where noise is."""
+        noise, key = noise_and_key(self.settings.run.unsafe_noise_seed)
+        return method.prepare(
+            config,
+            self.private.X,
+            self.private.y,
+            public=self.public,
+            groups=private_ids(self.settings.data, self.private),
+            fingerprint_key=self.folder.fingerprint_key(begin=self.begin),
+            noise=noise,
+            key=key if seeded_key and noise.seeded else None,
+            terms=self.folder.terms(self.settings.budget.composition),
+            **more,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +105,37 @@ class CellRun(PreparedRun):
 
     nothing_to_ask: ClassVar[str]  # why there is nothing to ask, and no internal edition of its report
     no_internal: ClassVar[str]
+
+    @classmethod
+    def read(
+        cls,
+        root: Path,
+        *,
+        begin: bool = True,
+        settings: Settings | None = None,
+        watch: Watch | None = None,
+        public_alone: bool = False,
+    ) -> Self:
+        """Read a run's settings and files, and fix all that follows from them; no private row decides on a refusal.
+
+        `begin`: whether a run that has no folders yet gets them; where not, nothing is written. `watch`: where the
+        private file is large. `public_alone`: whether that file is not opened, and stands for no row.
+        """
+        folder = RunFolder(root)
+        folder.refuse_wrong_ledger()
+        settings = settings_of(root) if settings is None else settings
+        data = settings.data
+        watch = watch if watch is not None and is_large(data.private) else None
+        public, declared, private = _read_tables(folder, settings, begin=begin, watch=watch, public_alone=public_alone)
+        if begin:
+            folder.make()
+        task = cls._task(_Read(folder, settings, public, declared, private, begin, watch))
+        return cls(folder, settings, task, *labelled_rows(of_cells, data, task))
+
+    @staticmethod
+    @abstractmethod
+    def _task(read: _Read) -> Any:
+        """Prepare the task of the method."""
 
     @property
     def table_cautions(self) -> tuple[Finding, ...]:
@@ -66,7 +152,7 @@ class CellRun(PreparedRun):
     def look(self) -> Secret[Look | None]:
         """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
         data = self.settings.data
-        _, _, private = read_tables(self.folder, self.settings, begin=False)
+        _, _, private = _read_tables(self.folder, self.settings, begin=False)
         names = Names(data.private.name, data.public_side)
         return look_by_cells(
             self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
@@ -120,7 +206,107 @@ class CellRun(PreparedRun):
         return None
 
 
-def read_tables(
+@dataclass(frozen=True, slots=True)
+class NumberRun(CellRun):
+    """A run of votes for a number: teachers predict it on public rows, and their noisy means are released."""
+
+    task: NumberTask
+    method: ClassVar[Method[NumberTask]] = NUMBER_VOTES
+    nothing_to_ask: ClassVar[str] = (
+        "there is nothing to ask: votes for a number keep no answers back. The model is published, and every "
+        "prediction is free: quorate predict RUN TABLE --out PATH, or in Python predict(X)"
+    )
+    no_internal: ClassVar[str] = (
+        "there is no internal edition of the report of a number: it shows votes and margins of classes. The public one "
+        "says all there is"
+    )
+
+    @property
+    def cautions(self) -> tuple[Finding, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        data = self.settings.data
+        return *self.table_cautions, *number_cautions(self.task, pool_name=data.pool.name, left_out=data.drop)
+
+    def notes(self) -> Iterable[Finding]:
+        """Return that the private rows are not looked at, and what there is to say about the public ones."""
+        return direct_notes(self.settings, self.task.schema.pool, voted=True)
+
+    def private_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return nothing: no word of such a run depends on private rows."""
+        return Secret(())
+
+    def expected(self) -> NoReturn:
+        """Refuse a rehearsal."""
+        raise InvalidParameter(
+            "--rehearse foretells how many public rows a model labels right, and [data] target is a number; leave it "
+            "out. The run itself scores the model on [data] evaluation"
+        )
+
+    def files(self, result: NumberResult, facts: Facts) -> Mapping[str, str | bytes]:
+        """Return nothing beside the model."""
+        return {}
+
+    @staticmethod
+    def _task(read: _Read) -> Any:
+        config = replace(
+            NumberConfig(**arguments_of(read.settings, NumberConfig)),
+            teacher=regressor_of(read.settings.teachers.model, folder=read.folder.root),
+            n_jobs=processes(read.settings.run.n_jobs),
+            scheduler=scheduler_of(read.settings.run, read.folder),
+        )
+        return read.prepared(NUMBER_VOTES, config, seeded_key=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRun(CellRun):
+    """A run of the direct method: noisy gradient rounds on the private rows themselves."""
+
+    task: DirectTask
+    method: ClassVar[Method[DirectTask]] = ROUNDS
+    nothing_to_ask: ClassVar[str] = (
+        "there is nothing to ask: the direct method has no teachers. Its model is published, and every prediction is "
+        "free: quorate predict RUN TABLE --out PATH, or in Python predict(X). A run whose teachers can be asked has "
+        "online_answers = 100, or another number, under [mechanism] before it begins"
+    )
+    no_internal: ClassVar[str] = (
+        "there is no internal edition of this report: the direct method has no votes, margins or teachers to show "
+        "there. The public one says all there is"
+    )
+
+    @property
+    def cautions(self) -> tuple[Finding, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        data = self.settings.data
+        name = "the public rows" if data.public is None else data.public.name
+        return *self.table_cautions, *direct_cautions(self.task, pool_name=name, left_out=data.drop)
+
+    def private_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return what the size of the file tells; no other word of a direct run depends on private rows."""
+        return Secret(size_notes(self))
+
+    @one_thread()
+    def expected(self) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows, with settings alone: no private row has a part in it."""
+        from quorate.folder.planned import expected_of_direct
+
+        return expected_of_direct(self.folder.root, self.settings, n_records=self.task.plan.n_units)
+
+    def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
+        """Return the pool, where one was drawn."""
+        return {POOL: parquet_of(self.task.schema.pool)} if self.task.drawn is not None else {}
+
+    @staticmethod
+    def _task(read: _Read) -> Any:
+        config = replace(
+            DirectConfig(**arguments_of(read.settings, DirectConfig)),
+            feature_map=_feature_map(read.settings.method.feature_map),
+            schema=read.declared,
+            scheduler=scheduler_of(read.settings.run, read.folder),
+        )
+        return read.prepared(ROUNDS, config, stages=FolderStages(read.folder.private), watch=read.watch)
+
+
+def _read_tables(
     folder: RunFolder,
     settings: Settings,
     *,
@@ -160,3 +346,77 @@ def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
             "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
         )
     return None, count("[schema] columns", declared["columns"], at_least=1)
+
+
+def _feature_map(given: str | Path) -> Any:
+    """Return the name of a feature map, or the fitted transformer that a file holds."""
+    if isinstance(given, str):
+        return given
+    from quorate.deferred import skops
+
+    try:
+        return skops.io.load(given)
+    except Exception as error:  # noqa: BLE001 - whatever skops raises
+        raise PreconditionFailed(
+            f"[method] feature_map: {given} is no transformer that skops opens without being told to trust it "
+            f"({type(error).__name__}); write a fitted one with skops.io.dump"
+        ) from None
+
+
+def size_notes(run: DirectRun) -> tuple[Finding, ...]:
+    """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
+
+    The number of rows is guessed from the public file; a part of that is played, to see how fast this machine is. It is
+    for the terminal of its owner: the size of a private file is in no JSON, log or report.
+    """
+    data, task = run.settings.data, run.task
+    file = file_of(data.private)
+    if file is None or not is_large(data.private):
+        return ()
+    size = bytes_of(file)
+    bytes_each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
+    if isinstance(data.public, Path) and task.has_pool and _suffix(data.public) == _suffix(file):
+        bytes_each = bytes_of(data.public) / task.n_public
+    rows = size / max(bytes_each, 1.0)
+    cpu, kept = _of_a_row(task)
+    seconds, stored = rows * cpu, int(rows * kept)
+    most = most_held(run.settings.run.bytes_allowed)
+    hashes = [size * int(rows) for size in _OF_HASHES if size * rows > most // 16]
+    disk = (stored if stored > most else 0) + sum(hashes)
+    held = bytes_held(data.private)
+    memory = _AT_LEAST + (_OF_A_PERSONS_ROW if task.grouped else _OF_A_ROW) * rows + min(stored, most) + held
+    place = run.folder.private if run.folder.private.is_dir() else run.folder.root
+    free = disk_usage(place).free
+    words = (
+        f"{file.name} has {_bytes(size)}: expect about {duration(seconds)} of one core, {_bytes(memory)} of "
+        f"memory and {_bytes(disk) if disk else 'nothing'} on the disk of private/"
+    )
+    if disk > free:
+        words += f", where {_bytes(free)} are free: make room, or the run is refused before its charge"
+    if memory > (machine := 4 * allowed_memory(None)):
+        words += f". This machine allows {_bytes(machine)} of memory: take one with more"
+        words += ", or save the table as Parquet, which is read in parts" if held else ""
+    return (note("size-of-the-run", words),)
+
+
+def _suffix(table: Path) -> str:
+    return format_of(next(iter(files_of(table)), table))
+
+
+def _of_a_row(task: DirectTask) -> tuple[float, float]:
+    """Do with public rows what a run does with private ones; return seconds, and bytes of coordinates, for each."""
+    schema, begun = task.schema, process_time()
+    table = PrivateTable(schema, take(schema.pool, np.arange(_PLAYED) % schema.pool.shape[0]))
+    table.known()
+    whose = np.arange(_PLAYED) // _ROWS_OF_A_PERSON if task.grouped else None
+    private = UsableRows(table, np.arange(_PLAYED) % task.plan.n_codes, whose, _PLAYED)
+    units, read = units_of(task.plan.coordinates, private), process_time() - begun
+    begun = process_time()
+    with np.errstate(all="ignore"):
+        units.summing(task.plan.grid)(task.plan.start + 1.0)
+    rounds = task.plan.settings.rounds * (process_time() - begun)
+    return (2 * read + rounds) / _PLAYED, units.spool.size / _PLAYED
+
+
+def _bytes(number: float) -> str:
+    return f"{number / 1e9:.2g} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"

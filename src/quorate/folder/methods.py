@@ -17,13 +17,11 @@ from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
-from quorate.folder.batch import load_run
-from quorate.folder.cell_run import CellRun
+from quorate.folder import batch
+from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
-from quorate.folder.direct_run import DirectRun, read_direct
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, facts_for_owner
-from quorate.folder.number_run import NumberRun, read_numbers
 from quorate.folder.prepared import (
     PreparedRun,
     budget_of,
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
 #: What reads a run: from its folder, whether it begins, its settings, whether models are tried, and who is told.
 METHODS: Mapping[str, Callable[[Path, bool, Settings, bool, Watch | None], PreparedRun]] = {
     "votes": lambda *how: _read_votes(*how),
-    "direct": lambda root, begin, settings, _, watch: read_direct(root, begin=begin, settings=settings, watch=watch),
+    "direct": lambda root, begin, settings, _, watch: DirectRun.read(root, begin=begin, settings=settings, watch=watch),
 }
 
 
@@ -85,12 +83,12 @@ def read_run(
 
 def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
     if settings.data.range is not None:
-        return read_numbers(root, begin=begin, settings=settings, watch=watch)
+        return NumberRun.read(root, begin=begin, settings=settings, watch=watch)
     large = is_large(settings.data.private)
     watch = watch if large else None
     if watch is not None:
         watch("private rows", 0, PARTS)
-    run = load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
+    run = batch.load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
     if large:
         return_freed_memory()
     return run
@@ -185,13 +183,11 @@ def audit(run: PreparedRun, **how: Any) -> RunAudit:
 def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
     """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none.
 
-    `watch`, `tell`: as :func:`quorate.folder.online.ask` takes them.
+    `watch`, `tell`: as :func:`quorate.folder.batch.ask` takes them.
     """
-    from quorate.folder import online
-
     if isinstance(run, CellRun):
         raise PreconditionFailed(run.nothing_to_ask)
-    return online.ask(_voted(run), rows, watch=watch, tell=tell)
+    return batch.ask(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:

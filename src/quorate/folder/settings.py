@@ -117,10 +117,17 @@ def _places_of_arguments() -> dict[str, tuple[str, str]]:
 
 def arguments_of(settings: Settings, config: type) -> dict[str, Any]:
     """Return what the keys say by the fields of a method's configuration that are called as they are in Python."""
-    places = _places_of_arguments()
-    known = (part.name for part in fields(config) if part.name in places)
-    values = {name: getattr(getattr(settings, places[name][0]), places[name][1]) for name in known}
-    return {**values, **dict(zip(("epsilon", "delta"), settings.share, strict=True))}
+    places, (epsilon, delta) = _places_of_arguments(), settings.share
+    made = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "unit": settings.data.whose,
+        "memory": settings.run.bytes_allowed,
+        "dialect": settings.data.dialect,
+    }
+    names = [part.name for part in fields(config)]
+    said = {name: getattr(getattr(settings, section), key) for name, (section, key) in places.items() if name in names}
+    return {**said, **{name: value for name, value in made.items() if name in names}}
 
 
 KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())

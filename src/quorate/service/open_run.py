@@ -21,10 +21,9 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows, is_frame
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
-from quorate.folder.batch import load_run
+from quorate.folder.batch import load_run, open_run, publish_answers
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
-from quorate.folder.online import open_run, publish_answers
 from quorate.folder.published import STUDENT, read_facts, read_published, student_from
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
