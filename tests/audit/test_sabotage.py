@@ -39,8 +39,8 @@ from quorate.learners.base import grid_choice
 from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.concepts import Thresholds
 from quorate.learners.sanitizers.boxes import noisy_boxes
-from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
-from quorate.learners.sanitizers.noisy_tree import noisy_children
+from quorate.learners.sanitizers.small_domains import XorQueries, multiplicative_weights
+from quorate.learners.sanitizers.tree import noisy_children
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
     GaussianNoisyMax,
@@ -212,9 +212,9 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "mechanisms.sparse_vector:discrete_laplace": of("DistanceToInstability"),
     "mechanisms.stage_noise:geometric": of("StableSparseVector"),
     "mechanisms.stage_noise:discrete_laplace": scheduled(StableSparseVector(1.0, DELTA, 2, 50, "lzcw21"), 50),
-    "learners.sanitizers.noisy_tree:discrete_laplace": tree,
+    "learners.sanitizers.tree:discrete_laplace": tree,
     "learners.sanitizers.boxes:discrete_laplace": boxes,
-    "learners.sanitizers.mwem:discrete_laplace": measured_queries,
+    "learners.sanitizers.small_domains:discrete_laplace": measured_queries,
     "learners.base.grid_choice:exp_negative": choice_on_a_grid,
     "accounting.data_dependent.smooth:discrete_gaussian": data_dependent_total,
 }  # fmt: skip

@@ -34,13 +34,13 @@ BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
 BNS15, Definition A.2 (for RECTANGLE)      sanitizers/boxes.py: Boxes
 BNS15, Theorem B.2 (dichotomies)           base/exponential.py: growth_of
 BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
-BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
+BNS15, Theorem B.6                         sanitizers/small_domains.py: theorem_size
 LWY25, Lemma 2.9                           agnostic/bound.py: learner_error
 LWY25, Definition 2.11 (empirical)         agnostic/bound.py: errs_little_on_any_rows
 LWY25, Lemma 2.12                          transformed_learner.py: EmpiricalLearner
 LWY25, Lemma 2.13                          amplification.py: lwy25_lemma_2_13
 LWY25, Algorithm 1 (A_Relabel)             agnostic/price.py: relabelled_sample
-LWY25, Algorithm 1, step 3 (scores)        concepts/weighing.py: relabelling_scores_by_erm
+LWY25, Algorithm 1, step 3 (scores)        concepts/protocol.py: relabelling_scores_by_erm
 LWY25, Algorithm 2 (A_Agnostic)            agnostic/learner.py: AgnosticLearner
 LWY25, Lemma 3.1                           agnostic/price.py: AgnosticPrice
 LWY25, Claim 3.2                           agnostic/bound.py: relabelling_error

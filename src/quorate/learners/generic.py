@@ -34,11 +34,10 @@ from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import delta_of
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
-from quorate.learners.sanitizers.blr import BLR
 from quorate.learners.sanitizers.boxes import Boxes
 from quorate.learners.sanitizers.medians import Medians
-from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.protocol import AgreeingSanitizer, Sanitizer
+from quorate.learners.sanitizers.small_domains import BLR, MWEM
 from quorate.noise import NoiseSource
 from quorate.release.charge import floor_budget, floor_epsilon
 from quorate.stored_names import stored_as

@@ -15,7 +15,7 @@ from tests.learners.concepts.tiny_worlds import interval_world, rectangle_world,
 
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts
-from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights
+from quorate.learners.concepts.protocol import gaps, over_gaps, prefix_sums, signed_weights
 
 
 @dataclass(frozen=True)

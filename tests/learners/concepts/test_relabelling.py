@@ -20,7 +20,7 @@ from quorate.learners.concepts import (
     relabelling_scores_by_erm,
 )
 from quorate.learners.concepts.boxes import refuse_table
-from quorate.learners.concepts.weighing import unit_scores
+from quorate.learners.concepts.protocol import unit_scores
 
 
 @pytest.mark.heavy_cases(11)

@@ -11,7 +11,7 @@ from tests.learners.exact import exponential, law_of, p_value, true_epsilon, unl
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Thresholds
 from quorate.learners.sanitizers import BLR, XorQueries, theorem_size
-from quorate.learners.sanitizers.blr import multiset_scores, multisets
+from quorate.learners.sanitizers.small_domains import multiset_scores, multisets
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6

@@ -10,7 +10,7 @@ import pytest
 from quorate.errors import InvalidParameter
 from quorate.learners import GenericLearner
 from quorate.learners.concepts import Rectangles, Thresholds
-from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, noisy_tree
+from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, tree
 from quorate.noise import SeededNoise
 
 TINY = Rectangles((2, 1), 2)  # 4 × 2 points
@@ -23,7 +23,7 @@ class Transcripts:
     """Runs the shipped sanitizer with scripted noise, and keeps each release with the scale of its noise."""
 
     def __init__(self, patch):
-        self.children, self.boxes = noisy_tree.noisy_children, boxes.noisy_boxes
+        self.children, self.boxes = tree.noisy_children, boxes.noisy_boxes
         self.patch = patch
 
     def run(self, rows, noise_for):
@@ -36,7 +36,7 @@ class Transcripts:
             return noisy
 
         def children(values, starts, child, fanout, scale, noise):
-            counts = self._silent(noisy_tree, self.children, values, starts, child, fanout, scale, noise)
+            counts = self._silent(tree, self.children, values, starts, child, fanout, scale, noise)
             return scripted(counts, ("column", starts.tolist(), child, fanout), scale)
 
         def counted(points, values, scale, noise):
@@ -44,7 +44,7 @@ class Transcripts:
             return scripted(counts, ("boxes", [each.tolist() for each in values]), scale)
 
         with self.patch.context() as patch:
-            patch.setattr(noisy_tree, "noisy_children", children)
+            patch.setattr(tree, "noisy_children", children)
             patch.setattr(boxes, "noisy_boxes", counted)
             points = CUT.sanitize(np.array(rows), TINY, EPSILON, SeededNoise(0))
         return said, points.tolist()
@@ -124,7 +124,7 @@ def test_a_column_that_takes_the_whole_budget_is_caught(monkeypatch):
 
 def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
     """A twin that cuts where rows are, and not where a release says so."""
-    honest = noisy_tree.noisy_prefix_counts
+    honest = tree.noisy_prefix_counts
 
     def peeking(values, plan, noise):
         released = honest(values, plan, noise)

@@ -12,9 +12,9 @@ from tests.learners.sanitizers.test_tree_bound import xor_error
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Thresholds
-from quorate.learners.sanitizers import MWEM, XorQueries, mwem
-from quorate.learners.sanitizers.mwem import multiplicative_weights
-from quorate.learners.sanitizers.noisy_tree import rounded_weights
+from quorate.learners.sanitizers import MWEM, XorQueries, small_domains
+from quorate.learners.sanitizers.small_domains import multiplicative_weights
+from quorate.learners.sanitizers.tree import rounded_weights
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6
@@ -48,8 +48,8 @@ class Scripted:
             return np.array([noise(len(drawn) - 1)], dtype=np.int64)
 
         with self.patch.context() as patch:
-            patch.setattr(mwem, "Exponential", Choice)
-            patch.setattr(mwem, "discrete_laplace", laplace)
+            patch.setattr(small_domains, "Exponential", Choice)
+            patch.setattr(small_domains, "discrete_laplace", laplace)
             counts = QUERIES.counts(np.bincount(rows, minlength=4))
             _, released = multiplicative_weights(QUERIES, counts, len(rows), rounds, epsilon, QUIET)
         return released, scores, drawn
@@ -106,8 +106,8 @@ def test_a_round_costs_its_share_and_not_much_less(monkeypatch):
 
 
 def test_that_search_catches_a_choice_at_half_the_noise(monkeypatch):
-    shipped = mwem.share
-    monkeypatch.setattr(mwem, "share", lambda epsilon, parts: 2 * shipped(epsilon, parts))
+    shipped = small_domains.share
+    monkeypatch.setattr(small_domains, "share", lambda epsilon, parts: 2 * shipped(epsilon, parts))
 
     assert worst_loss(monkeypatch) > 1.5
 
@@ -121,7 +121,7 @@ def test_that_search_catches_scores_that_one_row_moves_by_two(monkeypatch):
         def abs(values):
             return 4 * np.abs(values)
 
-    monkeypatch.setattr(mwem, "np", Doubled())
+    monkeypatch.setattr(small_domains, "np", Doubled())
     assert worst_loss(monkeypatch) > 1
 
 
@@ -155,9 +155,9 @@ def test_weights_follow_the_measurements_by_the_stated_rule(monkeypatch):
     with monkeypatch.context() as patch:
         script = iter(choices)
         one = type("C", (), {"release_many": lambda *_: np.array([next(script)])})
-        patch.setattr(mwem, "Exponential", lambda epsilon: one())
+        patch.setattr(small_domains, "Exponential", lambda epsilon: one())
         drawn = iter(noise)
-        patch.setattr(mwem, "discrete_laplace", lambda *_: np.array([next(drawn)]))
+        patch.setattr(small_domains, "discrete_laplace", lambda *_: np.array([next(drawn)]))
         counts = QUERIES.counts(np.bincount(rows, minlength=4))
         mean, _ = multiplicative_weights(QUERIES, counts, 4, 3, 1.0, QUIET)
 

@@ -12,8 +12,8 @@ from tests.learners.exact import EXACT, exp
 from quorate.audit import PureClaim, audit_mechanism
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
-from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, noisy_tree
-from quorate.learners.sanitizers.noisy_tree import as_monotone, quantile_points
+from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, tree
+from quorate.learners.sanitizers.tree import as_monotone, quantile_points
 from quorate.noise import SeededNoise
 
 QUIET = SeededNoise(0)  # where the noise is scripted
@@ -40,7 +40,7 @@ class Transcripts:
 
     def __init__(self, monkeypatch, children=None):
         self.patch = monkeypatch
-        self.children = children or noisy_tree.noisy_children
+        self.children = children or tree.noisy_children
 
     def run(self, rows, plan, noise_of_level):
         """`noise_of_level(level, starts, child, fanout)` gives the noise of a level, ``(n_nodes, fanout)``."""
@@ -50,13 +50,13 @@ class Transcripts:
             assert scale == plan.scale
             script = noise_of_level(len(levels), starts, child, fanout)
             with self.patch.context() as patch:
-                patch.setattr(noisy_tree, "discrete_laplace", lambda scale, size, source: np.reshape(script, size))
+                patch.setattr(tree, "discrete_laplace", lambda scale, size, source: np.reshape(script, size))
                 noisy = self.children(values, starts, child, fanout, scale, noise)
             levels.append((starts.tolist(), child, fanout, noisy.tolist()))
             return noisy
 
         with self.patch.context() as patch:
-            patch.setattr(noisy_tree, "noisy_children", recorded)
+            patch.setattr(tree, "noisy_children", recorded)
             noisy_prefix_counts(np.array(rows), plan, QUIET)
         return levels
 
@@ -150,7 +150,7 @@ def test_that_search_catches_noise_for_one_count_a_level_instead_of_two(monkeypa
 
 
 def test_that_search_catches_a_tree_that_opens_nodes_by_their_true_counts(monkeypatch):
-    shipped = noisy_tree.noisy_children
+    shipped = tree.noisy_children
 
     def peeking(values, starts, child, fanout, scale, noise):
         full = [s for s in starts.tolist() if ((values >= s) & (values < s + child * fanout)).any()]
@@ -181,7 +181,7 @@ def law_of_level(monkeypatch, rows, *, scale, children):
     law = {}
     for noise in product(range(-WIDE, WIDE + 1), repeat=2):
         with monkeypatch.context() as patch:
-            patch.setattr(noisy_tree, "discrete_laplace", Script(noise))
+            patch.setattr(tree, "discrete_laplace", Script(noise))
             released = tuple(children(np.array(rows), np.array([0]), 1, 2, scale, QUIET).ravel().tolist())
         law[released] = law.get(released, 0) + mass[noise[0]] * mass[noise[1]]
     return law
@@ -200,14 +200,14 @@ def exact_level_loss(monkeypatch, scale, children):
 
 
 def test_a_level_has_the_exact_loss_of_its_noise(monkeypatch):
-    assert abs(exact_level_loss(monkeypatch, 4.0, noisy_tree.noisy_children) - EXACT.mpf(1) / 2) < 1e-30
+    assert abs(exact_level_loss(monkeypatch, 4.0, tree.noisy_children) - EXACT.mpf(1) / 2) < 1e-30
 
 
 def test_that_law_catches_a_tree_without_noise_on_empty_children(monkeypatch):
     def spares_the_empty(values, starts, child, fanout, scale, noise):
         edges = starts[:, np.newaxis] + child * np.arange(fanout + 1)
         counts = np.diff(np.searchsorted(values, edges), axis=1)
-        return np.where(counts > 0, counts + noisy_tree.discrete_laplace(scale, counts.shape, noise), 0)
+        return np.where(counts > 0, counts + tree.discrete_laplace(scale, counts.shape, noise), 0)
 
     assert exact_level_loss(monkeypatch, 4.0, spares_the_empty) == EXACT.inf
 
@@ -297,14 +297,14 @@ def test_prefix_counts_are_those_of_the_slow_version(rows, noise, threshold, fan
     plan = TreePlan(fanouts, scale=3.0, threshold=threshold)
     borders, below = slow_prefix_counts(rows, plan, noise)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noisy_tree, "discrete_laplace", Script(noise))
-        tree = noisy_prefix_counts(np.array(rows), plan, QUIET)
+        patch.setattr(tree, "discrete_laplace", Script(noise))
+        released = noisy_prefix_counts(np.array(rows), plan, QUIET)
 
-    assert tree.borders.tolist() == borders
-    np.testing.assert_allclose(tree.below, as_monotone(below, len(rows)), atol=1e-9)
+    assert released.borders.tolist() == borders
+    np.testing.assert_allclose(released.below, as_monotone(below, len(rows)), atol=1e-9)
     if threshold is not None:  # a cell that is not one point holds at most the threshold
-        wide = np.diff(tree.borders) > 1
-        assert np.all(np.diff(tree.below)[wide] <= threshold + 1e-9)
+        wide = np.diff(released.borders) > 1
+        assert np.all(np.diff(released.below)[wide] <= threshold + 1e-9)
 
 
 @given(
@@ -331,7 +331,7 @@ def test_quantiles_keep_every_prefix_to_half_a_point_and_half_a_cell(cells, size
     cells.append((1, 1.0))  # so that there is something
     borders = np.concatenate([[0], np.cumsum([width for width, _ in cells])])
     below = np.concatenate([[0.0], np.cumsum([rows for _, rows in cells])])
-    points = quantile_points(noisy_tree.PrefixCounts(borders, below), size)
+    points = quantile_points(tree.PrefixCounts(borders, below), size)
 
     assert points.size == size
     fractions = [(points < t).mean() for t in borders]
@@ -353,9 +353,9 @@ def test_the_order_of_rows_does_not_matter():
 def test_a_grid_of_four_thousand_million_points_is_not_walked_through():
     rows = np.random.default_rng(1).integers(0, 2**32, (20_000, 1))
     plan = TreePlan.for_budget(bits=32, n=20_000, epsilon=1.0)
-    tree = noisy_prefix_counts(rows[:, 0], plan, SeededNoise(3))
+    released = noisy_prefix_counts(rows[:, 0], plan, SeededNoise(3))
 
-    assert tree.borders.size < 20_000
+    assert released.borders.size < 20_000
     assert Tree().sanitize(rows, Thresholds(32), 1.0, SeededNoise(3)).shape == (20_000, 1)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from quorate.audit import DiscreteLaplaceLaw
 from quorate.learners.concepts import Intervals, Thresholds
-from quorate.learners.sanitizers import Tree, TreePlan, XorQueries, noisy_prefix_counts, noisy_tree, prefix_error
+from quorate.learners.sanitizers import Tree, TreePlan, XorQueries, noisy_prefix_counts, prefix_error, tree
 from quorate.learners.sanitizers.tree import (
     _RATES,
     _border_log_mgf,
@@ -39,7 +39,7 @@ def weights_of_noise(plan):
     """``(n_borders, n_noises)``: how much of each noise is in each prefix estimate, by running the tree on units."""
     columns = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(noisy_tree, "as_monotone", lambda below, n: below)
+        patch.setattr(tree, "as_monotone", lambda below, n: below)
         sizes, size = [], 1
         for fanout in plan.fanouts:
             size *= fanout
@@ -48,7 +48,7 @@ def weights_of_noise(plan):
             drawn = np.zeros(sum(sizes), dtype=np.int64)
             drawn[unit] = 1000
             parts = iter(np.split(drawn, np.cumsum(sizes)[:-1]))
-            patch.setattr(noisy_tree, "discrete_laplace", lambda scale, size, source: next(parts).reshape(size))  # noqa: B023
+            patch.setattr(tree, "discrete_laplace", lambda scale, size, source: next(parts).reshape(size))  # noqa: B023
             columns.append(noisy_prefix_counts(np.array([0]), plan, QUIET).below / 1000)
     base = np.ones(plan.size + 1)
     base[0] = 0.0  # the one row, below every border but the first
@@ -155,16 +155,16 @@ def test_the_prefix_bound_holds_inside_cells_that_were_not_opened(bits, n):
     bound = prefix_error(plan, n, BETA)
     beyond = 0
     for run in range(RUNS):
-        tree = noisy_prefix_counts(rows, plan, SeededNoise(run))
-        cell = np.searchsorted(tree.borders, rows, side="right") - 1
-        middle = (tree.below[cell] + tree.below[cell + 1]) / 2
-        inside = (rows > tree.borders[cell]) & (rows < tree.borders[cell + 1] - 1)
+        released = noisy_prefix_counts(rows, plan, SeededNoise(run))
+        cell = np.searchsorted(released.borders, rows, side="right") - 1
+        middle = (released.below[cell] + released.below[cell + 1]) / 2
+        inside = (rows > released.borders[cell]) & (rows < released.borders[cell + 1] - 1)
         off = np.maximum(
             np.abs(np.searchsorted(rows, rows, side="left") - middle),
             np.abs(np.searchsorted(rows, rows, side="right") - middle),
         )
         worst = off[inside].max() if inside.any() else 0.0
-        worst = max(worst, np.abs(np.searchsorted(rows, tree.borders, side="left") - tree.below).max())
+        worst = max(worst, np.abs(np.searchsorted(rows, released.borders, side="left") - released.below).max())
         beyond += worst > bound
 
     assert binom.sf(beyond - 1, RUNS, BETA) > FALSE_ALARM

@@ -9,10 +9,16 @@ points, or fits private labels best, is not private by itself.
 from quorate.learners.concepts.domain import SymmetricDifference, Xor
 from quorate.learners.concepts.finite import FiniteClass, Member
 from quorate.learners.concepts.line import Interval, Intervals, PointFunction, PointFunctions, Threshold, Thresholds
-from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, Concept, ConceptClass, Concepts, symmetric_difference_vc
+from quorate.learners.concepts.protocol import (
+    DICHOTOMY_LIMIT,
+    Concept,
+    ConceptClass,
+    Concepts,
+    relabelling_scores_by_erm,
+    symmetric_difference_vc,
+)
 from quorate.learners.concepts.rectangles import Rectangle, Rectangles
 from quorate.learners.concepts.stumps import Stump, Stumps
-from quorate.learners.concepts.weighing import relabelling_scores_by_erm
 from quorate.theory.bns15 import sauer
 
 __all__ = [

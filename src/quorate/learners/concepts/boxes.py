@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.weighing import gaps, over_gaps, signed_weights
+from quorate.learners.concepts.protocol import Labels, Points, gaps, over_gaps, signed_weights
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

@@ -23,9 +23,11 @@ from quorate.learners.concepts.protocol import (
     Points,
     refuse_beyond,
     refuse_work,
+    relabelling_scores_by_erm,
+    signed_weights,
     symmetric_difference_vc,
+    unit_scores,
 )
-from quorate.learners.concepts.weighing import relabelling_scores_by_erm, signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.theory.bns15 import sauer
 from quorate.types import IntArray

@@ -13,13 +13,12 @@ from quorate.ambient import unwarned
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts.protocol import (
-    DICHOTOMY_LIMIT,
+    EnumeratedClass,
     Labels,
     Points,
     real_points,
-    refuse_beyond,
+    signed_weights,
 )
-from quorate.learners.concepts.weighing import EnumeratedClass, signed_weights
 from quorate.stored_names import stored_as
 from quorate.theory.bns15 import sauer
 from quorate.types import FloatArray, IntArray
@@ -162,11 +161,6 @@ class FiniteClass(EnumeratedClass):
         """The largest k with 2^k functions in the list; they may realise less."""
         return len(self.classifiers).bit_length() - 1
 
-    @property
-    def domain_size(self) -> None:
-        """Not finite."""
-        return
-
     def growth(self, n_points: int) -> int:
         """Return an upper bound on the number of dichotomies on `n_points` points."""
         return min(len(self.classifiers), sauer(n_points, self.vc_dimension))
@@ -175,9 +169,7 @@ class FiniteClass(EnumeratedClass):
         """Return ``(n_points, n_features)`` finite float64 points, or refuse the table."""
         return real_points(X, self.n_features, self)
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> MemberConcepts:
-        """Return one concept for every dichotomy on `points`: the first of the list that has it."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> MemberConcepts:
         concepts = self.members()
         first, _ = _distinct_rows(concepts.labels(np.unique(points, axis=0)))
         return MemberConcepts(tuple(concepts[i] for i in first))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,17 @@ from numpy.typing import NDArray
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts.boxes import BoxConcepts, box_scores, heaviest_box, tight_boxes
-from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, Labels, Points, grid_bits, grid_points, refuse_beyond
-from quorate.learners.concepts.weighing import EnumeratedClass, gaps, over_gaps, prefix_sums, signed_weights
+from quorate.learners.concepts.protocol import (
+    EnumeratedClass,
+    Labels,
+    Points,
+    gaps,
+    grid_bits,
+    grid_points,
+    over_gaps,
+    prefix_sums,
+    signed_weights,
+)
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
@@ -25,15 +34,12 @@ from quorate.types import IntArray
 class LineClass(EnumeratedClass, ABC):
     r"""A class on one column, the grid :math:`\{0, \dots, 2^{bits} - 1\}` of 1 to 62 bits."""
 
+    n_features: ClassVar[int] = 1
+
     bits: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", grid_bits("bits", self.bits))
-
-    @property
-    def n_features(self) -> int:
-        """One column."""
-        return 1
 
     @property
     def domain_size(self) -> int:
@@ -110,23 +116,14 @@ class Thresholds(LineClass):
     Threshold(cut=11)
     """
 
-    @property
-    def vc_dimension(self) -> int:
-        """1: of two points the lower is labelled 1 wherever the higher is."""
-        return 1
-
-    @property
-    def xor_vc_dimension(self) -> int:
-        """VC(C⊕) = 2: two thresholds differ on an interval."""
-        return 2
+    vc_dimension: ClassVar[int] = 1  #: of two points the lower is labelled 1 wherever the higher is
+    xor_vc_dimension: ClassVar[int] = 2  #: VC(C⊕): two thresholds differ on an interval
 
     def growth(self, n_points: int) -> int:
         """Return an upper bound on the number of dichotomies on `n_points` points."""
         return min(n_points, self.domain_size) + 1
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> ThresholdConcepts:
-        """Return one concept for every dichotomy on `points`, from the lowest cut to the highest."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> ThresholdConcepts:
         return ThresholdConcepts(_lowest_cuts(np.unique(points[:, 0])))
 
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> Threshold:
@@ -211,10 +208,7 @@ class Intervals(LineClass):
     Interval(low=20, high=30)
     """
 
-    @property
-    def vc_dimension(self) -> int:
-        """2: of three points the middle one is labelled 1 wherever the others are."""
-        return 2
+    vc_dimension: ClassVar[int] = 2  #: of three points the middle one is labelled 1 wherever the others are
 
     @property
     def xor_vc_dimension(self) -> int:
@@ -226,9 +220,7 @@ class Intervals(LineClass):
         distinct = min(n_points, self.domain_size)
         return distinct * (distinct + 1) // 2 + 1
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> IntervalConcepts:
-        """Return one concept for every dichotomy on `points`, in the order of the class."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> IntervalConcepts:
         boxes = tight_boxes(points)
         return IntervalConcepts(boxes.low, boxes.high)
 
@@ -306,10 +298,7 @@ class PointFunctions(LineClass):
     PointFunction(value=5)
     """
 
-    @property
-    def vc_dimension(self) -> int:
-        """1: no concept labels two points 1, and one point alone takes both labels."""
-        return 1
+    vc_dimension: ClassVar[int] = 1  #: no concept labels two points 1, and one point alone takes both labels
 
     @property
     def xor_vc_dimension(self) -> int:
@@ -320,9 +309,7 @@ class PointFunctions(LineClass):
         """Return an upper bound on the number of dichotomies on `n_points` points."""
         return min(n_points + 1, self.domain_size)
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> PointConcepts:
-        """Return one concept for every dichotomy on `points`, by the value of the point."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> PointConcepts:
         distinct = np.unique(points[:, 0])
         absent = self._least_absent(distinct)
         values = distinct if absent is None else np.insert(distinct, np.searchsorted(distinct, absent), absent)
@@ -330,7 +317,7 @@ class PointFunctions(LineClass):
 
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> PointFunction:
         """Return a concept of least weighted error; ties go to the lowest point."""
-        concepts = self.dichotomies(points, limit=max(1, self.n_dichotomies(points)))
+        concepts = self._dichotomies(points)
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
     def _scores(self, concepts: PointConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:

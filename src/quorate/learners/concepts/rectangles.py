@@ -19,16 +19,15 @@ from quorate.learners.concepts.boxes import (
     tight_boxes,
 )
 from quorate.learners.concepts.protocol import (
-    DICHOTOMY_LIMIT,
+    EnumeratedClass,
     Labels,
     Points,
     grid_bits,
     grid_points,
-    refuse_beyond,
     refuse_work,
+    signed_weights,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.weighing import EnumeratedClass, signed_weights
 from quorate.stored_names import stored_as
 from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
@@ -158,9 +157,7 @@ class Rectangles(EnumeratedClass):
         """Return ``(n_points, n_features)`` int64 points of the grid, or refuse the table."""
         return grid_points(X, self.column_bits, self)
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> RectangleConcepts:
-        """Return one concept for every dichotomy on `points`, in the order of the class."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> RectangleConcepts:
         boxes = tight_boxes(points)
         return RectangleConcepts(boxes.low, boxes.high)
 

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
 from quorate.learners.concepts.protocol import (
-    DICHOTOMY_LIMIT,
+    EnumeratedClass,
     Labels,
     Points,
+    gaps,
+    over_gaps,
+    prefix_sums,
     real_points,
-    refuse_beyond,
     refuse_work,
+    signed_weights,
 )
-from quorate.learners.concepts.weighing import EnumeratedClass, gaps, over_gaps, prefix_sums, signed_weights
 from quorate.stored_names import stored_as
 from quorate.theory.bns15 import sauer
 from quorate.types import FloatArray, IntArray
@@ -130,11 +132,6 @@ class Stumps(EnumeratedClass):
             k += 1
         return k
 
-    @property
-    def domain_size(self) -> None:
-        """Not finite."""
-        return
-
     def growth(self, n_points: int) -> int:
         """Return an upper bound on the number of dichotomies on `n_points` points."""
         return min(sauer(n_points, self.vc_dimension), 2 * self.n_features * max(0, n_points - 1) + 2)
@@ -143,9 +140,8 @@ class Stumps(EnumeratedClass):
         """Return ``(n_points, n_features)`` finite float64 points, or refuse the table."""
         return real_points(X, self.n_features, self)
 
-    def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> StumpConcepts:
-        """Return one concept for every dichotomy on `points`, in the order of the class: O(d n log n + d² n)."""
-        refuse_beyond(limit, self.n_dichotomies(points), self)
+    def _dichotomies(self, points: Points) -> StumpConcepts:
+        """In O(d n log n + d² n)."""
         if not len(points):
             return StumpConcepts(np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1, dtype=np.bool_))
         cuts = [_Cuts(points[:, j]) for j in range(self.n_features)]

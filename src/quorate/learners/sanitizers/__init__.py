@@ -13,13 +13,18 @@ What must be kept is how often two concepts of a class differ: the queries are :
 Each states its error with every constant, and the rows that an error asks for; privacy rests on neither.
 """
 
-from quorate.learners.sanitizers.blr import BLR, theorem_size
 from quorate.learners.sanitizers.boxes import Boxes, BoxPlan
 from quorate.learners.sanitizers.medians import MedianPlan, Medians
-from quorate.learners.sanitizers.mwem import MWEM
-from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer, XorQueries
-from quorate.learners.sanitizers.tree import Tree, interval_error, prefix_error
+from quorate.learners.sanitizers.small_domains import BLR, MWEM, theorem_size
+from quorate.learners.sanitizers.tree import (
+    PrefixCounts,
+    Tree,
+    TreePlan,
+    interval_error,
+    noisy_prefix_counts,
+    prefix_error,
+)
 
 __all__ = [
     "Sanitizer",

@@ -16,9 +16,14 @@ from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.rectangles import Rectangles
-from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts, rounded_weights
 from quorate.learners.sanitizers.protocol import AgreeingSanitizer, checked_rows, least_scale, share
-from quorate.learners.sanitizers.tree import interval_error
+from quorate.learners.sanitizers.tree import (
+    PrefixCounts,
+    TreePlan,
+    interval_error,
+    noisy_prefix_counts,
+    rounded_weights,
+)
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray

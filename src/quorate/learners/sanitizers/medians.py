@@ -19,10 +19,9 @@ from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import growth_of
 from quorate.learners.concepts.line import Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
 from quorate.learners.sanitizers.protocol import AgreeingSanitizer, bits_and_intervals, checked_rows, share
 from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
-from quorate.learners.sanitizers.tree import interval_error
+from quorate.learners.sanitizers.tree import TreePlan, interval_error, noisy_prefix_counts, quantile_points
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
