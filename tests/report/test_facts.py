@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from json import dumps, loads
+from typing import Any
 
 import numpy as np
 import pytest
 
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import AnswerCounts, Audit, AuditLine, Choice, Facts, Part, Score, Utility, render_json
+from quorate.report import (
+    AnswerCounts,
+    Audit,
+    AuditLine,
+    Choice,
+    Facts,
+    Fitted,
+    Part,
+    Score,
+    StudentFile,
+    Utility,
+    model_card,
+    render_json,
+)
+from quorate.report.findings import PrivateSets
+from quorate.report.student_file import TableColumn
 from quorate.types import Secret
 
 
@@ -180,3 +197,175 @@ def test_a_refusal_names_the_field_and_not_the_value():
 def test_seeded_is_what_the_provenance_says(facts, runs):
     assert not facts.seeded
     assert runs.seeded(facts).seeded
+
+
+# --- the model card says what the report says ------------------------------------------------------------------------
+
+
+HEADINGS = [
+    "# Readmission within 30 days",
+    "## The model",
+    "## How to use it",
+    "## Privacy guarantee",
+    "## What the guarantee does not cover",
+    "## Utility",
+    "## Intended use and limits",
+    "## Provenance",
+]
+
+
+def headings(card: str) -> list[str]:
+    return [line for line in card.splitlines() if line.startswith("#")]
+
+
+def test_the_card_has_its_headings_in_order(facts):
+    assert headings(model_card(facts)) == HEADINGS
+
+
+def test_its_figures_are_those_of_the_facts(facts):
+    card = model_card(facts)
+
+    for words in ("251 teachers", "4,013", "1,037 asked, 1,037 answered, 0 declined, 0 never asked",
+                  "at most 0\\.9988", "at most 1e\\-5", "731 of 1,000", "84.0 %",
+                  "76.1 %", "82.3 % to 85.5 %", "2,003", "20,011", facts.provenance.ledger_head):  # fmt: skip
+        assert words.replace("\\.", ".") in card.replace("\\.", "."), words
+
+
+def test_it_names_the_student_that_was_fitted(facts):
+    other = replace(facts, setup=replace(facts.setup, student="AdaBoostClassifier"))
+    card = model_card(replace(other, fitted=Fitted(name="StandardScaler → AdaBoostClassifier")))
+
+    assert "The model is AdaBoostClassifier, fitted on public rows and 1,037 released answers, as fitted: " in card
+    assert "StandardScaler → AdaBoostClassifier" in card
+    assert "LogisticRegression" not in card
+
+
+def test_a_student_that_could_not_be_fitted_is_not_called_by_its_name_alone(facts):
+    closed = AnswerCounts(asked=10, per_class=(0, 0), declined=10, never_asked=1027)
+    card = model_card(replace(facts, answers=closed, fitted=Fitted(name="DummyClassifier", constant=True)))
+
+    assert "The model gives every row the same class" in card
+    assert "10 asked, 0 answered, 10 declined, 1,027 never asked" in card
+    assert "was closed before 1,027 queries could be asked" in card
+
+
+def test_names_cannot_write_markdown_or_html(facts):
+    hostile = "<script>x</script> | [a](javascript:b) `c` **d** \n# e"
+    setup = replace(facts.setup, classes=(hostile, "b"), student=hostile)
+    card = model_card(replace(facts, setup=setup, provenance=replace(facts.provenance, registry=((hostile, hostile),))))
+
+    assert "<script" not in card.replace("\\<script", "")
+    assert "](javascript" not in card
+    assert headings(card) == HEADINGS
+    rows = [line for line in card.splitlines() if line.startswith("|")]
+    assert all(row.replace("\\|", "").count("|") in {3, 6} for row in rows)
+
+
+def test_a_unit_cannot_write_html_in_what_is_said_of_the_sets(facts):
+    hostile = "<script>x</script>"
+    sets = PrivateSets(limit=0.4, coverage=0.9, slack=0.02, failure=0.05, share=0.2, epsilon=0.1)
+    guarantee, setup = replace(facts.guarantee, unit=hostile), replace(facts.setup, unit=hostile)
+    card = model_card(replace(facts, guarantee=guarantee, setup=setup, fitted=Fitted(name="m", private_sets=sets)))
+    said = card.split("---\n", 2)[2]  # behind the front matter, which is JSON
+    assert "drawn as the private ones" in said
+    assert "<script" not in said.replace("\\<script", "")
+
+
+def test_a_hundred_classes_stay_a_card(runs):
+    assert "and 70 more" in model_card(runs.many_classes(100))
+
+
+def test_a_seeded_run_is_stamped_and_promises_nothing(facts, runs):
+    card = model_card(runs.seeded(facts))
+
+    assert card.count("eproducible, therefore not private") >= 3
+    assert "1,000 pairs of equally likely" not in card
+
+
+def test_without_public_labels_the_card_says_so(facts):
+    assert "no public labels" in model_card(replace(facts, utility=Utility()))
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    """Each line is a name and JSON, which is YAML too."""
+    start, inside, _ = card.split("---\n", 2)
+    assert start == ""
+    return {line.partition(": ")[0]: json.loads(line.partition(": ")[2]) for line in inside.splitlines()}
+
+
+def test_the_front_matter_has_the_figures_of_the_facts(facts):
+    tree = front_matter(model_card(facts))
+    assert tree["privacy"]["epsilon"] == facts.guarantee.epsilon
+    assert tree["model-index"][0]["name"] == facts.provenance.run
+    metrics = {each["type"]: each["value"] for each in tree["model-index"][0]["results"][0]["metrics"]}
+    score = facts.utility.student
+    assert metrics == {"accuracy": score.accuracy, "balanced_accuracy": score.balanced_accuracy}
+    assert "model-index" not in front_matter(model_card(replace(facts, utility=Utility())))
+
+
+def test_the_front_matter_of_a_seeded_run_states_no_epsilon(facts, runs):
+    tree = front_matter(model_card(runs.seeded(facts)))
+    assert tree["privacy"]["epsilon"] is None
+    assert "seeded-noise-no-guarantee" in tree["tags"]
+
+
+def test_names_cannot_write_front_matter_of_their_own(facts):
+    hostile = "ward 7\n---\nprivacy: {epsilon: 0.01}\n---"
+    tree = front_matter(model_card(replace(facts, provenance=replace(facts.provenance, run=hostile))))
+    assert tree["privacy"]["epsilon"] == facts.guarantee.epsilon
+
+
+def use_of(card: str) -> str:
+    return card.partition("## How to use it")[2].partition("## Privacy guarantee")[0]
+
+
+AGE = TableColumn(name="age", holds="number", type="number")
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("file", "task", "said", "not_said"),
+    [
+        (StudentFile(rows="table"), "tabular", ["a data frame", "no type has to be"], ["since 1970", "missing"]),
+        (StudentFile(rows="table", read_as=["date", "text"]), "tabular", ["since 1970, no text missing"], []),
+        (StudentFile(rows="texts", read_as=["text"]), "text", ["running text; no text missing"], ["1970"]),
+        (StudentFile(rows="table", columns=[replace(AGE, holds="text", read_as="date", type="text")]), "tabular",
+         ["from read_table import read_table", 'rows = read_table("new.csv")'], []),
+        (StudentFile(rows="table", columns=[AGE]), "tabular",
+         ["a data frame"], ["read_table"]),
+        (StudentFile(rows="numbers"), "tabular", ["an array with the columns"], ["data frame"]),
+        (StudentFile(rows="sparse"), "tabular", ["a sparse matrix"], ["data frame"]),
+        (StudentFile(rows="images"), "image", ["an array with one image a row"], ["data frame"]),
+        (StudentFile(rows="numbers", trusted=["sklearn.neighbors._kd_tree.KDTree"]), "tabular",
+         ['trusted = ["sklearn.neighbors._kd_tree.KDTree"]', "trusted=trusted)"], ["no type has to be trusted"]),
+        (None, "tabular", ["rows with the columns of the public ones"], ["no type has to be trusted", "data frame"]),
+    ],
+)  # fmt: skip
+def test_how_the_student_is_opened_and_asked_follows_from_the_facts(facts, file, task, said, not_said):
+    card = model_card(replace(facts, student_file=file))
+    assert all(words in use_of(card) for words in said)
+    assert not any(words in use_of(card) for words in not_said)
+    tree = front_matter(card)
+    assert tree["pipeline_tag"] == f"{task}-classification"
+    assert tree["pipeline_tag"] in tree["tags"]
+    assert tree["model-index"][0]["results"][0]["task"] == {"type": f"{task}-classification"}
+
+
+def test_nobody_is_told_to_open_a_file_that_is_not_published(facts, runs):
+    assert "skops.io" in use_of(model_card(facts))
+    told = use_of(model_card(runs.seeded(replace(facts, student_file=StudentFile(rows="table")))))
+    assert "skops.io" not in told
+    assert "is not published" in told
+
+
+def test_names_of_types_cannot_leave_the_code(facts):
+    hostile = StudentFile(rows="table", trusted=['a"]\n```\n<script>x</script>\n# e'])
+    card = model_card(replace(facts, student_file=hostile))
+    assert headings(card.replace("# types that", "")) == HEADINGS
+    assert card.count("```") == 3
+    assert not any(line.startswith("```") for line in use_of(card).splitlines()[3:-2])
+
+
+def test_a_column_of_dates_says_how_they_are_written() -> None:
+    words = "dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC"
+    assert TableColumn(name="seen", holds="text", read_as="date", type="text").words == words

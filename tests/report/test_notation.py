@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+import xml.etree.ElementTree as ET
 from decimal import Decimal
 from json import dumps, loads
 
@@ -14,6 +15,7 @@ from scipy.stats import binomtest
 
 from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import as_printed, at_least, at_most, plural, several
+from quorate.report import Axis, Chart
 from quorate.report.notation import columns, escaped, percent, power_of_ten, shortened, visible, wilson_interval
 
 POSITIVE = st.floats(1e-30, 1e30)
@@ -96,3 +98,31 @@ def test_percentages_and_counts_read_as_people_write_them():
     assert [percent(x) for x in (0.0, 0.12345, 0.9996, 1.0)] == ["0.0 %", "12.3 %", "100.0 %", "100.0 %"]
     assert [several(n, "class") for n in (0, 1, 1000)] == ["0 classes", "1 class", "1,000 classes"]
     assert [plural(noun) for noun in ("record", "entry", "day")] == ["records", "entries", "days"]
+
+
+# --- a line chart: what is on the edge of its frame is seen whole, what is beyond it not at all ----------------------
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def circles(chart: Chart, *, clipped: bool) -> list[tuple[str | None, str | None]]:
+    """The markers that the frame cuts, or those that it does not; without those of the legend."""
+    tree = ET.fromstring(chart.written())  # noqa: S314
+    parts = [part for group in tree.iter(f"{SVG}g") if "clip-path" in group.attrib for part in group]
+    return [(part.get("cx"), part.get("cy")) for part in (parts if clipped else tree) if part.tag == f"{SVG}circle"][
+        : None if clipped else -1
+    ]
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_a_marker_on_the_edge_is_not_cut_by_the_frame(scattered: bool) -> None:
+    chart = Chart("Accuracy", Axis("ε", 0.5, 8, log=True), Axis("accuracy", 0, 1), "A curve.")
+    at, accuracy = [0.25, 0.5, 2, 8, 16], [0.5, 0.9, 1.0, 1.0, 1.0]
+    if scattered:
+        chart.points(at, accuracy, "expected", 0)
+    else:
+        chart.line(at, accuracy, "expected", 0, marks=None)
+
+    assert circles(chart, clipped=True) == []
+    assert circles(chart, clipped=False) == [("76", "77.4"), ("381", "44"), ("686", "44")]
