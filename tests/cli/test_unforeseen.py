@@ -18,7 +18,7 @@ import pytest
 from quorate.cli import main, unforeseen
 from quorate.cli.group import group
 from quorate.cli.unforeseen import forgiving_streams
-from quorate.folder import batch
+from quorate.folder import batch, methods
 
 PRIVATE = "born in 9999"
 
