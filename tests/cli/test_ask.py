@@ -130,13 +130,13 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     pl.read_csv(asked / "new.csv").head(2).write_csv(asked / "some.csv")
     kept = list((asked / "private").glob("teachers-*"))
     assert kept
-    batch = online_batch(asked)
+    batch = module.load_run(asked)
     everything = batch.task.views.teacher(batch.task.inputs.public)
     before = real(batch.task, teachers_of(batch), everything).reveal()
     assert cli("ask", asked, asked / "some.csv")[0] == 0
     for path in kept:
         path.unlink()  # as where skops cannot write them
-    batch = online_batch(asked)
+    batch = module.load_run(asked)
     np.testing.assert_array_equal(real(batch.task, teachers_of(batch), everything).reveal(), before)
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
@@ -164,10 +164,6 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
     monkeypatch.undo()
     pl.read_csv(asked / "evaluation.csv").slice(10, 1).write_csv(asked / "more.csv")
     assert cli("ask", asked, asked / "more.csv")[0] == 0
-
-
-def online_batch(root: Path) -> Any:
-    return module.load_run(root)
 
 
 def teachers_of(batch: Any) -> Any:

@@ -90,16 +90,18 @@ def test_wrong_values_are_exit_code_2(finished: Path, cli: Any, wrong: tuple[obj
     assert cli("audit", finished, *wrong)[0] == 2
 
 
-def few() -> tuple[Any, Any]:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """Broken mechanisms and a correct one, in the place of all."""
     broken = [case for case in cheats.CHEATS if case.name in {"noise shared by all classes", "Lyu Alg. 5"}]
     correct = [case for case in cheats.HONEST if case.name == "Laplace noisy max"]
-    return tuple(broken), tuple(correct)
+    monkeypatch.setattr(cheats, "CHEATS", tuple(broken))
+    monkeypatch.setattr(cheats, "HONEST", tuple(correct))
+    return broken, correct
 
 
-def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken, correct = few()
-    monkeypatch.setattr(cheats, "CHEATS", broken)
-    monkeypatch.setattr(cheats, "HONEST", correct)
+def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, few: Any) -> None:
+    broken, correct = few
     code, out, said = cli("audit", "--show-cheats", "--seed", 1)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
@@ -116,10 +118,8 @@ def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, monkeypatch: p
     assert "auditing (3)" in said
 
 
-def test_the_cheats_as_json_are_one_object(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken, correct = few()
-    monkeypatch.setattr(cheats, "CHEATS", broken)
-    monkeypatch.setattr(cheats, "HONEST", correct)
+@pytest.mark.usefixtures("few")
+def test_the_cheats_as_json_are_one_object(cli: Any) -> None:
     code, out, said = cli("audit", "--show-cheats", "--json", "--seed", 1, "--runs", 20_000)
     assert (code, said) == (0, "")
     shown = json.loads(out)

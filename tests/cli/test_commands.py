@@ -352,15 +352,6 @@ def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, 
 
 
 @pytest.mark.heavy
-def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -> None:
-    root = make_run(**{"run.unsafe_noise_seed": 1})
-    assert cli("run", root)[0] == 0
-    said = cli.refused(4, "export", root, "--to", tmp_path / "outbox")
-    assert "seeded noise: this run is reproducible, therefore not private" in said
-    assert "QUO-E008" in said
-
-
-@pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
     monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()

@@ -408,21 +408,19 @@ def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_p
     assert list(document["schema"]) == ["Patienten_ID", "Größe", "seen"]
 
 
-def test_beside_public_rows_of_another_format_the_first_line_tells_the_separator(tmp_path: Path, cli: Any) -> None:
-    (tmp_path / "private.csv").write_bytes(b"age;ward;ill\n\xff rubbish")
+@pytest.mark.parametrize(
+    ("name", "separator", "public"),
+    [("private.csv", ";", True), ("private.csv", "\t", False), ("private.txt", "\t", False)],
+)
+def test_without_a_public_text_table_the_first_line_tells_the_separator(
+    tmp_path: Path, cli: Any, name: str, separator: str, public: bool
+) -> None:
+    (tmp_path / name).write_bytes(f"age{separator}ward{separator}ill\n".encode() + b"\xff rubbish")
     pl.DataFrame({"age": [5], "ward": ["a"]}).write_parquet(tmp_path / "public.parquet")
-    options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.parquet", "--label", "ill", "--yes")
-    cli.ok("init", tmp_path / "run", *options)
+    beside = ("--public", tmp_path / "public.parquet") if public else ()
+    cli.ok("init", tmp_path / "run", "--from", tmp_path / name, *beside, "--label", "ill", "--yes")
     data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
-    assert data["separator"] == ";"
-
-
-@pytest.mark.parametrize("name", ["private.csv", "private.txt"])
-def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Path, cli: Any, name: str) -> None:
-    (tmp_path / name).write_bytes(b"age\till\n\xff rubbish")
-    cli.ok("init", tmp_path / "run", "--from", tmp_path / name, "--label", "ill", "--yes")
-    data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
-    assert data["separator"] == "\t"
+    assert data["separator"] == separator
     assert "encoding" not in data
 
 

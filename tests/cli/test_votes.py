@@ -149,7 +149,6 @@ def forbidden(mechanism: ConfidentNoisyMax) -> list[Forbidden]:
     ]
 
 
-RELEASE = ("release", "--epsilon", "6")
 MECHANISM = ConfidentNoisyMax(threshold=150.0, sigma_threshold=90.0, sigma_answer=41.0)
 FIELDS = ("--mechanism", "ConfidentNoisyMax", "--set", "threshold=150", "--set", "sigma_threshold=90",
           "--set", "sigma_answer=41")  # fmt: skip

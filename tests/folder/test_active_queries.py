@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,13 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from tests.folder.conftest import labels, run
-from tests.folder.test_resume import entries_so_far, start
+from tests.folder.test_resume import entries_so_far, kill_when
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
 from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
-from quorate.folder.batch import load_run
+from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import check, execute
 from quorate.folder.settings import settings_from
 from quorate.folder.status import read_status
@@ -60,11 +59,14 @@ def fitted(rows: tuple[np.ndarray, np.ndarray], queries: Any, **more: Any) -> Pr
     return classifier(queries, **more).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(X[N_PRIVATE:2_400]))
 
 
+@dataclass(frozen=True)
 class Few(Strategy):
     """Asks thirty and stops."""
 
+    most: int = 30
+
     def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
-        return history.not_asked(pool.shape[0])[: max(0, min(10, 30 - len(history.rows)))]
+        return history.not_asked(pool.shape[0])[: max(0, min(5, self.most - len(history.rows)))]
 
 
 @pytest.mark.heavy
@@ -347,25 +349,14 @@ def test_an_unknown_strategy_is_refused_with_the_nearest(make_run: Any, cli: Any
     assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
 
 
-class Stopping(Strategy):
-    """Asks twenty and stops."""
-
-    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
-        return history.not_asked(pool.shape[0])[: max(0, min(5, 20 - len(history.rows)))]
-
-
 def stopping(root: Path) -> Any:
     """A run whose strategy stops after 20 of 60."""
-    from dataclasses import replace
-
     batch = load_run(root)
-    return replace(batch, task=replace(batch.task, strategy=Stopping(60)))
+    return replace(batch, task=replace(batch.task, strategy=Few(60, most=20)))
 
 
 @pytest.mark.heavy
 def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run: Any) -> None:
-    from quorate.folder.batch import ask
-
     root = make_run(**ACTIVE)
     with pytest.raises(PreconditionFailed, match="not all released"):
         ask(stopping(root), root / "evaluation.csv")
@@ -394,8 +385,6 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
 @pytest.mark.heavy
 def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: Any) -> None:
     """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
-    from quorate.folder.batch import ask
-
     root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
     execute(stopping(root), command="quorate run")
     with pytest.raises(PreconditionFailed, match="settings or files differ"):
@@ -418,13 +407,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
-        process = start(root)
-        until = time.monotonic() + 120
-        while entries_so_far(root) < reached and process.poll() is None:
-            assert time.monotonic() < until
-            time.sleep(0.0005)
-        process.kill()
-        assert process.wait() == -signal.SIGKILL
+        kill_when(root, lambda reached=reached: entries_so_far(root) >= reached, 0.0)
         now = blocks(root)
         assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
         before = now

@@ -35,6 +35,17 @@ def history(root: Path) -> list[dict[str, Any]]:
         return ledger.export()
 
 
+def begun(root: Path, monkeypatch: pytest.MonkeyPatch, **before: Any) -> list[dict[str, Any]]:
+    """Begin a run as an earlier version read its settings, up to its student; return what its ledger holds."""
+    with monkeypatch.context() as then:
+        settled = batch._config
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
+        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            execute(load_run(root, try_models=before.get("try_models", True)), command="quorate run")
+    return history(root)
+
+
 def respell(path: Path) -> None:
     """Write blanks around the word of every seventh row."""
     rows = pl.read_csv(path)
@@ -49,13 +60,7 @@ def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(
 ) -> None:
     root = make_run(**{"mechanism.online_answers": 4})
     respell(root / f"{table}.csv")
-    with monkeypatch.context() as then:
-        settled = batch._config
-        then.setattr(batch, "_config", lambda *given: replace(settled(*given), words_as_written=True))
-        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            execute(load_run(root), command="quorate run")
-    charged = history(root)
+    charged = begun(root, monkeypatch, words_as_written=True)
     with monkeypatch.context() as twin:  # that does not look for it would pay again
         twin.setattr(batch, "earlier_configs", lambda *_: [])
         with pytest.raises(BudgetExhausted):
@@ -114,14 +119,7 @@ def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
         "from sklearn.linear_model import LogisticRegression\n"
         f"def teacher():\n    return LogisticRegression(class_weight={weights})\n"
     )
-    with monkeypatch.context() as then:
-        settled = batch._config
-        before = {"classes_by_shard": True, "try_models": False}  # which refused names
-        then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
-        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            execute(load_run(root, try_models=False), command="quorate run")
-    charged = history(root)
+    charged = begun(root, monkeypatch, classes_by_shard=True, try_models=False)  # which refused names
     for try_models in (True, False):
         run = load_run(root, try_models=try_models)
         assert run.task.classes_by_shard

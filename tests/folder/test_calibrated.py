@@ -37,9 +37,7 @@ def spent_on(root: Path) -> tuple[Any, int]:
 def with_calibration(root: Path, n: int = 300) -> None:
     rows, ill = visits(n, seed=9)
     rows.with_columns(pl.Series("ill", ill)).write_csv(root / "calibration.csv")
-    file = root / "quorate.toml"
-    text = file.read_text(encoding="utf-8").replace("[data]\n", '[data]\ncalibration = "calibration.csv"\n')
-    file.write_text(text, encoding="utf-8")
+    edit(root, "[data]\n", '[data]\ncalibration = "calibration.csv"\n')
 
 
 def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
@@ -144,13 +142,11 @@ def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run: 
     assert facts.fitted.prediction_sets is not None
 
 
-def with_a_share(root: Path, share: float = 0.75, n: int = 400) -> None:
+def with_a_share(root: Path) -> None:
     """Write more rows to score the model on, of which a share calibrates it."""
-    rows, ill = visits(n, seed=9)
+    rows, ill = visits(400, seed=9)
     rows.with_columns(pl.Series("ill", ill)).write_csv(root / "evaluation.csv")
-    file = root / "quorate.toml"
-    text = file.read_text("utf-8").replace("[data]\n", f"[data]\ncalibration_of_evaluation = {share}\n")
-    file.write_text(text, "utf-8")
+    edit(root, "[data]\n", "[data]\ncalibration_of_evaluation = 0.75\n")
 
 
 @pytest.mark.parametrize("by", ["votes", pytest.param("direct", marks=pytest.mark.heavy)])
@@ -225,8 +221,7 @@ def test_a_share_that_cannot_be_had_is_refused_in_a_line(make_run: MakeRun, data
 @pytest.mark.heavy
 def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: MakeRun) -> None:
     root = made_run(make_run, "direct")
-    file = root / "quorate.toml"
-    file.write_text(file.read_text("utf-8").replace("[method]\n", "[method]\nprivate_temperature = true\n"), "utf-8")
+    edit(root, "[method]\n", "[method]\nprivate_temperature = true\n")
     paid = run(root).fitted
     assert paid.temperature == paid.paid_temperature != 1
     spent = spent_on(root)
@@ -305,8 +300,7 @@ def make_rare(root: Path) -> None:
 def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
     make_run: MakeRun, by: str
 ) -> None:
-    direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
-    root = make_run(**{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
+    root = made_run(make_run, by)
     make_rare(root)
     facts = run(root)
     score = facts.utility.student

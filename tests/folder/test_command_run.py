@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.preloaded import Forked
+from tests.folder.conftest import edit
+from tests.folder.test_resume import kill_when
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.batch import ask, load_run
@@ -177,14 +176,7 @@ def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
 def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: Any) -> None:
     root = trained_anew(make_run)
     (root / "teach.py").write_text(f"import time\ntime.sleep(0.3)\n{ANEW}", encoding="utf-8")
-    process = Forked("from quorate.cli import main; main()", "run", root, said=root / "said.txt")
-    until = time.monotonic() + 120
-    while not (root / "private" / "called-00002.stage").exists():
-        assert process.poll() is None, (root / "said.txt").read_text()
-        assert time.monotonic() < until
-        time.sleep(0.0005)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
+    kill_when(root, (root / "private" / "called-00002.stage").exists, 0.0)
     stored = len(list((root / "private").glob("called-*.stage")))
     assert stored >= 3
     assert f"· votes: {stored} of {COUNT} teachers" in cli("status", root)[1]
@@ -222,17 +214,17 @@ def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change
     root = trained_anew(make_run)
     broken_off(root, 3)
     (root / "calls").write_text("")
-    settings = (root / "quorate.toml").read_text()
-    if change == "script":
+    edits = {
+        "timeout": ("[teachers]", "[teachers]\ntimeout = 77.0"),
+        "count": (f"count = {COUNT}", f"count = {COUNT - 1}"),
+        "questions": ('queries = "all"', "queries = 20"),
+    }
+    if change in edits:
+        edit(root, *edits[change])
+    elif change == "script":
         (root / "teach.py").write_text(ANEW + "# another\n", encoding="utf-8")
-    elif change == "timeout":
-        (root / "quorate.toml").write_text(settings.replace("[teachers]", "[teachers]\ntimeout = 77.0"))
-    elif change == "count":
-        (root / "quorate.toml").write_text(settings.replace(f"count = {COUNT}", f"count = {COUNT - 1}"))
-    elif change == "shards":
-        (root / "private" / "run.key").write_bytes(bytes(32))
     else:
-        (root / "quorate.toml").write_text(settings.replace('queries = "all"', "queries = 20"))
+        (root / "private" / "run.key").write_bytes(bytes(32))
     execute(load_run(root), command="test")
     assert len(seeds(root)) == COUNT - (change == "count")
 

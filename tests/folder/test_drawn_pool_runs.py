@@ -13,7 +13,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from tests.folder.conftest import DIRECT, charges, run
+from tests.folder.conftest import DIRECT, charges, edit, run
 from tests.used_rows import used
 
 from quorate.deferred import skops
@@ -171,20 +171,23 @@ class Killed(BaseException):
     """The process dies."""
 
 
-@pytest.mark.heavy
-def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = make_run(**LISTS_ALONE)
-    assert "1,200 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
-    with monkeypatch.context() as patch:
+def killed_in(owner: Any, name: str, root: Path) -> None:
+    """Begin a run, and let the process die where it calls something."""
 
-        def dies(*_: Any) -> Any:
-            raise Killed
+    def dies(*_: Any, **_how: Any) -> Any:
+        raise Killed
 
-        patch.setattr(NoisyMarginals, "release_level", dies)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, dies)
         with pytest.raises(Killed):
             run(root)
+
+
+@pytest.mark.heavy
+def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(make_run: Any, cli: Any) -> None:
+    root = make_run(**LISTS_ALONE)
+    assert "1,200 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
+    killed_in(NoisyMarginals, "release_level", root)
     cli.ok("run", root)
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
@@ -200,20 +203,11 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
 
 
 @pytest.mark.heavy
-def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run: Any) -> None:
     """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
     first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
     execute(read_run(first), command="quorate run")
-    with monkeypatch.context() as patch:
-
-        def dies(*_: Any, **_how: Any) -> Any:
-            raise Killed
-
-        patch.setattr(flow, "release_marginals", dies)
-        with pytest.raises(Killed):
-            execute(read_run(second), command="quorate run")
+    killed_in(flow, "release_marginals", second)
     for stage in (first / "private").glob("*.stage"):
         (second / "private" / stage.name).write_bytes(stage.read_bytes())
     run = read_run(second)
@@ -231,19 +225,10 @@ VOTES = {
 
 
 @pytest.mark.heavy
-def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
-    make_run: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run: Any, cli: Any) -> None:
     root = make_run(**VOTES)
     assert "4 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
-    with monkeypatch.context() as patch:
-
-        def dies(*_: Any, **_how: Any) -> Any:
-            raise Killed
-
-        patch.setattr(votes_flow, "count_votes", dies)
-        with pytest.raises(Killed):
-            run(root)
+    killed_in(votes_flow, "count_votes", root)
     kept = load_run(root).task.inputs.public
     assert cli("run", root)[0] == 0
     with Ledger(root / "ledger.db") as ledger:
@@ -346,20 +331,19 @@ def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(mak
 
 def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any, cli: Any) -> None:
     root = make_run(**LISTS_ALONE, **{"schema.seen": None, "data.evaluation": "evaluation.csv"})
-    path = root / "quorate.toml"
-    path.write_text(path.read_text().replace("[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n"))
+    edit(root, "[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n")
     for name in ("private", "evaluation"):
         table = pl.read_csv(root / f"{name}.csv")
         table.with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
     err = cli.refused(4, "check", root)
     assert "the cell of row 0 in column 'seen' is not what [schema] says" in " ".join(err.split())
     assert "23.08.2023" not in err
-    path.write_text(path.read_text().replace('evaluation = "evaluation.csv"\n', ""))
+    edit(root, 'evaluation = "evaluation.csv"\n', "")
     said = "dates of column 'seen' as ISO 8601 (2024-03-01), since no date_format is declared"
     out = cli.ok("check", root, "--look")
     assert said in " ".join(out.split())
     assert "Next: mend what the look shows, then quorate run" in out
-    path.write_text(path.read_text().replace("[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n'))
+    edit(root, "[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n')
     code, out, _ = cli("check", root, "--look")
     assert (code, said in " ".join(out.split()), "mend what" in out) == (0, False, False)
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
-from tests.folder.conftest import PUBLISHED, labels, run
+from tests.folder.conftest import PUBLISHED, edit, labels, run
 from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
@@ -216,18 +216,12 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run:
 # --- the same ledger, another mechanism -----------------------------------------------------------------------------
 
 
-def rewrite(root: Path, old: str, new: str) -> None:
-    text = (root / "quorate.toml").read_text()
-    assert old in text
-    (root / "quorate.toml").write_text(text.replace(old, new))
-
-
 @pytest.mark.heavy
 def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run: Any) -> None:
     """Noisy counts and a noisy max cost the same; a stored half-lead is no class."""
     root = make_run(m=60, **section("NoisyCounts", sigma=30.0), **{"budget.composition": "zcdp"})
     run(root)
-    rewrite(root, 'name = "NoisyCounts"', 'name = "GaussianNoisyMax"')
+    edit(root, 'name = "NoisyCounts"', 'name = "GaussianNoisyMax"')
     facts = run(root)
     with Ledger(root / "ledger.db") as ledger:
         assert len(ledger.reservations()) == 2
@@ -239,7 +233,7 @@ def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_
 def test_another_threshold_is_another_release(make_run: Any) -> None:
     root = make_run(m=60, **section("ConfidentNoisyMax"))
     run(root)
-    rewrite(root, "threshold = 8.0", "threshold = 9.0")
+    edit(root, "threshold = 8.0", "threshold = 9.0")
     with pytest.raises(BudgetExhausted):
         run(root)
 
@@ -253,7 +247,7 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> No
         ('name = "NoisyCounts"', soft, (60, 12), np.float64),
         (soft, 'name = "GaussianNoisyMax"', (60, 2), np.int64),
     ):
-        rewrite(root, old, new)
+        edit(root, old, new)
         task = load_run(root).task
         _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -181,18 +182,23 @@ def test_a_mechanism_that_votes_cannot_serve_is_refused_before_a_ledger_exists(
     assert not (tmp_path / "ledger.db").exists()
 
 
-def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: Path) -> None:
+def killed(root: Path, at: Callable[[Any], bool], **how: Any) -> None:
+    """Release, and die where the answers of a block were drawn and are to be stored."""
     real = Reservation.store
 
     def die(self: Reservation, block: Any, answers: Any) -> Any:
-        if block.first == 64:
+        if at(block):
             raise KeyboardInterrupt
         return real(self, block, answers)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reservation, "store", die)
         with pytest.raises(KeyboardInterrupt):
-            release(tmp_path)
+            release(root, **how)
+
+
+def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: Path) -> None:
+    killed(tmp_path, lambda block: block.first == 64)
     done = release(tmp_path)
     assert done.released.interrupted.tolist() == [False] * 64 + [True] * 36
     assert [row["status"] for row in labels(tmp_path)] == ["answered"] * 64 + ["interrupted"] * 36
@@ -236,17 +242,7 @@ def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path,
 
 @pytest.mark.heavy
 def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_written(tmp_path: Path) -> None:
-    real = Reservation.store
-
-    def die(self: Reservation, block: Any, answers: Any) -> Any:
-        if block.purpose == "evaluation":
-            raise KeyboardInterrupt
-        return real(self, block, answers)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Reservation, "store", die)
-        with pytest.raises(KeyboardInterrupt):
-            release(tmp_path, sanitiser=SANITISER)
+    killed(tmp_path, lambda block: block.purpose == "evaluation", sanitiser=SANITISER)
     done = release(tmp_path, sanitiser=SANITISER)
     assert done.sanitised_epsilon is None
     assert FIGURE_LOST in done.guarantee.caveats

@@ -119,20 +119,6 @@ def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> No
     looked = typed("check", run, "--look")
     assert "a number from 0 to 4000" in looked
     assert "1,000" in looked
-
-
-@pytest.mark.heavy
-def test_it_leaves_as_a_package_and_as_onnx_and_is_audited(run: Path, tmp_path: Path) -> None:
-    import onnxruntime
-
-    typed("export", run, "--to", tmp_path / "box", "--format", "tre", "--model", "onnx")
-    typed("check-export", tmp_path / "box")
-    file = next((tmp_path / "box").rglob("student.onnx"))
-    session = onnxruntime.InferenceSession(file.read_bytes(), providers=["CPUExecutionProvider"])
-    held = TABLE[1_200:1_250].drop("price")
-    fed = {name: held[name].to_numpy().reshape(-1, 1) for name in ("a", "c")}
-    numbers = session.run(None, {**fed, "b": held["b"].to_numpy().astype(object).reshape(-1, 1)})[0]
-    assert np.allclose(numbers.ravel(), quorate.load(run).predict(held), atol=0.05)
     assert not audit(read_run(run, begin=False), runs=2_000, seed=1).violated
 
 
@@ -256,48 +242,48 @@ def test_the_same_run_again_trains_nobody_and_is_charged_once(voted: Path, monke
 
 
 @pytest.mark.heavy
-def test_it_leaves_as_a_package_and_as_onnx(voted: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("made", "ends"), [("run", (0, 4_000)), ("voted", (100, 300))])
+def test_it_leaves_as_a_package_and_as_onnx(
+    made: str, ends: tuple[float, float], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     import onnxruntime
 
-    box, held = tmp_path / "box", TABLE[1_200:1_250].drop("price")
-    typed("export", voted, "--to", box, "--format", "tre", "--model", "onnx")
+    root, box, held = request.getfixturevalue(made), tmp_path / "box", TABLE[1_200:1_250].drop("price")
+    typed("export", root, "--to", box, "--format", "tre", "--model", "onnx")
     typed("check-export", box)
     assert "No count of private units" in (box / "COVER-SHEET.md").read_text(encoding="utf-8")
     assert "counts of classes" not in (box / "COVER-SHEET.md").read_text(encoding="utf-8")
     session = onnxruntime.InferenceSession((box / "student.onnx").read_bytes(), providers=["CPUExecutionProvider"])
     fed = {name: held[name].to_numpy().reshape(-1, 1) for name in ("a", "c")}
     numbers = session.run(None, {**fed, "b": held["b"].to_numpy().astype(object).reshape(-1, 1)})[0]
-    predicted = quorate.load(voted).predict(held)
-    assert np.allclose(np.clip(numbers.ravel(), 100, 300), predicted, atol=0.05)
+    predicted = quorate.load(root).predict(held)
+    assert np.allclose(np.clip(numbers.ravel(), *ends), predicted, atol=0.05)
     held.write_csv(tmp_path / "held.csv")
-    typed("predict", voted, tmp_path / "held.csv", "--out", tmp_path / "out.parquet")
+    typed("predict", root, tmp_path / "held.csv", "--out", tmp_path / "out.parquet")
     assert pl.read_parquet(tmp_path / "out.parquet")["prediction"].to_list() == predicted.tolist()
 
 
-class TestTheAudit:
-    """It attacks the mechanism of the run by what was charged."""
+@pytest.mark.heavy
+def test_its_audit_finds_nothing_and_catches_half_of_the_noise_and_numbers_that_are_not_cut_off(
+    voted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def audited() -> Any:
+        return audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
 
-    @pytest.mark.heavy
-    def test_it_finds_nothing(self, voted: Path) -> None:
-        found = audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
-        assert not found.violated
-        assert len(found.attacks) == 3
-        assert found.attacks[1].proved > 0.5  # of 4: it would see a twin
+    def quieter(self: NoisyMean, counts: Any, noise: Any) -> Any:
+        return noisy(NoisyMean(self.sigma / 4, self.grid), counts, noise)
 
-    @pytest.mark.heavy
-    def test_it_catches_half_of_the_noise(self, voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        noisy = NoisyMean.release_many
-
-        def quieter(self: NoisyMean, counts: Any, noise: Any) -> Any:
-            return noisy(NoisyMean(self.sigma / 4, self.grid), counts, noise)
-
-        monkeypatch.setattr(NoisyMean, "release_many", quieter)
-        assert audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6).violated
-
-    @pytest.mark.heavy
-    def test_it_catches_numbers_that_are_not_cut_off(self, voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(NoisyMeans, "steps", lambda self, places: 3 * (places - self.grid))
-        assert audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6).violated
+    found, noisy = audited(), NoisyMean.release_many
+    assert not found.violated
+    assert len(found.attacks) == 3
+    assert found.attacks[1].proved > 0.5  # of 4: it would see a twin
+    for kind, name, twin in (
+        (NoisyMean, "release_many", quieter),
+        (NoisyMeans, "steps", lambda self, places: 3 * (places - self.grid)),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, name, twin)
+            assert audited().violated, name
 
 
 @pytest.mark.heavy

@@ -501,6 +501,13 @@ FRAMES = {
 MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
 
 
+def estimator(method: str, **how: Any) -> Any:
+    """A run of a method in memory."""
+    if method == "direct":
+        return PrivateLogisticRegression(**MEMORY, n_records=400, rounds=4, **how)
+    return PrivateClassifier(**MEMORY, n_records=400, n_teachers=10, n_jobs=1, **how)
+
+
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """From the name of a door to what gives the probabilities of the rows of a frame."""
@@ -525,16 +532,9 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         by[f"HTTP, {method}"] = lambda frame, ask=ask_service: ask(json_of(frame))
         for library in ("polars", "pandas"):
             rows = [each if library == "polars" else each.to_pandas() for each in (private.drop("ill"), public)]
-            kept = {**MEMORY, "ledger": root / f"{library}.db"}
-            made = (
-                PrivateLogisticRegression(**kept, n_records=400, rounds=4)
-                if method == "direct"
-                else PrivateClassifier(**kept, n_teachers=10, n_jobs=1)
-            )
-            fitted = made.fit(
-                rows[0], private["ill"].to_list(), public=PublicPool(rows[1], categorical=["code", "sure"])
-            )
-            by[f"{library}, {method}"] = fitted.predict_proba
+            pool = PublicPool(rows[1], categorical=["code", "sure"])
+            made = estimator(method, ledger=root / f"{library}.db")
+            by[f"{library}, {method}"] = made.fit(rows[0], private["ill"].to_list(), public=pool).predict_proba
     return by
 
 
@@ -591,12 +591,7 @@ def test_a_private_table_in_other_blanks_and_forms_of_unicode_teaches_the_same(m
     for rows in (private, padded):
         tables = [rows.drop("ill"), public]
         X, pool = tables if library == "polars" else [each.to_pandas() for each in tables]
-        seeded = {**MEMORY, "unsafe_noise_seed": 7, "n_records": 400}
-        made = (
-            PrivateLogisticRegression(**seeded, rounds=4)
-            if method == "direct"
-            else PrivateClassifier(**seeded, n_teachers=10, n_jobs=1)
-        )
+        made = estimator(method, unsafe_noise_seed=7)
         pool = PublicPool(pool, categorical=["code", "sure"])
         models.append(made.fit(X, private["ill"].to_list(), public=pool).predict_proba(pool.rows()))
     assert models[0].tolist() == models[1].tolist()

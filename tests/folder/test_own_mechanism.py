@@ -46,12 +46,10 @@ from quorate.accounting import DiscreteLaplace, Event, PureDP, register_event
 from quorate.mechanisms import FROM_TASK, NOISE, QueryMechanism
 from quorate.noise import discrete_laplace
 
-
 @register_event("hospital.half_lead", priced_as=lambda event: DiscreteLaplace(event.scale, 1.0))
 @dataclass(frozen=True)
 class HalfLeadVote(Event):
     scale: float
-
 
 @dataclass(frozen=True)
 class HalfLead(QueryMechanism):
@@ -71,13 +69,11 @@ class HalfLead(QueryMechanism):
     def loudness(self):
         return self.scale
 
-
 class Quiet(HalfLead):
     """Draws a tenth of the noise that it is charged for."""
 
     def loudness(self):
         return self.scale / 10
-
 
 @dataclass(frozen=True)
 class Undeclared(QueryMechanism):
@@ -85,52 +81,41 @@ class Undeclared(QueryMechanism):
     event = HalfLead.event
     release_many = HalfLead.release_many
 
-
 class Insensitive(HalfLead):
     sensitivity: ClassVar[float] = 0.5
-
 
 @dataclass(frozen=True)
 class Nameless(Event):
     scale: float
 
-
 class Unregistered(HalfLead):
     event = property(lambda self: Nameless(self.scale))
-
 
 class Priceless(HalfLead):
     event = property(lambda self: 0.5)
 
-
 @dataclass(frozen=True)
 class Abstract(QueryMechanism):
     sensitivity: ClassVar[float] = 1.0
-
 
 @dataclass
 class Loose(QueryMechanism):
     event = HalfLead.event
     release_many = HalfLead.release_many
 
-
 class Plain:
     pass
 
-
 class Sums(HalfLead):
     takes: ClassVar[str] = "sums"
-
 
 @dataclass(frozen=True)
 class Odd(HalfLead):
     weather: str = field(default="fair", metadata=FROM_TASK)
 
-
 @dataclass(frozen=True, kw_only=True)
 class Asking(HalfLead):
     depth: int
-
 
 class Private(HalfLead):
     """Has randomness of its own, beside the noise that it is given."""
@@ -138,38 +123,31 @@ class Private(HalfLead):
     def release_many(self, counts, noise):
         return super().release_many(counts, noise) ^ np.random.default_rng().integers(0, 2, len(counts))
 
-
 class Silent(HalfLead):
     def release_many(self, counts, noise):
         return counts.argmax(axis=1)
-
 
 class Wide(HalfLead):
     def release_many(self, counts, noise):
         return super().release_many(counts, noise) + 2
 
-
 class Floats(HalfLead):
     def release_many(self, counts, noise):
         return super().release_many(counts, noise) / 2
 
-
 class Crashing(HalfLead):
     def release_many(self, counts, noise):
         raise RuntimeError("boom")
-
 
 class Costly(HalfLead):
     """Costs the same, however much noise there is."""
 
     event = property(lambda self: PureDP(0.5))
 
-
 class Uncalibrated(HalfLead):
     @classmethod
     def calibrated(cls, values, schedule):
         raise ZeroDivisionError("no such noise")
-
 
 class Secretive(HalfLead):
     """Fails on votes that made-up ones do not look like, and tells them."""
@@ -179,7 +157,6 @@ class Secretive(HalfLead):
         if len(counts) > 8:
             raise RuntimeError(f"votes were {counts.tolist()}")
         return answers
-
 
 class Sometimes(HalfLead):
     """The same, by an answer that is no class."""

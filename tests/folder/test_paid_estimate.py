@@ -82,24 +82,18 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cl
 
 @pytest.mark.heavy
 def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path) -> None:
-    with pytest.raises(InvalidParameter, match=r"--spend 0\.1"):
-        estimate_for_plan(folder, spend=None)
-    with pytest.raises(InvalidParameter, match=r"leaves less than the estimate's 2\.5"):
-        estimate_for_plan(folder, spend=2.5)
-    (folder / "quorate.toml").write_text(TOML.replace("epsilon = 1.0\n", ""))
-    with pytest.raises(InvalidParameter, match=r"\[run\] epsilon"):
-        estimate_for_plan(folder, spend=0.5)
-    (folder / "quorate.toml").write_text(TOML.replace("count = 40", "count = 700"))
-    with pytest.raises(InvalidParameter, match="fewer than two"):
-        estimate_for_plan(folder, spend=0.5)
-    (folder / "quorate.toml").write_text(TOML.replace("n_records = 1200\n", ""))
-    with pytest.raises(InvalidParameter, match=r"give \[data\] n_records"):
-        estimate_for_plan(folder, spend=0.5)
-    (folder / "quorate.toml").write_text(
-        TOML.replace("n_jobs = 1\n", "").replace("[teachers]\ncount = 40", '[method]\nby = "direct"')
-    )
-    with pytest.raises(InvalidParameter, match="no teachers"):
-        estimate_for_plan(folder, spend=0.5)
+    direct = TOML.replace("n_jobs = 1\n", "").replace("[teachers]\ncount = 40", '[method]\nby = "direct"')
+    for toml, spend, said in (
+        (TOML, None, r"--spend 0\.1"),
+        (TOML, 2.5, r"leaves less than the estimate's 2\.5"),
+        (TOML.replace("epsilon = 1.0\n", ""), 0.5, r"\[run\] epsilon"),
+        (TOML.replace("count = 40", "count = 700"), 0.5, "fewer than two"),
+        (TOML.replace("n_records = 1200\n", ""), 0.5, r"give \[data\] n_records"),
+        (direct, 0.5, "no teachers"),
+    ):
+        (folder / "quorate.toml").write_text(toml)
+        with pytest.raises(InvalidParameter, match=said):
+            estimate_for_plan(folder, spend=spend)
     assert not (folder / "ledger.db").exists()
 
 

@@ -289,8 +289,6 @@ def _percent(share: float) -> str:
 def _rounded_down(confidence: float) -> str:
     """Return a confidence in per cent, with two digits of what is missing, never above it.
 
-    Examples
-    --------
     >>> _rounded_down(1 - 0.05 / 3), _rounded_down(1 - 1e-6)
     ('98.3 %', '99.9999 %')
     """

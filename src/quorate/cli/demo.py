@@ -187,10 +187,7 @@ def _without_public(settings: str) -> str:
 
 
 def write_inputs(folder: Path, *, public: bool = True) -> Score:
-    """Write the demo's tables and its settings; return the score of the same student without privacy.
-
-    `public`: whether there are public rows; else a schema says what columns hold.
-    """
+    """Write the demo's tables and settings; return the score of the same student without privacy."""
     import numpy as np
     import polars as pl
 

@@ -168,10 +168,8 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; every refusal is one line, a code and what was charged.
-
-    What a user of the process has switched before, or by ``python -W error``, changes no command. What libraries warn
-    of is not shown: it may quote a private cell.
+    """Run the command line; every refusal is one line, a code and what was charged. What a user of the process has
+    switched before changes no command, and what libraries warn of is not shown: it may quote a private cell.
     """
     with forgiving_streams(), own_switches(), unwarned(), act():
         _run(sys.argv[1:] if args is None else args)

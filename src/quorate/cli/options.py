@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -34,48 +35,43 @@ run_folder = click.argument(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 
 
-class Number(click.types.FloatParamType):
-    """A number with a point; what is refused is told in words, such as a decimal comma."""
+class _InWords(click.ParamType[Any]):
+    """A number of which is told in words what was expected: such as a point for a decimal comma, or the least one."""
+
+    kind: ClassVar[tuple[Callable[[Any], Any], str, str]]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it as Python does."""
+        read, word, example = self.kind
         try:
-            return float(value)
+            number = read(value)
         except ValueError:
-            return self.fail(f"expected a number with a point, such as 1.0, got {value!r}", param, ctx)
+            return self.fail(f"expected {word}{example}, got {value!r}", param, ctx)
+        least = getattr(self, "min", None)
+        sign = ">" if getattr(self, "min_open", False) else ">="
+        if least is not None and not (number > least if sign == ">" else number >= least):  # so that NaN is refused too
+            self.fail(f"expected {word} {sign} {least:g}, got {value!r}", param, ctx)
+        return number
 
 
-class NumberAbove(click.FloatRange, Number):
+class Number(_InWords, click.types.FloatParamType):
+    """A number with a point."""
+
+    kind = (float, "a number", " with a point, such as 1.0")
+
+
+class NumberAbove(Number, click.FloatRange):
     """The same above a bound."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it, and say the bound in the same words."""
-        number = Number.convert(self, value, param, ctx)
-        if not number > self.min:  # written this way round so that NaN is refused too
-            self.fail(f"expected a number > {self.min:g}, got {value!r}", param, ctx)
-        return number
+
+class Whole(_InWords, click.types.IntParamType):
+    """A whole number."""
+
+    kind = (int, "a whole number", ", such as 1000")
 
 
-class Whole(click.types.IntParamType):
-    """A whole number; what is refused is told in words."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it as Python does."""
-        try:
-            return int(value)
-        except ValueError:
-            return self.fail(f"expected a whole number, such as 1000, got {value!r}", param, ctx)
-
-
-class WholeAtLeast(click.IntRange, Whole):
+class WholeAtLeast(Whole, click.IntRange):
     """The same, with a least one."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read it, and say the bound in the same words."""
-        number = Whole.convert(self, value, param, ctx)
-        if number < self.min:
-            self.fail(f"expected a whole number >= {self.min}, got {value!r}", param, ctx)
-        return number
 
 
 number = Number()
@@ -98,10 +94,7 @@ mechanism_fields = click.option(
 
 
 def mechanism_class(name: str, called: str = "--mechanism") -> type[Mechanism]:
-    """Return the class of one of quorate's mechanisms, or of ``package.module:Class``, which is imported.
-
-    A module of the current folder is found too.
-    """
+    """Return the class of one of quorate's mechanisms, or of ``package.module:Class``, which is imported, here too."""
     from quorate.arguments import one_of
     from quorate.mechanisms import for_runs
     from quorate.voting.models import mechanism_of

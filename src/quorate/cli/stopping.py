@@ -51,10 +51,9 @@ def interrupted_as(words: Interrupted) -> Iterator[None]:
 
 @contextmanager
 def charged_as(look: Callable[[], str | None], *, stored: Callable[[], str]) -> Iterator[None]:
-    """Have a stop or an error of the block say what was charged, as `look` finds it at its end.
-
-    Where that takes too long or cannot be said, the words of every stop are, and those of the act. `stored`: says what
-    a stop of the block has stored, and what to type; called by whichever thread, so that it opens no ledger.
+    """Have a stop or an error of the block say what was charged, as `look` finds it at its end. Where that takes too
+    long or cannot be said, the words of every stop are. `stored`: says what a stop has stored, and what to type; called
+    by whichever thread, so that it opens no ledger.
     """
     _stored.append(stored)
     try:
@@ -75,11 +74,9 @@ def charged_as(look: Callable[[], str | None], *, stored: Callable[[], str]) -> 
 
 @contextmanager
 def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
-    """Have the block stopped by signals: at once by KeyboardInterrupt, else by `at_last` after two seconds.
-
-    `at_last`: called in another thread where the block was told to stop and is still running; says why, and ends the
-    process. A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside the main thread, where
-    Python hears no signals, the block just runs.
+    """Have the block stopped by signals: at once by KeyboardInterrupt, else by `at_last` after two seconds, in another
+    thread, which ends the process. A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside
+    the main thread, where Python hears no signals, the block just runs.
     """
     _said.clear()  # an earlier command of this process, broken off, has left its words
     _stored.clear()
@@ -112,10 +109,7 @@ def _interrupt(number: int, _: object) -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Skip what the interpreter does last after a stop: with much loaded, it takes memory apart for seconds.
-
-    Registered before anything else is loaded, so it is called after what that has registered.
-    """
+    """Skip what the interpreter does last after a stop, for seconds. Registered first, so that it is called last."""
     if _stopped:
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):

@@ -116,10 +116,7 @@ codecs.register_error(_ESCAPED, _escape)
 
 @contextmanager
 def forgiving_streams() -> Iterator[None]:
-    """Have the process's two streams take whatever a command of it prints, until the end of the block.
-
-    The process is the command's own, so nobody else prints meanwhile.
-    """
+    """Have the process's two streams, which are the command's own, take whatever it prints until the block ends."""
     _occupy_descriptors()
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (None if stream is None else _Forgiving(stream) for stream in before)
@@ -133,10 +130,7 @@ def forgiving_streams() -> Iterator[None]:
 
 
 def _occupy_descriptors() -> None:
-    """Have nothing that is opened from now on get the number of a standard stream that the caller closed.
-
-    It might be a file of the ledger, and whatever a compiled library prints would be written into it.
-    """
+    """Have no file, which a library may print into, get the number of a standard stream that the caller closed."""
     for number in range(3):
         try:
             os.fstat(number)

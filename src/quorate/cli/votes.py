@@ -14,7 +14,7 @@ from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_f
 
 if TYPE_CHECKING:
     from quorate.folder.sites.combined import Combined
-    from quorate.folder.sites.signed_votes import Statement
+    from quorate.folder.sites.signed_votes import SiteChange, Statement
     from quorate.folder.votes_file import VotesFile
     from quorate.mechanisms import Mechanism
     from quorate.report import Facts
@@ -67,33 +67,20 @@ def keys(site: str, folder: Path) -> None:
 @click.option("--n-teachers", type=whole, help="Number of teachers, where some abstain.")
 @click.option("--to", "signed", type=_PATH, required=True, help="The file that is handed over.")
 def sign(
-    file: Path,
-    site: str,
-    key: Path,
-    queries: Path,
-    label: str | None,
-    classes: str,
-    round_: str,
-    unit: str,
-    neighbours: Literal["add-remove-replace", "replace"],
-    kind: Literal["auto", "counts", "labels"],
-    n_teachers: int | None,
-    signed: Path,
-) -> None:
+    site: str, key: Path, queries: Path, label: str | None, round_: str, unit: str, neighbours: SiteChange,
+    signed: Path, **of_file: Any,
+) -> None:  # fmt: skip
     """Sign the votes of FILE for an aggregator. The signed file holds votes: it is private, and not encrypted."""
-    from quorate.data import check_classes
     from quorate.errors import DataRefused, PreconditionFailed
     from quorate.folder.sites import signed_votes
-    from quorate.folder.votes_file import read_votes
     from quorate.release.keys import write_atomically
 
     if not key.exists():
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
-    named = check_classes([name.strip() for name in classes.split(",")])
-    votes = read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
+    votes = _read(**of_file)
     rows = signed_votes.read_queries(queries, label=label)
     if rows.n != votes.n_queries:
-        raise DataRefused(f"{file} has not one row of votes for each row of {queries}")
+        raise DataRefused(f"{of_file['file']} has not one row of votes for each row of {queries}")
     said = signed_votes.Statement(
         site=site,
         round=round_,
@@ -277,21 +264,9 @@ def votes_options(command: Command) -> Command:
 @click.option("--unsafe-noise-seed", type=whole, help="Reproducible noise, for tests: no privacy at all.")
 @as_json
 def release(
-    file: Path,
-    classes: str,
-    kind: Literal["auto", "counts", "labels"],
-    n_teachers: int | None,
-    mechanism: str,
-    given: tuple[str, ...],
-    delta: float,
-    out: Path,
-    epsilon: float,
-    unit: str,
-    data_dependent: bool,
-    allow_hopeless: bool,
-    unsafe_noise_seed: int | None,
-    as_json: bool,
-) -> None:
+    mechanism: str, given: tuple[str, ...], delta: float, out: Path, epsilon: float, unit: str, data_dependent: bool,
+    allow_hopeless: bool, unsafe_noise_seed: int | None, as_json: bool, **of_file: Any,
+) -> None:  # fmt: skip
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
     from quorate.accounting.figures import as_printed, several
     from quorate.folder.external_votes import release_votes, share_for_figure
@@ -300,7 +275,7 @@ def release(
     from quorate.report.sentences import counted
     from quorate.voting.facts import answers_of
 
-    votes = _read(file, classes, kind, n_teachers)
+    votes = _read(**of_file)
     epsilon, delta = floor_budget(epsilon, delta)
     sanitiser, *left = share_for_figure(epsilon, delta) if data_dependent else (None, epsilon, delta)
     done = release_votes(
@@ -339,17 +314,7 @@ def release(
 @command.command(name="analyse")
 @votes_options
 @as_json
-def analyse(
-    file: Path,
-    classes: str,
-    kind: Literal["auto", "counts", "labels"],
-    n_teachers: int | None,
-    mechanism: str,
-    given: tuple[str, ...],
-    delta: float,
-    out: Path,
-    as_json: bool,
-) -> None:
+def analyse(mechanism: str, given: tuple[str, ...], delta: float, out: Path, as_json: bool, **of_file: Any) -> None:
     """Say what answering every query of FILE would cost; nothing is drawn or charged.
 
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
@@ -359,7 +324,7 @@ def analyse(
     from quorate.folder.external_votes import data_dependent_epsilon, price_of, write_analysis
     from quorate.mechanisms import data_dependent_terms
 
-    votes = _read(file, classes, kind, n_teachers)
+    votes = _read(**of_file)
     mechanism_ = _mechanism(mechanism, given, votes, 1.0, delta)
     summary: dict[str, Any] = {
         "queries": votes.n_queries,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from quorate.audit import Attack, ScheduleAudit, ShardAudit, Sizes, audit_schedule, audit_shards
 from quorate.audit.detectable import DetectableSize
@@ -28,18 +28,16 @@ from quorate.report import (
 )
 from quorate.report.facts import name_of
 
+Line = TypeVar("Line", Comparison, ChargeLine)
 FORMAT = 1
 NOT_A_PROOF = "That is not a proof: another attack may find more."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunAudit:
-    """What the audit of a run found, of the mechanism (`schedule`) and of the teacher pipeline (`shards`).
-
-    `sizes`: how small a fault would have been found, as far as that was measured; None where
-    :attr:`ScheduleAudit.sees` says it. `without_shards`: why there is no audit of shards. `seeded`: whether the run's
-    own noise was: then it has no guarantee, whatever an audit finds. `seed`: of the audit. `beside`: what was looked
-    at beside the mechanism, in a word. `ran`: name of the function that attacked it.
+    """What the audit of a run found, of the mechanism (`schedule`) and of the teacher pipeline (`shards`, or why not).
+    `sizes`: how small a fault would have been found, where that was measured. `seeded`: whether the run's own noise
+    was. `seed`: of the audit. `beside`: what was looked at beside the mechanism. `ran`: the name of what attacked it.
     """
 
     schedule: ScheduleAudit
@@ -125,13 +123,7 @@ class RunAudit:
             "delta": self.delta,
             "attacks": [_attack_tree(attack) for attack in self.attacks],
             "comparisons": [asdict(each) | {"violated": each.violated} for each in self.schedule.comparisons],
-            "charge": None
-            if (charge := self.schedule.charge) is None
-            else {
-                "charged_epsilon": charge.charged_epsilon,
-                "released_epsilon": charge.released_epsilon,
-                "violated": charge.violated,
-            },
+            "charge": None if (charge := self.schedule.charge) is None else asdict(_shown(ChargeLine, charge)),
             "sees": list(self.schedule.sees),
             "does_not_see": list(self.schedule.does_not_see),
             "sizes": None
@@ -173,10 +165,7 @@ def _attack_tree(attack: Attack) -> dict[str, Any]:
 
 
 def with_audit(facts: Facts, found: RunAudit) -> Facts:
-    """Return the facts of a run with what its audit found, in place of an earlier one.
-
-    The attacks become the section on audits; two checks say how they, and the shard audit, ended.
-    """
+    """Return the facts of a run with what its audit found, in place of an earlier one: a section, and two checks."""
     added = [
         Finding(
             code="audit",
@@ -229,42 +218,24 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
             )
             for attack in schedule.attacks
         ),
-        comparisons=tuple(
-            Comparison(
-                name=each.name,
-                event=each.event,
-                observed=each.observed,
-                expected=each.expected,
-                violated=each.violated,
-                confidence=each.confidence,
-                trials=each.trials,
-            )
-            for each in schedule.comparisons
-        ),
+        comparisons=tuple(_shown(Comparison, each) for each in schedule.comparisons),
         stage=None
         if (stage := schedule.stage) is None
         else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
         sizes=None if sizes is None else fault_sizes(sizes),
-        charge=None
-        if (charge := schedule.charge) is None
-        else ChargeLine(
-            charged_epsilon=charge.charged_epsilon,
-            released_epsilon=charge.released_epsilon,
-            violated=charge.violated,
-        ),
+        charge=None if schedule.charge is None else _shown(ChargeLine, schedule.charge),
         sees=schedule.sees,
         does_not_see=schedule.does_not_see,
     )
 
 
-def fault_sizes(sizes: Sizes) -> FaultSizes:
-    """Return how small a fault would have been found, as a report shows it.
+def _shown(kind: type[Line], found: Any) -> Line:
+    """Return what a report shows of something that was found: its fields of the same names."""
+    return kind(**{part.name: getattr(found, part.name) for part in fields(kind)})
 
-    Examples
-    --------
-    >>> fault_sizes(Sizes(rows=(), here=False))
-    FaultSizes(faults=(), certainty=None, elsewhere=None)
-    """
+
+def fault_sizes(sizes: Sizes) -> FaultSizes:
+    """Return how small a fault would have been found, as a report shows it."""
     return FaultSizes(
         faults=tuple(
             FaultSize(fault=row.fault_in_words, attack=row.attack, probability=row.probability, found=row.found)

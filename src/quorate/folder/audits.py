@@ -25,7 +25,7 @@ from quorate.data.rows import n_rows
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.audited import RunAudit
-from quorate.folder.cell_run import DirectRun, NumberRun
+from quorate.folder.cell_run import CellRun, DirectRun
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun
 from quorate.mechanisms import Mechanism, check_own, noise_fields
@@ -50,11 +50,8 @@ ALONE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditOptions:
-    """How an audit is made.
-
-    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit. `confidence`: with
-    which all bounds hold together, in (0, 1). `seed`: of the audit's own noise; the run's is not touched. `n_jobs`:
-    processes. `watch`: ``watch(stage, done, total)``. `clock`: seconds.
+    """How an audit is made: `runs` of the attack on one answer (whole schedules get as many as fit), the `confidence`
+    with which all bounds hold together, the `seed` of its own noise; the run's is not touched.
     """
 
     runs: int = RUNS
@@ -79,11 +76,7 @@ class AuditOptions:
 
 
 def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
-    """Audit the mechanism of a finished run, and its teacher pipeline.
-
-    Raises PreconditionFailed if the ledger holds no charge for what the folder asks for now: then it is not what was
-    run. Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
-    """
+    """Attack the mechanism of a finished run, and its teacher pipeline, by settings, ledger and public rows alone."""
     begun = options.clock()
     task, event = run.task, run.task.paying_for_answers(charged_event(run))
     see = options.watch or (lambda stage, done, total: None)
@@ -110,61 +103,32 @@ def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
     )
 
 
-def audit_direct(run: DirectRun, options: AuditOptions) -> RunAudit:
-    """Attack the rounds of a finished run.
-
-    Raises PreconditionFailed as :func:`audit_run`; or if contributions on this machine are not what the price rests on.
-    """
-    begun, task = options.clock(), run.task
-    event = charged_event(run)
-    rows = task.public_rows
-    check_contributions(task.plan, rows, unit=task.unit)
-    schedule = options.attack(
-        partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
-        None if task.held is None else task.held.plan.mechanism,
-        drew=task.drawn is not None,
-        of="prediction sets" if task.target_range is None else "intervals",
-        delta=task.delta,
-        neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
-    )
-    return options.found(
-        schedule,
-        begun=begun,
-        delta=task.delta,
-        without_shards=ALONE,
-        seeded=task.noise.seeded,
-        beside="Contributions",
-        ran=name_of(audit_rounds),
-    )
-
-
-def audit_numbers(run: NumberRun, options: AuditOptions) -> RunAudit:
-    """Attack the noisy means of a finished run; it refuses as :func:`audit_run` does."""
-    begun, task = options.clock(), run.task
-    charged = charged_event(run)
-    schedule = options.attack(
-        partial(audit_means, task.mechanism, task.learning if charged == task.event else charged),
-        None if task.held is None else task.held.plan.mechanism,
-        of="intervals",
-        queries=task.n_queries,
-        counts=task.counts,
-        delta=task.delta,
-    )
-    return options.found(
-        schedule,
-        begun=begun,
-        delta=task.delta,
-        without_shards=NO_SHARDS,
-        seeded=task.noise.seeded,
-        ran=name_of(audit_means),
-    )
+def audit_cells(run: CellRun, options: AuditOptions) -> RunAudit:
+    """Attack the rounds, or the noisy means, of a finished run."""
+    begun, task, event = options.clock(), run.task, charged_event(run)
+    limit = None if task.held is None else task.held.plan.mechanism
+    if isinstance(run, DirectRun):
+        rows = task.public_rows
+        check_contributions(task.plan, rows, unit=task.unit)
+        schedule = options.attack(
+            partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
+            limit,
+            drew=task.drawn is not None,
+            of="prediction sets" if task.target_range is None else "intervals",
+            delta=task.delta,
+            neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
+        )
+        how = {"without_shards": ALONE, "beside": "Contributions", "ran": name_of(audit_rounds)}
+    else:
+        attack = partial(audit_means, task.mechanism, task.learning if event == task.event else event)
+        sizes = {"queries": task.n_queries, "counts": task.counts}
+        schedule = options.attack(attack, limit, of="intervals", delta=task.delta, **sizes)
+        how = {"without_shards": NO_SHARDS, "ran": name_of(audit_means)}
+    return options.found(schedule, begun=begun, delta=task.delta, seeded=task.noise.seeded, **how)
 
 
 def charged_event(run: PreparedRun) -> Event:
-    """Return what the ledger was charged for, which is the claim.
-
-    Raises PreconditionFailed if there is no such charge.
-    """
+    """Return what the ledger was charged for, which is the claim; PreconditionFailed where there is no such charge."""
     reservation = None
     if run.folder.has_ledger:
         with run.open_ledger() as ledger:
@@ -179,10 +143,8 @@ def charged_event(run: PreparedRun) -> Event:
 
 
 def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
-    """Audit the run's teacher and partition; or say why not.
-
-    The rows are public ones with made-up labels and units, and the partition has a key of its own: what such an audit
-    finds on private rows would be about private rows.
+    """Audit the run's teacher and partition, or say why not: on public rows with made-up labels and units, and by a
+    partition with a key of its own. What it would find on private rows would be about private rows.
     """
     n_public = n_rows(task.inputs.public)
     n_teachers = min(task.recipe.n_teachers, n_public // ROWS_PER_TEACHER)
@@ -224,12 +186,7 @@ def mechanism_to_audit(
     epsilon: float | None,
     delta: float,
 ) -> Mechanism:
-    """Make the mechanism that is to be audited, as a run would make it.
-
-    `kind`: its class. `fields`: those that are given. `n_teachers`, `n_classes`, `answers`: k ≥ 1, C ≥ 2 and the number
-    of answers ≥ 1. `epsilon`: what all answers may cost together; None where the noise is given. `delta`: at which ε is
-    told. Raises InvalidParameter if neither noise nor ε is given, or the mechanism is refused.
-    """
+    """Make the mechanism to audit, as a run would; `epsilon`: of all answers, None where noise is given."""
     count("--n-teachers", n_teachers, at_least=1)
     count("--n-classes", n_classes, at_least=2)
     count("--answers", answers, at_least=1)
@@ -254,10 +211,7 @@ def mechanism_to_audit(
 def audit_alone(
     mechanism: Mechanism, options: AuditOptions, *, n_teachers: int, n_classes: int, answers: int, delta: float
 ) -> RunAudit:
-    """Attack a mechanism on made-up votes; the arguments are those of :func:`~quorate.audit.audit_schedule`.
-
-    Privacy: made of public numbers alone. Nothing is charged.
-    """
+    """Attack a mechanism on made-up votes, by public numbers alone; the arguments are those of `audit_schedule`."""
     begun, event = options.clock(), mechanism.schedule(answers)
     schedule = options.attack(
         partial(audit_schedule, mechanism, event), n_teachers=n_teachers, n_classes=n_classes, delta=delta

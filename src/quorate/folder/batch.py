@@ -59,12 +59,9 @@ def load_run(
     try_models: bool = True,
     watch: Watch | None = None,
 ) -> LoadedRun:
-    """Read a run's settings and files, and check everything that can be checked before anything is fitted.
-
-    `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys are
-    made up. `try_models`: whether models of the user's own are tried on public rows; those of a run that was charged
-    were tried before. `watch`: ``watch("private rows", done, total)``, in parts of the private table.
-    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line; nothing was charged.
+    """Read a run's settings and files, and check everything that can be checked before anything is fitted. `begin`:
+    whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys are made up.
+    `try_models`: whether models of the user's own are tried on public rows; those of a charged run were.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -176,11 +173,7 @@ def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | St
 
 
 def refuse_lost_key(folder: RunFolder) -> None:
-    """Refuse a run that was charged and whose key is gone: another key would mean another partition of the people.
-
-    Raises PreconditionFailed if a finished run, or teachers of a charged one, lie in the folder. A seeded run never had
-    a key.
-    """
+    """Refuse a run that was charged and whose key is gone: another key would be another partition of the people."""
     lost = is_finished(folder) and not read_facts(folder.root).seeded
     if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
         with folder.look_into_ledger() as ledger:
@@ -193,10 +186,8 @@ def refuse_lost_key(folder: RunFolder) -> None:
 
 def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
     """Ask the ensemble of a run about the rows of a file, or of a table; what it leaves out is left out of them.
-
-    `watch`: where a question is new, teachers that were not kept are trained again, and come out the same. `tell`:
-    takes a line on cells that count as missing though something stands in them, if there are any. Raises what
-    :meth:`~quorate.voting.ask.OpenEnsemble.ask` raises; PreconditionFailed if the run has not released its labels yet.
+    `watch`: where teachers that were not kept are trained again, and come out the same. `tell`: takes a line on cells
+    that count as missing though something stands in them.
     """
     rows, earlier, unread = _new_rows(run, asked)
     with run.open_ledger(bind=True) as ledger:
@@ -211,11 +202,7 @@ def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callabl
 
 
 def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> OpenEnsemble:
-    """Open the ensemble of a run; its teachers are read, or trained again where they were not kept: the same ones.
-
-    `ledger`: the run's, open. Raises PreconditionFailed if the run has not released its labels yet, or its settings or
-    files are others than those it was charged for.
-    """
+    """Open the ensemble of a run; its teachers are read, or trained again where they were not kept: the same ones."""
     task, reservation, stages = run.task, run.charge.find(ledger), FolderStages(run.folder.private)
     if reservation is None and is_finished(run.folder):
         raise PreconditionFailed(

@@ -63,12 +63,9 @@ QUESTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """What is known of a run before any of its rows is read.
-
-    `label`: the column to predict, by `classes` or as a `number` in a `range`.
-    `private`: the private table, of which the names of the columns are read. `names`: these names. `public`,
-    `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table. `dialect`:
-    how text tables are written, as the public table shows it. `said_of_dialect`: what is to be said of that.
+    """What is known of a run before any of its rows is read. `names`, `public_names`: of the columns of the private and
+    of the public table. `dialect`: how text tables are written, as the public one shows it; `said_of_dialect`: what is
+    to be said of that.
     """
 
     private: Path
@@ -91,11 +88,7 @@ class Begun:
 
     @classmethod
     def of(cls, private: Path, **given: Any) -> Begun:
-        """Read the names of the columns, and take what was given.
-
-        Raises InvalidParameter, DataRefused, PreconditionFailed if the file has no named columns or is not there, or
-        something that was given is wrong.
-        """
+        """Read the names of the columns, and take what was given; QuorateError says in one line what is wrong."""
         _refuse_database("private", private)
         shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
         dialect = dialect_beside(private, None if shown is None else _public_path(private, *shown)).dialect
@@ -115,10 +108,7 @@ class Begun:
         return begun
 
     def with_answer(self, key: str, typed: str) -> Begun:
-        """Take one answer, as it is typed.
-
-        Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
-        """
+        """Take one answer, as it is typed; QuorateError says in one line why it is none."""
         read: dict[str, Callable[[str], Any]] = {
             "public": lambda text: _public_path(self.private, "public", text),
             "evaluation": lambda text: _public_path(self.private, "evaluation", text),
@@ -308,9 +298,8 @@ class Begun:
 
     @property
     def to_declare(self) -> tuple[str, ...]:
-        """Columns whose contents the owner has to declare: those of a table without a public one.
-
-        None where no name was seen to be a column, by the label: the first line may then be a row.
+        """Columns whose contents the owner has to declare: those of a table without a public one. None where no name
+        was seen to be a column, by the label: the first line may then be a row.
         """
         if self.public is not None or self.label is None:
             return ()

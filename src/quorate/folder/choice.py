@@ -28,10 +28,7 @@ _BY_THE_PLAN = "it is the first row of quorate plan"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A method that was chosen, with what the planner chose beside it.
-
-    `method`: which one, and why. `settings`: sections of ``quorate.toml`` with what was chosen of each.
-    """
+    """A method that was chosen, and why, with the `settings` that the planner chose beside it, by section."""
 
     method: ChosenMethod
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -71,9 +68,8 @@ def with_choice(document: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
 
 def choice_of_begun(document: Mapping[str, Any], folder: Path, *, asks_for_votes: bool) -> Choice | None:
     """Return the choice that a run has kept, or was begun with; None where it begins, or the document has a method.
-
-    `asks_for_votes`: whether the document has keys that votes alone have: after an edit they go before a direct run. A
-    run that was begun before choices were kept, and whose method is not named, is one of votes.
+    `asks_for_votes`: whether the document has keys of votes alone: after an edit they go before a direct run. A run
+    that was begun before choices were kept is one of votes.
     """
     if not is_open(document):
         return None

@@ -315,10 +315,7 @@ class DataSettings:
 
 
 def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | None) -> DataSettings:
-    """Read the section; paths become relative to `folder`.
-
-    Raises InvalidParameter if a key is missing or of the wrong kind, or a column is named twice.
-    """
+    """Read the section, and refuse keys that do not go together; paths become relative to `folder`."""
     settings = read_section("data", given, DataSettings, folder, public=public, **_of_number(given))
     named = {key: getattr(settings, key) for key in ("text", "categorical", "numeric", "dates", "drop")}
     every = [name for columns in named.values() for name in columns]
@@ -374,10 +371,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
 
 
 def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands for label and classes where a number is predicted, and refuse what is for classes.
-
-    Raises InvalidParameter naming the key.
-    """
+    """Return what stands for label and classes where a number is predicted, and refuse what is for classes."""
     if "target" not in given and "range" not in given:
         return {}
     for key, check in (("target", string), ("range", _range)):  # what is wrong itself is said first

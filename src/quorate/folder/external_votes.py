@@ -41,11 +41,8 @@ FIGURE_LOST = "the data-dependent figure was paid for and lost with a process th
 
 @dataclass(frozen=True, slots=True)
 class VotesReleased:
-    """What came of a release.
-
-    `released`: the answers, in the order of the file. `guarantee`: what was promised. `sanitised_epsilon`: the
-    data-dependent ε, released with noise at its own price; it describes, and guarantees nothing. `files`: what was
-    written to the public side, by name. Whoever hands it on takes it from here: on disk it may change.
+    """What came of a release. `sanitised_epsilon`: the data-dependent ε, released with noise at its own price; it
+    describes, and guarantees nothing. `files`: what was written to the public side, by name: on disk it may change.
     """
 
     released: Released
@@ -68,13 +65,9 @@ def release_votes(
     allow_hopeless: bool = False,
 ) -> VotesReleased:
     """Charge, release and write labels for votes made elsewhere; the same votes and mechanism are charged once.
-
-    `root`: a run's folder: its ledger is opened or made, and its public side written. `budget`: what a new ledger is
-    opened with; one that is there keeps its own, to which this release is charged. `unit`: whose data one teacher saw
-    alone. `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
-    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation. `allow_hopeless`:
-    whether to pay although the mechanism can answer nothing with so many teachers. Raises BudgetExhausted,
-    LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which votes do not hold.
+    `budget`: what a new ledger is opened with. `unit`: whose data one teacher saw alone. `scope`: what the guarantee is
+    about, where that is more than a `unit` whose partition is stated. `sanitiser`: releases the data-dependent ε too,
+    for its own price inside the same reservation.
     """
     _refuse_unfit(votes, mechanism, sanitiser)
     folder = RunFolder(root)
@@ -182,13 +175,8 @@ def _text_in_key(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -
 
 
 def share_for_figure(epsilon: float, delta: float) -> tuple[DataDependentRelease, float, float]:
-    """Set aside what the data-dependent figure costs, if it is to be released beside the labels.
+    """Set aside what the data-dependent figure costs; return what releases it, and ε and δ that labels are left.
 
-    `epsilon`, `delta`: what the whole release may cost. Returns: `sanitiser`: what releases the figure; a tenth of δ is
-    its own. `epsilon, delta`: what is left for the labels. Raises InvalidParameter if nothing is left for them.
-
-    Examples
-    --------
     >>> sanitiser, epsilon, delta = share_for_figure(8.0, 1e-5)
     >>> round(epsilon, 4), delta
     (7.4689, 9e-06)
@@ -226,11 +214,9 @@ def price_of(votes: VotesFile, mechanism: Mechanism, delta: float) -> float:
 
 
 def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float) -> Secret[dict[str, float]]:
-    """What the votes as they fell would cost (PATE18): a secret, for the owner alone.
-
-    For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
-    expectation over random answers; it is never a guarantee. Returns ``epsilon`` by the tight conversion,
-    ``epsilon_integer_orders`` as the paper converts, ``order``.
+    """What the votes as they fell would cost (PATE18): a secret, for the owner alone. For a confident mechanism the
+    cost of answers is weighed by the probability to be answered, so it is an expectation, and never a guarantee.
+    `epsilon` is by the tight conversion, `epsilon_integer_orders` as the paper converts.
     """
     counts = votes.counts
     terms = data_dependent_terms(mechanism)

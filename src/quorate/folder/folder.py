@@ -49,10 +49,7 @@ class RunFolder:
 
     @property
     def ledger_url(self) -> str | None:
-        """Where the ledger is, if it is on a server: what ``ledger.url`` holds.
-
-        Raises InvalidParameter if it is no URL; PreconditionFailed if there is a ledger in a file, too.
-        """
+        """Where the ledger is, if on a server: what ``ledger.url`` holds; there is none in a file then."""
         try:
             text = (self.root / "ledger.url").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -126,16 +123,10 @@ class RunFolder:
     def open_ledger(
         self, budget: Budget | None = None, *, fingerprint: str | None = None
     ) -> AbstractContextManager[Ledger]:
-        """Open the run's ledger for one act, which keeps every other process out until it is over.
-
-        Its newest entry is noted on the private side, with each commit, so that an older ledger is missed even where
-        its anchor was put back together with it, and even where this process was killed.
-
-        `budget`: needed where there is no ledger yet, and never was. `fingerprint`: keyed hash of the private data: a
-        ledger that belongs to other data is refused. Raises LedgerIntegrityError if ledger and anchor are gone from a
-        folder that holds what was made with them; if the ledger is older than the private side; if that note is gone,
-        and something was published; or for any reason of :class:`~quorate.ledger.Ledger`; LedgerMismatch if it has
-        another budget, or belongs to other data.
+        """Open the run's ledger for one act, which keeps every other process out until it is over. Its newest entry is
+        noted on the private side, with each commit, so that an older ledger is missed even where its anchor was put
+        back together with it, and even where this process was killed. `budget`: needed where there is no ledger yet,
+        and never was. `fingerprint`: keyed hash of the private data, of which the ledger has to be.
         """
         url = self.ledger_url
         if url is not None:
@@ -199,10 +190,7 @@ class NotedHead(RollbackGuard):
         self._epoch: Epoch | None = None
 
     def check(self, ledger: Ledger) -> None:
-        """Hold the ledger against the entry noted last, then note its newest one, and each that it writes from now on.
-
-        So whoever is killed has noted all that left.
-        """
+        """Hold the ledger against the entry noted last, and note its newest one, and each from now on."""
         if self._folder.private.is_dir():
             self._hold_against_the_note(ledger)
             ledger.follow(self._follow)

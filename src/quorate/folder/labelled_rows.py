@@ -31,10 +31,7 @@ _SALT = b"calibration"  # so that the halves of a calibration are not those of t
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Public rows with labels, to score or calibrate the student on: features ``(n, d)``, true classes ``(n,)``.
-
-    `whole`: the features of the table that they are a part of, where they are one.
-    """
+    """Public rows with labels, to score or calibrate the student on; `whole`: features of all rows of their table."""
 
     X: Any = field(repr=False)
     truth: NDArray[Any] = field(repr=False)
@@ -55,11 +52,7 @@ Reader: TypeAlias = Callable[[DataSettings, Any, str], Evaluation | None]
 
 
 def labelled_rows(read: Reader, data: DataSettings, task: Any) -> tuple[Evaluation | None, Evaluation | None]:
-    """Read the public rows that score the model, and those that calibrate it, before anything is charged.
-
-    `read`: :func:`of_votes` or :func:`of_cells`. Raises DataRefused as it does; InvalidParameter if too few rows
-    calibrate, or none would be left to score.
-    """
+    """Read, by `of_votes` or `of_cells`, the public rows that score the model, and those that calibrate it."""
     scored, calibrating = read(data, task, "evaluation"), read(data, task, "calibration")
     if data.calibration_of_evaluation is not None and scored is not None:
         n = len(scored.truth)
@@ -97,10 +90,8 @@ def _read(data: DataSettings, source: Source, pool: Rows) -> Table:
 
 
 def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
-    """Read the rows as teachers that vote on classes do.
-
-    Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
-    published at no charge.
+    """Read the rows as teachers that vote on classes do; private ones among them are refused: a score or a temperature
+    of them would be published at no charge.
     """
     if (source := data.tables.get(key)) is None:
         return None
@@ -117,10 +108,7 @@ def of_votes(data: DataSettings, task: Task, key: str) -> Evaluation | None:
 
 
 def of_cells(data: DataSettings, task: Any, key: str) -> Evaluation | None:
-    """Read the rows cell by cell; whether private ones are among them is asked after the rounds.
-
-    Raises DataRefused if they do not fit the pool.
-    """
+    """Read the rows cell by cell; whether private ones are among them is asked after the rounds."""
     if (source := data.tables.get(key)) is None:
         return None
     table = _read(data, source, task.schema.pool)

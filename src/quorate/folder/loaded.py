@@ -166,10 +166,8 @@ class LoadedRun(PreparedRun):
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
-    """Return what earlier versions made of the same settings, where something was begun in the folder.
-
-    Then a weight could not name a class, an entry with blanks around it was another category, and the teachers that
-    votes had by default were others.
+    """Return what earlier versions made of the same settings, where something was begun in the folder. Then a weight
+    could not name a class, an entry with blanks around it was another category, and default teachers were others.
     """
     if not _may_have_begun(run.folder):
         return []
@@ -224,9 +222,7 @@ def _by_shard(config: RunConfig) -> RunConfig:
 
 def labels_csv(task: Task, result: RunResult) -> str:
     """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
-
-    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.cell_text`).
-    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
+    A class name that a spreadsheet would run as a formula has a quote before it.
     """
     released = result.released
     read = released.mechanism.answers
@@ -251,10 +247,8 @@ def labels_csv(task: Task, result: RunResult) -> str:
 
 
 def facts_for_owner(run: LoadedRun) -> Secret[InternalFacts]:
-    """Gather what only the owner may see of a run, from its stored votes where they fit: for its internal report alone.
-
-    One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
-    one record exchanged.
+    """Gather what only the owner may see of a run, from its stored votes where they fit. One model is trained on all
+    private rows beside the teachers, to compare, and a few teachers again with one record exchanged.
     """
     task = run.task
     _, counts = votes(task, task.queries, FolderStages(run.folder.private), lambda stage, done, total: None)

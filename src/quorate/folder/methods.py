@@ -17,7 +17,8 @@ from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
-from quorate.folder import batch
+from quorate.folder.batch import ask as ask_ensemble
+from quorate.folder.batch import load_run
 from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
 from quorate.folder.folder import RunFolder
@@ -68,11 +69,9 @@ def read_run(
     try_models: bool = True,
     watch: Watch | None = None,
 ) -> PreparedRun:
-    """Read settings and files, and check all that may be refused; nothing private is fitted, and nothing charged.
-
-    A model of the user's own is tried on public rows, unless `try_models` is False: for whoever only reads what a run
-    has made. `watch`: ``watch(stage, done, total)``, where the private rows are gone through for that. Raises
-    PreconditionFailed if the method is left open and was not chosen yet.
+    """Read settings and files, and check all that may be refused; nothing private is fitted, and nothing charged. A
+    model of the user's own is tried on public rows, unless `try_models` is False: for whoever only reads what a run has
+    made.
     """
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
@@ -88,7 +87,7 @@ def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch:
     watch = watch if large else None
     if watch is not None:
         watch("private rows", 0, PARTS)
-    run = batch.load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
+    run = load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
     if large:
         return_freed_memory()
     return run
@@ -108,11 +107,7 @@ def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:
 
 @one_thread()
 def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckResult:
-    """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
-
-    `look`: whether its owner looks at the private table. `done`: whether the run is finished. Raises BudgetExhausted,
-    LedgerMismatch if the run would be refused.
-    """
+    """Say what a run would do and cost, or be refused for; `look`: at the private table. Nothing is charged."""
     with naming(keys_of(run.settings)):
         run.check_affordable()
         return check_of(
@@ -137,10 +132,9 @@ def execute(
     extra: Utility | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Facts:
-    """Go the whole way, or on from where a killed run stopped, and write the public side.
-
-    `run`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
-    figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal, and nowhere else.
+    """Go the whole way, or on from where a killed run stopped, and write the public side. `command`: what the user
+    typed. `extra`: figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal
+    alone.
     """
     method, folder = run.method, run.folder
     metadata = RunMetadata(
@@ -172,22 +166,17 @@ def execute(
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
     """Attack what a finished run released, by public rows alone."""
-    from quorate.folder.audits import AuditOptions, audit_direct, audit_numbers, audit_run
+    from quorate.folder.audits import AuditOptions, audit_cells, audit_run
 
     options = AuditOptions(**how)
-    if isinstance(run, NumberRun):
-        return audit_numbers(run, options)
-    return audit_direct(run, options) if isinstance(run, DirectRun) else audit_run(_voted(run), options)
+    return audit_cells(run, options) if isinstance(run, CellRun) else audit_run(_voted(run), options)
 
 
 def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
-    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none.
-
-    `watch`, `tell`: as :func:`quorate.folder.batch.ask` takes them.
-    """
+    """Ask the ensemble about the rows of a file or a table, where a run has one, as `quorate.folder.batch.ask` does."""
     if isinstance(run, CellRun):
         raise PreconditionFailed(run.nothing_to_ask)
-    return batch.ask(_voted(run), rows, watch=watch, tell=tell)
+    return ask_ensemble(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
@@ -214,10 +203,9 @@ def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
 def changed_fingerprint(
     root: Path, *, votes: Path | None = None, classes: str | None = None, n_teachers: int | None = None
 ) -> str:
-    """Return the fingerprint of the data as they are now, for ``quorate ledger open``.
-
-    A run says in its ``quorate.toml`` where they are. A folder of votes made elsewhere has none, so its owner does by
-    `votes`, `classes` (with commas) and `n_teachers`, which are refused for a run.
+    """Return the fingerprint of the data as they are now, for ``quorate ledger open``. A run says in its
+    ``quorate.toml`` where they are; the owner of votes made elsewhere by `votes`, `classes` (with commas) and
+    `n_teachers`.
     """
     from quorate.folder.external_votes import votes_fingerprint
     from quorate.folder.votes_file import read_votes
@@ -240,11 +228,8 @@ def changed_fingerprint(
 
 
 def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delta: float | None = None) -> Budget:
-    """Return the budget that a ledger is to be raised to.
-
-    `root`: the folder of a run, or of votes made elsewhere. `own`: what the ledger has. `epsilon`, `delta`: the larger
-    amounts: for votes made elsewhere alone. What is left out stays as it is. Raises InvalidParameter if amounts are
-    given for a run, whose ``quorate.toml`` says them; PreconditionFailed if they are not given where they are needed.
+    """Return the budget that a ledger is to be raised to: by ``quorate.toml``, or for votes made elsewhere by the
+    larger amounts. What is left out stays as it is. `own`: what the ledger has.
     """
     if combines_sites(root):
         budget = read_sites_settings(root).budget

@@ -45,9 +45,7 @@ def note_on_unit_word(data: DataSettings) -> Iterator[Finding]:
 
 
 def note_on_written_cells(settings: Settings, pool: Rows | None) -> Iterator[Finding]:
-    """Yield how cells of a private text table are read where no public one shows how to: the public table has types of
-    its own, or a schema stands for public rows.
-    """
+    """Yield how cells of a private text table are read where no public text table shows how to."""
     data, declared = settings.data, settings.schema or {}
     if not is_delimited(data.private) or (data.public is not None and is_delimited(data.public)):
         return

@@ -40,11 +40,10 @@ FAILURE = 0.1  # how often the range of the estimate may be missed: that of a pl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PaidEstimate:
-    """What was released for a plan, and what it cost. All of it may be published, unless the noise was seeded.
-
-    `error`: estimate of the mean error of the k teachers on rows held out of their own shards, in [0, 1], which the
-    noise may have moved by `half_width`, but for a probability of :data:`FAILURE`. `rows_each`: rows that a teacher
-    learned from. `epsilon`: what was charged; δ is 0. `left`: ε left in the run's ledger; None where it adds up ρ.
+    """What was released for a plan, and what it cost; all of it may be published, unless the noise was seeded. `error`:
+    of the k teachers on rows held out of their own shards, which the noise may have moved by `half_width`, but for a
+    probability of :data:`FAILURE`. `rows_each`: that a teacher learned from. `epsilon`: what was charged; δ is 0.
+    `left`: ε left in the run's ledger; None where it adds up ρ.
     """
 
     error: float

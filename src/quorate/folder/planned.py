@@ -61,10 +61,8 @@ def plan_folder(
     **how: Any,
 ) -> Plan:
     """Plan a run from its settings and its public rows; `rehearse`, `learning_curve` and more as :func:`quorate.plan`.
-
-    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them: they are not
-    read here. `before`: is told what takes a while, before it begins: where something is rehearsed. Raises
-    PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line.
+    `n_records`, `n_rows`: of private units and rows, where ``quorate.toml`` does not declare them: they are not read
+    here. `before`: is told what takes a while, before it begins.
     """
     settings = _settings_to_plan(root)
     by_option = n_records is not None
@@ -114,10 +112,7 @@ def plan_folder(
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
-    """Return for which change of one unit a run would be, as it would find its ledger; only numbers are declared here.
-
-    An option of the plan that tells the number declares nothing: the run would read it off the data.
-    """
+    """Return for which change of one unit a run would be, as it would find its ledger and its settings."""
     return choose_relation(
         settings.method.neighbours,
         n_was_read=settings.data.n_records is None,
@@ -127,10 +122,7 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
 
 
 def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tuple[Expected | None, float]:
-    """Return what is to be expected of a direct run, rehearsed on its labelled public rows, and of the commonest class.
-
-    Raises InvalidParameter, DataRefused if there are no public rows, or no labelled ones, or they do not fit.
-    """
+    """Return what to expect of a direct run, rehearsed on its labelled public rows, and of the commonest class."""
     data = settings.data
     evaluation = _evaluation(settings)
     if evaluation is None or data.public is None or not isinstance(settings.method.feature_map, str):
@@ -158,10 +150,8 @@ def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tup
 
 
 def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
-    """Read the settings of a run that is to be made or checked, with the method that it has.
-
-    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them;
-    `before`: as for :func:`plan_folder`. Raises InvalidParameter if nothing in the plan can answer.
+    """Read the settings of a run that is to be made or checked, with the method that it has. Where that is left open
+    and public rows with labels are enough, the planner chooses by a rehearsal on them; `before`: as for `plan_folder`.
     """
     settings = settings_of(root)
     if settings.chosen is not None:
@@ -175,10 +165,7 @@ def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) 
 
 
 def choice_of(plan_: Plan) -> Choice:
-    """Return a plan's first row as what a run is to do.
-
-    Raises InvalidParameter if nothing in the plan can answer.
-    """
+    """Return a plan's first row as what a run is to do; InvalidParameter where nothing in the plan can answer."""
     row = plan_.first
     if row.cannot or row.way == "few labels":
         raise InvalidParameter(
@@ -282,10 +269,7 @@ def require_file(key: str, table: Source) -> None:
 
 
 def recommended(root: Path, plan_: Plan) -> str:
-    """Return what a plan comes to in one sentence: whether to run, by which method, and the line that takes it.
-
-    `root`: the run's folder. `plan_`: its plan.
-    """
+    """Return what a plan comes to in one sentence: whether to run, by which method, and the line that takes it."""
     first, run = plan_.first, f"quorate run {for_shell(root)}"
     if first.cannot or first.way not in _WAYS:
         return "Recommended: no run by this budget, since no row of votes or of the direct method can answer."
@@ -377,11 +361,7 @@ def _noise(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 @one_thread()
 def plan_number(root: Path) -> NumberPlan | None:
-    """Plan a run whose target is a number; None where classes are predicted. The private file is never opened.
-
-    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
-    to be declared: it is not read here.
-    """
+    """Plan a run whose target is a number; None where classes are predicted. The private file is never opened."""
     settings = read_settings(root / "quorate.toml")
     data, chosen = settings.data, settings.chosen
     if data.range is None or chosen is None:

@@ -48,10 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun(ABC):
-    """A run's folder, what it asks for, and the task that follows from its files; each method has one of its own.
-
-    `evaluation`: public rows with labels, where there are any. `calibration`: others.
-    """
+    """A run's folder, what it asks for, and the task that follows from its files; each method has one of its own."""
 
     folder: RunFolder
     settings: Settings
@@ -111,17 +108,11 @@ class PreparedRun(ABC):
 
     @abstractmethod
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
-        """Score the published model on the labelled public rows; None where there are none, or private ones are there.
-
-        `tell`: prints a line on the owner's terminal, and nowhere else.
-        """
+        """Score the model on the labelled public rows; None where there are none, or private ones are there."""
 
     @abstractmethod
     def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
-        """Return them as the model takes them; None where there are none, or private rows are among them.
-
-        `tell`: as for the score.
-        """
+        """Return them as the model takes them; None where there are none, or private rows are among them."""
 
     def calibration_notes(self) -> Iterator[Finding]:
         """Yield what prediction sets will promise: from the number of calibration rows alone."""
@@ -171,10 +162,7 @@ class PreparedRun(ABC):
 
     @contextmanager
     def open_ledger(self, *, bind: bool = False) -> Iterator[Ledger]:
-        """Open the run's ledger for one act; see :meth:`~quorate.folder.folder.RunFolder.open_ledger`.
-
-        `bind`: whether it is refused where it belongs to other data.
-        """
+        """Open the run's ledger for one act; `bind`: whether it is refused where it belongs to other data."""
         fingerprint = self.fingerprint if bind else None
         try:
             with self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint) as ledger:
@@ -187,10 +175,7 @@ class PreparedRun(ABC):
             raise LedgerMismatch(_of_the_cap(self, refusal), budget=refusal.budget) from None
 
     def check_affordable(self) -> None:
-        """Refuse what a run would be refused for, and charge nothing.
-
-        Raises BudgetExhausted, LedgerMismatch as a run would.
-        """
+        """Refuse what a run would be refused for, and charge nothing."""
         opened = self.open_ledger(bind=True) if self.folder.has_ledger else Ledger(budget=budget_of(self.settings))
         with opened as ledger, explain_settings_change(self, ledger):
             self.charge_on(ledger).check_affordable(ledger)
@@ -205,11 +190,7 @@ def was_charged(run: PreparedRun) -> bool:
 
 
 def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
-    """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
-
-    `run`: as it was read from `root`; None where it was stopped before that, when nobody knows which charge is its own.
-    Returns: none where it cannot be said. Raises QuorateError if the ledger cannot be read now.
-    """
+    """Say what the ledger holds for a run that was stopped, read or not; none where it cannot be said."""
     folder = RunFolder(root)
     if run is None or not folder.may_have_begun:
         return None if folder.has_ledger else NOTHING_CHARGED
@@ -250,9 +231,8 @@ def budget_of(settings: Settings) -> Budget:
 
 @contextmanager
 def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
-    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
-
-    The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
+    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already. The
+    remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
     """
     try:
         yield
@@ -339,11 +319,9 @@ def publish_run(
     rows: StudentFile,
     seeded: bool,
 ) -> Facts:
-    """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
-
-    A run counts as finished where its facts are, so that no half of a public side is ever exported. `pool`: the public
-    rows as the student takes them, or None. `rows`: what it takes. `seeded`: whether the noise was: then the student
-    stays on the private side. Returns the facts as they were published, with the types that must be trusted.
+    """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts, so
+    that no half of a public side is ever exported. `pool`: the public rows as the student takes them, or None. `rows`:
+    what it takes. `seeded`: whether the noise was: then the student stays on the private side.
     """
     student = student_bytes(model)
     facts = with_importances(with_decision(facts, model), most_important(model, pool))
@@ -370,11 +348,8 @@ def publish_facts(folder: RunFolder, facts: Facts) -> None:
 
 
 def write_draft(folder: RunFolder, facts: Facts, model: Any | None = None) -> None:
-    """Write what can be said before the charge to both sides of the folder, and take it away again.
-
-    What no file takes (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
-
-    `folder`: the run's folder. `facts`: a draft of them. `model`: what is to be published, where its form is known.
+    """Write what can be said before the charge to both sides of the folder, and take it away again: what no file takes
+    (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
     """
     content = b"".join([*_reports(facts, folder).values(), b"" if model is None else student_bytes(model)])
     for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
@@ -406,10 +381,7 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
 
 
 def student_bytes(student: Any) -> bytes:
-    """Return the student as skops writes it.
-
-    Raises InvalidParameter if skops cannot.
-    """
+    """Return the student as skops writes it; InvalidParameter where it cannot."""
     from quorate.deferred import skops
 
     try:

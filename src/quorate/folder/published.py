@@ -48,11 +48,7 @@ def is_finished(folder: RunFolder) -> bool:
 
 
 def export_command(root: Path, facts: Facts) -> str | None:
-    """Return the command that writes a package of a finished run as ``quorate check-export`` accepts it.
-
-    A model that whoever opens it would have to trust leaves as ONNX. None where there is none: the noise is seeded, or
-    the model is of a kind that cannot leave so.
-    """
+    """Return the command that exports a finished run as ``quorate check-export`` accepts it; None for none."""
     trusted = () if facts.student_file is None else facts.student_file.trusted
     if facts.seeded or any(_NOT_ONNX in name for name in trusted):
         return None
@@ -60,12 +56,10 @@ def export_command(root: Path, facts: Facts) -> str | None:
 
 
 def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool = False) -> None:
-    """Write files to ``public/`` and note their sums.
-
-    `folder`: the run's folder. `files`: by name, each one of :data:`NAMES`. The facts are written last. `anew`: whether
-    this is all that the run has published from now on; where not, what stands beside stays. A crash leaves nothing that
-    could not be exported: while files are replaced, their old sums are good as well as the new ones; and a public side
-    that is written anew has no facts, so is not finished, until all of it is there.
+    """Write files, each one of :data:`NAMES`, to ``public/`` and note their sums. `anew`: whether this is all that the
+    run has published from now on; where not, what stands beside stays. A crash leaves nothing that could not be
+    exported: while files are replaced, their old sums are good as well as the new ones; and a public side that is
+    written anew has no facts, so is not finished, until all of it is there.
     """
     sums = {name: [sha256(content).hexdigest()] for name, content in files.items()}
     before = {} if anew else _sums(folder) or {}
@@ -83,10 +77,8 @@ def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool =
 
 
 def read_published(folder: RunFolder, name: str) -> bytes:
-    """Read a file of ``public/`` as this run wrote it.
-
-    Raises PreconditionFailed if it is missing, is a link or no regular file, or is not what was written. Of a run that
-    was finished by a version that noted no sums, the last cannot be told.
+    """Read a file of ``public/`` as this run wrote it: no link, and no other content. Of a run that was finished by a
+    version that noted no sums, the last cannot be told.
     """
     sums = _sums(folder)
     content = _content(folder, name)
@@ -99,10 +91,7 @@ def read_published(folder: RunFolder, name: str) -> bytes:
 
 
 def read_facts(root: Path) -> Facts:
-    """Read the facts of a finished run.
-
-    Raises PreconditionFailed if the run has not finished yet, or its facts are not those that it wrote.
-    """
+    """Read the facts of a finished run; PreconditionFailed where it has not finished, or they are not its own."""
     folder = RunFolder(root)
     if not is_finished(folder):
         from quorate.folder.sites.settings import combines_sites
@@ -123,10 +112,7 @@ def read_facts(root: Path) -> Facts:
 
 
 def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a new folder, and a manifest of their SHA-256 sums; return their paths, the manifest last.
-
-    Raises PreconditionFailed if the destination holds other files.
-    """
+    """Write files into a new folder, and a manifest of their SHA-256 sums; return their paths, the manifest last."""
     refuse_filled(destination)
     destination.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
@@ -138,22 +124,14 @@ def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]
 
 
 def refuse_filled(destination: Path) -> None:
-    """Refuse a destination of copies that is no new or empty folder; a link that leads nowhere is none.
-
-    Raises PreconditionFailed if other files are there.
-    """
+    """Refuse a destination of copies that is no new or empty folder; a link that leads nowhere is none."""
     if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
         what = "is not empty" if destination.is_dir() else "is there already, and is no folder"
         raise PreconditionFailed(f"--to {destination} {what}; name a new folder, so that nothing else leaves with it")
 
 
 def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:
-    """Read all that a finished run published, by name: what may leave the building, and nothing else.
-
-    `root`: the run's folder. `unverified`: whether to take the files of a run as they are, that was finished by a
-    version which noted no sums. Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if the run has
-    not finished, or a file of its public side is not what the run wrote there.
-    """
+    """Read all that a finished run published, by name; `unverified`: as it is, of a version which noted no sums."""
     folder = RunFolder(root)
     if read_facts(root).seeded:
         raise SeededNoiseRefused(
@@ -172,13 +150,7 @@ def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]
 
 
 def not_published(root: Path) -> list[str]:
-    """Name what lies in ``public/`` beside what the run published; hidden names are left out.
-
-    Examples
-    --------
-    >>> not_published(Path("nowhere"))
-    []
-    """
+    """Name what lies in ``public/`` beside what the run published; hidden names are left out."""
     folder = RunFolder(root)
     known = _sums(folder) or NAMES
     entries = [path.name for path in folder.public.iterdir()] if folder.public.is_dir() else []
@@ -251,10 +223,7 @@ MANIFEST: Final = "manifest.json"
 
 
 def read_exported(folder: Path, name: str) -> bytes:
-    """Read a file of an exported folder.
-
-    Raises PreconditionFailed if it is missing, or not what the manifest beside it says.
-    """
+    """Read a file of an exported folder; PreconditionFailed where it is not what the manifest beside it says."""
     try:
         sums = json.loads((folder / MANIFEST).read_bytes())["sha256"]
         noted = str(sums[name])
@@ -292,10 +261,7 @@ TRUSTED: Final = frozenset(
 
 
 def untrusted_types(content: bytes) -> list[str]:
-    """Return the types that whoever opens a model would have to trust, sorted.
-
-    Raises Exception whatever skops raises of a file that is none of its own.
-    """
+    """Return the types that whoever opens a model would have to trust, sorted; skops raises what it will."""
     from quorate.deferred import skops
 
     return sorted(skops.io.get_untrusted_types(data=content))
@@ -326,10 +292,9 @@ def _put_places(tree: Any) -> bool:
 
 
 def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_them_in: str, anew: str) -> Any:
-    """Open a model from the bytes that a run published, which skops wrote.
-
-    `place`: where they are from, for messages. `trusted`: types that are opened beside :data:`TRUSTED`, by their full
-    names. `name_them_in`: where a user says which types are theirs. `anew`: what to do about an unreadable file.
+    """Open a model from the bytes that a run published, which skops wrote. `place`: where they are from. `trusted`:
+    full names of types that are opened beside :data:`TRUSTED`. `name_them_in`: where a user says which types are
+    theirs. `anew`: what to do about an unreadable file.
     """
     from quorate.deferred import skops
 

@@ -23,14 +23,12 @@ _SETTING: Final = "setting"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
-    """One key.
-
-    `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or raises
+    """One key. `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or raises
     InvalidParameter. A path that it returns is relative to the file. `help`: for the page on settings; its first
     sentence stands beside the key in a new file. `default`: MISSING where the key is required. `default_words`: what
     the page says of it, where the value says too little. `example`: the value in a new file, where the key is a comment
     unless it is `written`; None for a key that a new file does not have. `argument`: what it is called in Python.
-    `required`: what is said where it is required, and missing.
+    `required`: what is said where it is missing.
     """
 
     check: Check
@@ -64,15 +62,19 @@ def no_section(name: str, sections: Collection[str]) -> str:
 
 
 def read_section(
-    name: str, given: Mapping[str, Any], section: type[S], folder: Path, *, more: Collection[str] = (), **values: Any
+    name: str,
+    given: Mapping[str, Any],
+    section: type[S],
+    folder: Path,
+    *,
+    keys: Collection[str] | None = None,
+    more: Collection[str] = (),
+    **values: Any,
 ) -> S:
-    """Check what stands in a section.
-
-    `name`: as it stands in brackets. `given`: the section as TOML has it. `folder`: what paths are relative to. `more`:
-    keys that are allowed beside its own, and left to the caller. `values`: of fields that are no keys, or that were
-    read. Raises InvalidParameter if a key is unknown, is missing, or has a wrong value.
+    """Check what stands in a section `name`. `folder`: what paths are relative to. `keys`: those of its own that may
+    stand there, by default all. `more`: others, left to the caller. `values`: of fields that are no keys, or were read.
     """
-    settings = settings_of_section(section)
+    settings = {key: known for key, known in settings_of_section(section).items() if keys is None or key in keys}
     allowed = [*settings, *more]
     for key in given:
         if key not in allowed:

@@ -265,10 +265,7 @@ class TeacherSettings:
 
 
 def check_teachers(teachers: TeacherSettings, document: Mapping[str, Any]) -> None:
-    """Refuse keys of ``[teachers]`` that do not go with each other.
-
-    `teachers`: as read. `document`: the whole file. Raises InvalidParameter naming a key that has to go.
-    """
+    """Refuse keys of ``[teachers]`` that do not go with each other; `document`: the whole file."""
     typed = document.get("teachers", {})
     if "command" in typed:
         for key in typed:

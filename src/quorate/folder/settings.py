@@ -93,10 +93,7 @@ class Settings:
 
 
 def keys_of(settings: Settings) -> dict[str, str]:
-    """Return the keys of ``quorate.toml`` by what they are called in Python.
-
-    A share of the budget is ``[run]`` where it stands there, and a mechanism's fields are those that were given.
-    """
+    """Return the keys of ``quorate.toml`` by what they are called in Python, a share of the budget by its own."""
     shares = {name: f"[run] {name}" for name in ("epsilon", "delta") if getattr(settings.run, name) is not None}
     return {**KEYS_BY_ARGUMENT, **shares, **{name: f"[mechanism] {name}" for name in settings.mechanism.fields}}
 
@@ -134,11 +131,7 @@ KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())
 
 
 def read_settings(path: Path) -> Settings:
-    """Read and check ``quorate.toml``.
-
-    Raises PreconditionFailed if the file is missing or is not TOML; InvalidParameter if a key is unknown or missing, or
-    a value is of the wrong kind; DataRefused if public rows are the private file again.
-    """
+    """Read and check ``quorate.toml``; QuorateError says in one line what is wrong with it."""
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad of Windows begins with a mark
     except FileNotFoundError:
@@ -186,11 +179,7 @@ def no_file(key: str, path: Path, root: Path) -> str:
 
 
 def settings_of(root: Path) -> Settings:
-    """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read.
-
-    `root`: the run's folder. Raises PreconditionFailed, InvalidParameter as :func:`read_settings` does, and if a file
-    of ``[data]`` is missing; DataRefused if the public rows are the private file again.
-    """
+    """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read."""
     settings = read_settings(root / "quorate.toml")
     if not RunFolder(root).has_published:  # of a finished run they may be those of the next release
         refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
@@ -214,9 +203,8 @@ def settings_of(root: Path) -> Settings:
 
 
 def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice | None = None) -> Settings:
-    """Check a parsed document; paths become relative to `folder`.
-
-    `choice`: of the method, where the document leaves it open and it was chosen already; by default by the rule.
+    """Check a parsed document; paths become relative to `folder`. `choice`: of the method, where the document leaves it
+    open and it was chosen already; by default by the rule.
     """
     _check_sections(document, folder)
     if is_open(document):
@@ -268,10 +256,7 @@ def _check_sections(document: Mapping[str, Any], folder: Path) -> None:
 
 
 def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None) -> ChosenMethod | None:
-    """Return the method that public facts of a document choose; None where labelled public rows are rehearsed on first.
-
-    `n_labelled`: how many labelled public rows there are, where they were counted.
-    """
+    """Return the method that public facts choose; None where labelled public rows are rehearsed on first."""
     data = document.get("data", {})
     keys = _keys_of_votes(document)
     if "target" in data and not keys:
@@ -316,9 +301,8 @@ def _public(data: Mapping[str, Any], document: Mapping[str, Any], folder: Path) 
 
 
 def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bool) -> MethodSettings:
-    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing.
-
-    `by_choice`: whether the method was chosen, by rules that look at what belongs to teachers.
+    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing. `by_choice`:
+    whether the method was chosen, by rules that look at what belongs to teachers.
     """
     section = document.get("method", {})
     method = read_section("method", section, MethodSettings, folder)
@@ -396,10 +380,9 @@ def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: st
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose.
-
-    A class of the user's own is not imported to read a file: what else stands there is its fields, or is refused where
-    it is made.
+    """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose. A class
+    of the user's own is not imported to read a file: what else stands there is its fields, or is refused where it is
+    made.
     """
     section = document.get("mechanism", {})
     name = section.get("name", "auto")
@@ -415,13 +398,8 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) -> None:
-    """Refuse a share of one run that is above the cap for all runs together; nothing but the settings is read.
-
-    A ledger is opened with what ``[budget]`` says, and raised to what ``[budget]`` says, so that the file knows a
-    raised cap as well.
-
-    `run`: what ``[run]`` says. `epsilon`, `delta`: what ``[budget]`` says. Raises InvalidParameter if it is; both parts
-    are named in one line.
+    """Refuse a share of one run that is above the cap for all runs together; nothing but the settings is read. A ledger
+    is opened with what ``[budget]`` says, and raised to it, so that the file knows a raised cap as well.
     """
     pairs = (("epsilon", run.epsilon, epsilon), ("delta", run.delta, delta))
     above = [(name, share, cap) for name, share, cap in pairs if share is not None and share > cap]

@@ -44,13 +44,12 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccountStatus:
-    """What a ledger says of a run: its lifetime budget, what was charged to it, and what is left.
-
-    `drawn`: whether every label, or round, that the newest run reserved was drawn. `answers_left`: online answers that
-    may still be asked, none once the mechanism is closed; None where the newest run keeps none back. `estimates`: those
-    that ``quorate plan --estimate`` has charged. `run_charged`: whether a run, and not an estimate alone, was charged
-    or may have been. `lost`: what of the newest run was drawn by a process that ended before it was stored, by its
-    purpose; nothing where several servers share the ledger, since one of them may still store it.
+    """What a ledger says of a run: its lifetime budget, what was charged to it, and what is left. `drawn`: whether
+    every label, or round, that the newest run reserved was drawn. `answers_left`: online answers that may still be
+    asked, none once the mechanism is closed; None where none are kept back. `estimates`: those that ``quorate plan
+    --estimate`` has charged. `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
+    `lost`: what of the newest run was drawn by a process that ended before it was stored; nothing where servers share
+    the ledger.
     """
 
     budget: Amount
@@ -71,12 +70,10 @@ class AccountStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunStatus:
-    """How far a run is.
-
-    `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be smaller; never more
-    than the settings say. `votes_stored`: of how many teachers, where these are prompts or a command. `teachers`: how
-    many there are to be, where the settings say it. `account`: None where there is no ledger yet, or another process
-    holds it. `facts`: what a finished run has published.
+    """How far a run is. `stages`: whether each is done. `teachers_stored`: stored in parts, of which the last may be
+    smaller; never more than the settings say. `votes_stored`: of how many teachers, where these are prompts or a
+    command. `teachers`: how many there are to be, where the settings say it. `account`: None where there is no ledger,
+    or another process holds it.
     """
 
     run: Path
@@ -139,10 +136,7 @@ class RunStatus:
 
 
 def read_status(run: Path) -> RunStatus:
-    """Read how far a run is from its settings, its ledger and the names of its stored stages.
-
-    Raises PreconditionFailed if there are no settings in the folder; LedgerIntegrityError if the ledger is not whole.
-    """
+    """Read how far a run is from its settings, its ledger and the names of its stored stages."""
     folder = RunFolder(run)
     settings = read_settings(folder.settings)
     account, busy = None, False

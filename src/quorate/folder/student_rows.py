@@ -32,11 +32,10 @@ def encoder_of(student: Any) -> Any:
 
 
 def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
-    """Return what columns are read as before a student meets them.
-
-    That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
-    before there was a rule, which is told by what its encoder takes for texts. One that was made before words were
-    those of the public entries has some that say the same, and tells these apart.
+    """Return what columns are read as before a student meets them. That is nothing for a Pipeline of the owner's own,
+    which reads the table as it is; and for a student that was made before there was a rule, which is told by what its
+    encoder takes for texts. One that was made before words were those of the public entries has some that say the same,
+    and tells these apart.
     """
     direct, encoder = settings.method.by == "direct", encoder_of(student)
     if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
@@ -61,10 +60,7 @@ def have_named_columns(settings: Settings) -> bool:
 
 
 def public_table(settings: Settings) -> Rows:
-    """Read the public rows of a run, or make up what was declared of its columns.
-
-    Raises PreconditionFailed if there is neither.
-    """
+    """Read the public rows of a run, or make up what was declared of its columns."""
     data = settings.data
     if data.public is not None:
         return read_pool(data).X
@@ -91,9 +87,8 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
 
 
 def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:
-    """Return how the tables of a run are read, to be published; None where they have no columns of their own.
-
-    The label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
+    """Return how the tables of a run are read, to be published; None where they have no columns of their own. The
+    label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
     """
     data = settings.data
     if data.images is not None or not is_frame(pool) or not have_named_columns(settings):
@@ -117,10 +112,7 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
 
 
 def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:
-    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run.
-
-    The entries of columns of categories are those that the encoder of the student knows.
-    """
+    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run."""
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
     commas, gaps = (frozenset(column.name for column in columns if getattr(column, part)) for part in ("comma", "gaps"))
@@ -140,11 +132,7 @@ def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableRe
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
-    """Say what rows a student takes; what must be trusted to open its file is known once it is written.
-
-    `pool`: the public rows, or what was declared of their columns. `kinds`: by which the student's rows are read.
-    `images`: whether they are pixels of images.
-    """
+    """Say what rows a student takes; what must be trusted to open its file is known once it is written."""
     if images:
         return StudentFile(
             rows="images", pixels=pool.shape[1], darkest=float(np.min(pool)), lightest=float(np.max(pool))
@@ -157,10 +145,7 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
 
 
 def public_rows_of(settings: Settings, student: Any, drawn: bytes | None = None) -> Rows:
-    """Return the public rows of a run, or those that it drew and published, as its student takes them.
-
-    `drawn`: their file. Raises PreconditionFailed if the run has neither; DataRefused if they cannot be read.
-    """
+    """Return the public rows of a run, or those that it drew and published, as its student takes them."""
     data = settings.data
     if data.public is not None:
         pool = pool_of(data, read_pool(data)).rows()

@@ -20,11 +20,7 @@ LARGE_FILE = 1 << 24  # bytes, from which it is said how far the reading is, and
 
 
 def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
-    """Read where a table is: a file, or a database with the query that is put to it.
-
-    `data`: what stands in ``[data]``, where `key` is. Raises InvalidParameter if one of the two is missing, or the URL
-    holds a password.
-    """
+    """Read where the table `key` of ``[data]`` is: a file, or a database with the query that is put to it."""
     value, query = string(f"[data] {key}", data[key]), data.get(f"{key}_query")
     if query is not None:
         string(f"[data] {key}_query", query)
@@ -95,10 +91,7 @@ def same_source(one: Source, other: Source) -> bool:
 
 
 def refuse_private_again(data: Any) -> None:
-    """Refuse the private table as a public one, before any table is read: at every door, since public rows are shown.
-
-    Raises DataRefused naming the key.
-    """
+    """Refuse the private table as a public one, before a table is read: at every door, since public rows are shown."""
     for key, table in data.tables.items():
         if key != "private" and is_there(table) and is_there(data.private) and same_source(data.private, table):
             why = {"public": "every row of the pool is published, in effect. Give rows that may be shown and are"}
@@ -113,10 +106,7 @@ _OF_TEXT_TABLES = ("separator", "encoding", "quote", "line_breaks")
 
 
 def check_dialect(data: Any, written: list[str]) -> None:
-    """Refuse what says nothing of any table, or contradicts itself or the classes.
-
-    Raises InvalidParameter naming the key.
-    """
+    """Refuse what says nothing of any table, or contradicts itself or the classes."""
     from quorate.data.formats import is_delimited, is_spreadsheet
 
     with naming({key: f"[data] {key}" for key in DIALECT}):
@@ -158,10 +148,7 @@ def check_calibration(given: Mapping[str, Any]) -> None:
 
 
 def refuse_names_without_columns(data: Any) -> None:
-    """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
-
-    Raises InvalidParameter naming the key and the file.
-    """
+    """Refuse settings that name columns of a table whose columns have no names: they would be passed over."""
     named = [key for key in ("drop", "text", "categorical", "numeric", "dates", "images") if getattr(data, key)]
     if not named:
         return

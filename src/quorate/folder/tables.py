@@ -47,10 +47,7 @@ def private_ids(data: DataSettings, table: Table) -> Any:
 
 
 def read_private(data: DataSettings, public: Table | None, *, memory: int, workspace: Workspace) -> Table:
-    """Read the private rows of a run with teachers; the public ones say which columns are text.
-
-    A file that takes more than `memory` bytes stays where it is.
-    """
+    """Read the private rows of a run with teachers; a file that takes more than `memory` bytes stays where it is."""
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "dialect": data.dialect}
     large: dict[str, Any] = {"memory": memory, "workspace": workspace}
     if public is None or not has_named_columns(data.private, data.dialect):
@@ -75,10 +72,8 @@ def read_private_cells(
     declared: Sequence[str] = (),
     memory: int | None = None,
 ) -> Table:
-    """Read the private rows of a direct run, each cell by itself.
-
-    `folder`: makes the place for rows that memory does not hold. `declared`: the columns of the schema, if any.
-    `memory`: bytes that private rows may take, half of it as cells.
+    """Read the private rows of a direct run, each cell by itself. `folder`: makes the place for rows that memory does
+    not hold. `declared`: the columns of the schema. `memory`: bytes that private rows may take, half of it as cells.
     """
     width = 1 if data.images is not None else n_features
     most = CELLS_IN_MEMORY if memory is None else memory // 2
@@ -126,10 +121,7 @@ def read_public(
 
 
 def refuse_unknown_drop(data: DataSettings) -> None:
-    """Refuse a column to leave out that no table has: the one that is meant would be learned from.
-
-    Raises InvalidParameter naming it, and one that is nearly called so.
-    """
+    """Refuse a column to leave out that no table has: the one that is meant would be learned from."""
     unknown = dropped_from_no_public_table(data)
     named = bool(unknown) and has_named_columns(data.private, data.dialect)
     names = column_names(data.private, data.dialect) if named else []
@@ -153,10 +145,7 @@ def dropped_from_no_public_table(data: DataSettings) -> list[str]:
 
 
 def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Rows) -> None:
-    """Refuse a table that has not the columns of the public one, with the line of settings that leaves out the rest.
-
-    Raises DataRefused naming the columns, which a header makes public, and the files.
-    """
+    """Refuse a table that has not the columns of the public one, with the line of settings that leaves out the rest."""
     _refuse_others(data, columns(table), path, columns(pool))
 
 

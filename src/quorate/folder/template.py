@@ -36,7 +36,6 @@ def template() -> str:
 
 def filled(given: Mapping[str, Any]) -> str:
     """Return the text of ``quorate.toml`` with what is known; what is not stands there as a comment to be filled in.
-
     `given`: values by keys of ``[data]`` and ``[budget]``, None or nothing where there is none; ``likely``: what public
     rows propose for a key, for a line to uncomment; ``schema``: columns that are to be declared.
     """
@@ -129,15 +128,7 @@ def place_of(name: str) -> str:
 
 
 def suggested_delta(n_records: int | None) -> tuple[float, str]:
-    """Suggest δ, and say why: a power of ten, at most a tenth of what gives one unit away.
-
-    Examples
-    --------
-    >>> suggested_delta(6_000)
-    (1e-05, 'at most a tenth of 1/6,000, so that no single one of them is given away')
-    >>> suggested_delta(None)[0]
-    1e-06
-    """
+    """Suggest δ, and say why: a power of ten, at most a tenth of what gives one unit away."""
     if n_records is None:
         return 1e-6, "right up to 100,000 units: below a tenth of 1 / number of units"
     delta = float(f"1e-{math.ceil(math.log10(10 * n_records))}")
@@ -145,16 +136,10 @@ def suggested_delta(n_records: int | None) -> tuple[float, str]:
 
 
 def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
-    """Read classes as they are typed: whole numbers or truth values where all are, else texts.
+    """Read two or more classes as they are typed: whole numbers or truth values where all are, else texts.
 
-    Raises InvalidParameter if there are fewer than two, or one comes twice.
-
-    Examples
-    --------
-    >>> classes_of(["0", "1"]), classes_of(["no", " yes"]), classes_of(["true", "false"])
-    ((0, 1), ('no', 'yes'), (True, False))
-    >>> classes_of(["1", "²"])
-    ('1', '²')
+    >>> classes_of(["0", "1"]), classes_of(["no", " yes"]), classes_of(["true", "false"]), classes_of(["1", "²"])
+    ((0, 1), ('no', 'yes'), (True, False), ('1', '²'))
     """
     names = [word.strip() for word in words if word.strip()]
     if len(set(names)) < max(2, len(names)):
@@ -169,10 +154,7 @@ def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
 
 
 def range_of(typed: str) -> tuple[float, float]:
-    """Read the least and the largest value that a number can have, as they are typed.
-
-    Raises InvalidParameter if they are not two ascending numbers.
-    """
+    """Read the least and the largest value that a number can have, as they are typed."""
     got = f"got {visible(typed)}" if typed.strip() else "got nothing"
     try:
         low, high = map(float, typed.split(","))

@@ -32,11 +32,7 @@ VotesKind = Literal["auto", "counts", "labels"]
 
 @dataclass(frozen=True, slots=True)
 class VotesFile:
-    """What a file of votes holds.
-
-    `counts`: ``(n_queries, n_classes)``. `classes`: the declared classes, in the order of the columns of `counts`.
-    `n_teachers`: k, a public number.
-    """
+    """What a file of votes holds: `counts` ``(n_queries, n_classes)``, their classes, and how many teachers."""
 
     counts: Secret[IntArray]
     classes: tuple[Label, ...]
@@ -51,13 +47,11 @@ class VotesFile:
 def read_votes(
     path: Path, *, classes: Sequence[Any], kind: VotesKind = "auto", n_teachers: int | None = None
 ) -> VotesFile:
-    """Read votes made elsewhere: a table (CSV, TSV, Parquet), or an array (``.npy``, ``.npy.xz``).
-
-    `kind`: one column per class holding whole numbers; or one column per teacher holding a class each (in an array the
-    index of a class), nothing or -1 where the teacher abstains. "auto" takes a table whose columns are the classes, and
-    every array with as many columns as classes, as counts. `n_teachers`: needed for counts where teachers may abstain.
-    Raises DataRefused if the file does not hold votes. The message tells a column by its place, and never a row or a
-    vote: the names of a file without a header are votes.
+    """Read votes made elsewhere: a table (CSV, TSV, Parquet), or an array (``.npy``, ``.npy.xz``). `kind`: one column
+    per class holding whole numbers; or one column per teacher holding a class each (in an array the index of a class),
+    nothing or -1 where the teacher abstains. "auto" takes a table whose columns are the classes, and every array with
+    as many columns as classes, as counts. A message tells a column by its place, and never a row or a vote: the names
+    of a file without a header are votes.
     """
     declared = check_classes(classes)
     one_of("kind", kind, ("auto", "counts", "labels"))

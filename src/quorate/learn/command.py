@@ -123,10 +123,9 @@ class Domain(click.ParamType[tuple[str, Any]]):
 @click.option("--unsafe-noise-seed", type=whole, help="For tests and demos: reproducible, therefore not private.")
 @as_json
 def command(
-    table: Path, label: str, classes: tuple[str, ...], cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,
-    columns: tuple[str, ...], domains: tuple[tuple[str, Any], ...], levels: int, epsilon: float, concept: str,
-    learner: str, ledger: Path | None, budget: float | None, out: Path, only_check: bool,
-    unsafe_noise_seed: int | None, as_json: bool,
+    table: Path, label: str, cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,
+    columns: tuple[str, ...], domains: tuple[tuple[str, Any], ...], levels: int, ledger: Path | None, out: Path,
+    only_check: bool, as_json: bool, **request: Any,
 ) -> None:  # fmt: skip
     """Learn a rule from TABLE that may be published, and write it with its report.
 
@@ -143,24 +142,14 @@ def command(
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
     with naming({"X": table.name}), _advised():
         cells, known_cuts = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
-        request = LearnRequest(
-            table=table,
-            label=label,
-            classes=classes,
-            cuts=known_cuts,
-            epsilon=epsilon,
-            concept=concept,
-            learner=learner,
-            ledger=ledger or ledger_beside(table),
-            budget=budget,
-            unsafe_noise_seed=unsafe_noise_seed,
-        )
-        check = check_learn(request, cells)  # as much as a fit refuses, it refuses
-        refuse_other_rule(request, out)
+        ledger = ledger or ledger_beside(table)
+        asked = LearnRequest(table=table, label=label, cuts=known_cuts, ledger=ledger, **request)
+        check = check_learn(asked, cells)  # as much as a fit refuses, it refuses
+        refuse_other_rule(asked, out)
         if only_check:
             _checked(check, as_json=as_json)
             return
-        learned = learn(request, cells)
+        learned = learn(asked, cells)
         written = learned.write(out)
     if as_json:
         print_json(learned.tree())
@@ -170,13 +159,13 @@ def command(
         *(caution for caution in check.cautions if caution not in learned.cautions and caution.applies),
     ):
         click.echo(f"{'note' if caution.severity == 'note' else 'caution'}: {caution.words}", err=True)
-    click.echo(f"{classes[1]} where {learned.rule}; otherwise {classes[0]}")
+    click.echo(f"{asked.classes[1]} where {learned.rule}; otherwise {asked.classes[0]}")
     click.echo(f"guarantee  {learned.guarantee}")
     for caveat in learned.guarantee.caveats:
         click.echo(f"caveat     {caveat}")
     for path in written:
         click.echo(f"wrote      {path}")
-    click.echo(f"ledger     {request.ledger}")
+    click.echo(f"ledger     {ledger}")
 
 
 @contextmanager

@@ -16,10 +16,9 @@ BITS = 16  # of a column's grid
 
 
 def learner_rows(facts: PublicFacts, n_labelled: int | None = None) -> tuple[PlanRow, ...]:
-    """Return a row for each learner that a table could be given to.
-
-    None for more than two classes, or where a unit is more than one row: learners are for 0 and 1, and protect one
-    record; nor for a learner that 2^40 rows are too few for. `n_labelled`: of the private rows; by default all.
+    """Return a row for each learner that a table could be given to. None for more than two classes, or where a unit is
+    more than one row: learners are for 0 and 1, and protect one record; nor for one that 2^40 rows are too few for.
+    `n_labelled`: by default all.
     """
     if facts.n_classes != 2 or facts.n_records is None or (facts.n_rows or facts.n_records) > facts.n_records:
         return ()

@@ -52,10 +52,8 @@ class LearnRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearnCheck:
-    """What a fit would be; nothing was charged for it, and nothing learned.
-
-    `error`: above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none is of
-    use.
+    """What a fit would be; nothing was charged for it, and nothing learned. `error`: above that of the best rule of its
+    kind, which a theorem bounds nine times in ten; None where none is of use.
     """
 
     request: LearnRequest
@@ -102,10 +100,7 @@ class LearnCheck:
 
 
 def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) -> float | None:
-    """Return the least error above the best rule's that a theorem bounds with so many rows; None where none below 0.5.
-
-    Where a learner has no bound for rows of which no rule makes no error, it is that for rows of which one does.
-    """
+    """Return the least error above the best rule's that a theorem bounds; None where none is below 0.5."""
 
     def is_proven(error: float) -> bool:
         candidate = clone(learner).set_params(alpha=error, ledger=None)

@@ -192,11 +192,7 @@ def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> Lea
 
 
 def learn(request: LearnRequest, cells: PrivateCells | None = None) -> Learned:
-    """Read the table, unless its `cells` are given, charge the ledger, and learn a rule that may be published.
-
-    Raises InvalidParameter, DataRefused if an option or the table is wrong; nothing was charged; BudgetExhausted,
-    LedgerMismatch as :meth:`quorate.learners.PrivateLearner.fit` raises them.
-    """
+    """Read the table, unless its `cells` are given, charge the ledger, and learn a rule that may be published."""
     ready = _ready(request, cells)
     request.ledger.parent.mkdir(parents=True, exist_ok=True)
     _bind(request, ready)

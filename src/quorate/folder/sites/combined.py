@@ -66,9 +66,7 @@ CHARGED = "the release was charged, once; the same command charges nothing more"
 @dataclass(frozen=True, slots=True)
 class Combined:
     """What is to be released: statements in the order of the settings, the sum of votes, what answers and what learns.
-
-    `side`: the public rows as the student takes them. `digests`: of each site's file, by its name. `evaluation`: public
-    rows with labels.
+    `side`: the public rows as the student takes them. `digests`: of each site's file.
     """
 
     settings: SitesSettings
@@ -83,10 +81,7 @@ class Combined:
 
 
 def combine(root: Path) -> Combined:
-    """Verify the votes of every site, and add them up; nothing is drawn or charged.
-
-    Raises DataRefused, PreconditionFailed, InvalidParameter what is wrong with which site's file, in one line.
-    """
+    """Verify the votes of every site, and add them up; nothing is drawn or charged."""
     settings = read_sites_settings(root)
     data = settings.data
     classes = check_classes(data.classes)
@@ -119,11 +114,9 @@ def combine(root: Path) -> Combined:
 
 
 def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> tuple[Facts, list[Path]]:
-    """Charge, release, fit the student and write the public side; the same votes are charged once.
-
-    `to`: a new folder for copies. What would refuse them is looked for before anything is charged; what is in the way
-    later says that the release was charged. Raises BudgetExhausted, LedgerMismatch, SeededNoiseRefused,
-    PreconditionFailed as :func:`refuse_export`; nothing is drawn then. Returns what the report says, and the copies.
+    """Charge, release, fit the student and write the public side; the same votes are charged once. `to`: a new folder
+    for copies. What would refuse them is looked for before anything is charged; what is in the way later says that the
+    release was charged. Returns what the report says, and the copies.
     """
     if to is not None:
         refuse_export(combined, to)
@@ -160,21 +153,14 @@ def release_combined(root: Path, combined: Combined, *, to: Path | None = None) 
 
 
 def refuse_export(combined: Combined, destination: Path) -> None:
-    """Refuse what could not be exported once it is released.
-
-    Raises SeededNoiseRefused if the noise is to be seeded; PreconditionFailed if the destination holds other files.
-    """
+    """Refuse what could not be exported once it is released: seeded noise, and a destination that holds other files."""
     if combined.settings.run.unsafe_noise_seed is not None:
         raise SeededNoiseRefused(SEEDED)
     refuse_filled(destination)
 
 
 def export_combined(root: Path, destination: Path) -> list[Path]:
-    """Copy all that was published into a new folder, with a manifest of SHA-256 sums.
-
-    Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if a file is not what was written there, or
-    the destination holds other files. Nothing is copied then.
-    """
+    """Copy all that was published into a new folder, with a manifest of SHA-256 sums; or nothing if refused."""
     return write_copies(destination, published_files(root))
 
 

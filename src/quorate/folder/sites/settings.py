@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from quorate.arguments import real
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.section import (
-    Label,
-    built_in_or_own,
-    flag,
-    labels,
-    no_section,
-    path,
-    read_section,
-    setting,
-    string,
-    whole_number,
-)
-from quorate.folder.sections import STUDENT_MODELS
+from quorate.folder.section import Label, labels, no_section, path, read_section, setting, string, whole_number
+from quorate.folder.sections import BudgetSettings, RunSettings, StudentSettings
 from quorate.folder.sites.signed_votes import MOST_SITES, public_key, word
 from quorate.release.charge import floor_budget
 
-_EPSILON, _DELTA = partial(real, above=0), partial(real, above=0, below=1)
-_NO_DEFAULT = "There is no default: it is your decision. Example: epsilon = 1.0"
+#: Of sections that a run has too, the keys that stand here.
+_OF_RUNS: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    "budget": (BudgetSettings, ("epsilon", "delta")),
+    "student": (StudentSettings, ("model",)),
+    "run": (RunSettings, ("epsilon", "delta", "allow_hopeless", "unsafe_noise_seed")),
+}
 
 
 def _of_words(name: str, value: Any) -> str:
@@ -46,16 +37,6 @@ class SitesData:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SitesBudget:
-    """``[budget]``."""
-
-    epsilon: float = setting(_EPSILON, required=_NO_DEFAULT)
-    delta: float = setting(
-        _DELTA, required="There is no default: choose it below 1 / number of records. Example: delta = 1e-6"
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SitesVotes:
     """``[votes]``: what all sites have agreed on."""
 
@@ -67,23 +48,6 @@ class SitesVotes:
         "sites promises nothing, and costs more noise",
     )
     promised_by: str | None = setting(string, default=None)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SitesStudent:
-    """``[student]``: what may be published."""
-
-    model: str = setting(partial(built_in_or_own, built_in=STUDENT_MODELS), default="auto")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SitesRun:
-    """``[run]``: this release's share of the budget, and how it is made."""
-
-    epsilon: float | None = setting(_EPSILON, default=None)
-    delta: float | None = setting(_DELTA, default=None)
-    allow_hopeless: bool = setting(flag, default=False)
-    unsafe_noise_seed: int | None = setting(whole_number(), default=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,11 +64,11 @@ class SitesSettings:
     """The whole file, checked."""
 
     data: SitesData
-    budget: SitesBudget
+    budget: BudgetSettings
     votes: SitesVotes
     sites: tuple[Site, ...]
-    student: SitesStudent = field(default_factory=SitesStudent)
-    run: SitesRun = field(default_factory=SitesRun)
+    student: StudentSettings
+    run: RunSettings
 
     @property
     def share(self) -> tuple[float, float]:
@@ -121,11 +85,7 @@ def combines_sites(root: Path) -> bool:
 
 
 def read_sites_settings(root: Path) -> SitesSettings:
-    """Read and check the file.
-
-    Raises PreconditionFailed if it is missing or is not TOML; InvalidParameter if a key is unknown, missing or of the
-    wrong kind, or a site is listed twice.
-    """
+    """Read and check the file; QuorateError says in one line what is wrong with it."""
     file = root / "quorate.toml"
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
@@ -147,10 +107,9 @@ def read_sites_settings(root: Path) -> SitesSettings:
 
 
 def _settings(document: Mapping[str, Any], root: Path) -> SitesSettings:
-    sections = {"data": SitesData, "budget": SitesBudget, "student": SitesStudent, "run": SitesRun}
-    read: dict[str, Any] = {
-        name: read_section(name, document.get(name, {}), section, root) for name, section in sections.items()
-    }
+    read: dict[str, Any] = {"data": read_section("data", document.get("data", {}), SitesData, root)}
+    for name, (section, keys) in _OF_RUNS.items():
+        read[name] = read_section(name, document.get(name, {}), section, root, keys=keys)
     sites = tuple(read_section("[sites]", site, Site, root) for site in document.get("sites", []))
     for site in sites:
         public_key(site.key)

@@ -43,13 +43,11 @@ SITE_CHANGES: Final[tuple[SiteChange, ...]] = get_args(SiteChange)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """What a site says of its votes. All of it is public.
-
-    `round`: for which release the votes are, in a word that all sites and the aggregator have agreed on. `neighbours`:
-    which change of one unit changes one teacher alone: "replace" where one that comes or goes would move others, as in
-    a partition into shards of equal size, or where K was read from the number of units. `classes`: in the order of the
-    counts. `queries`: digest of the public rows, in their order (:func:`~quorate.data.public_digest`). `time`: when it
-    was signed: ``2026-11-23T08:00:00Z``.
+    """What a site says of its votes. All of it is public. `round`: for which release the votes are, in a word that all
+    have agreed on. `neighbours`: which change of one unit changes one teacher alone: "replace" where one that comes or
+    goes would move others, as in a partition into shards of equal size, or where K was read from the number of units.
+    `classes`: in the order of the counts. `queries`: digest of the public rows, in their order. `time`: when it was
+    signed.
     """
 
     site: str
@@ -72,11 +70,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SignedVotes:
-    """Votes of one site whose signature was verified.
-
-    `statement`: what the site says of them. `votes`: the counts, secret. `digest`: of the file. Not keyed, so it stays
-    on the private side.
-    """
+    """Votes of a site whose signature was verified; the `digest` of the file has no key, and stays private."""
 
     statement: Statement
     votes: VotesFile
@@ -112,11 +106,7 @@ def word(name: str, value: Any) -> str:
 
 
 def new_key() -> tuple[bytes, str]:
-    """Make a pair of keys.
-
-    Returns: `private`: PEM, not encrypted: for a file that its owner alone reads. `public`: ``ed25519:`` and 43 or 44
-    characters, for everybody.
-    """
+    """Make a pair of keys: PEM, not encrypted, for its owner alone; and ``ed25519:`` and 44 characters, for all."""
     ed25519, serialization = _cryptography()
     key = ed25519.Ed25519PrivateKey.generate()
     pem: bytes = key.private_bytes(
@@ -126,10 +116,7 @@ def new_key() -> tuple[bytes, str]:
 
 
 def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
-    """Return the content of a site's file.
-
-    Raises InvalidParameter if the statement is about other votes; PreconditionFailed if `pem` is no private key.
-    """
+    """Return the content of a site's file; the statement has to be about these votes, and `pem` a private key."""
     if (statement.classes, statement.n_teachers) != (votes.classes, votes.n_teachers):
         raise InvalidParameter("the statement has other classes, or another number of teachers, than the votes")
     _check_teachers(votes.n_teachers)
@@ -146,11 +133,7 @@ def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
 
 @stored_as("quorate.run.sites.signed_votes.verified")
 def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
-    """Return the votes of a file once its signature is verified.
-
-    `content`: of the file. `key`: the site's public key. `name`: what the file is called in a message. Raises
-    DataRefused if it is no such file, or not signed by this key. The message holds no vote.
-    """
+    """Return the votes of a file once its signature by the public `key` is verified; a message holds no vote."""
     try:
         read = json.loads(content.decode("ascii"))
         signature = base64.b64decode(read.pop("signature"), validate=True)
@@ -191,10 +174,7 @@ def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
 
 
 def public_key(text: Any) -> bytes:
-    """Return the 32 bytes of a public key.
-
-    Raises InvalidParameter if it is none.
-    """
+    """Return the 32 bytes of a public key; InvalidParameter where it is none."""
     try:
         if isinstance(text, str) and text.startswith(KEY_PREFIX):
             raw = base64.b64decode(text.removeprefix(KEY_PREFIX), validate=True)
@@ -208,10 +188,8 @@ def public_key(text: Any) -> bytes:
 
 
 def same_classes(one: Sequence[Label], other: Sequence[Label]) -> bool:
-    """Tell whether two lists of classes are written alike, in the same order.
-
-    A site types its classes, and the aggregator writes them into ``quorate.toml``: there 0 and "0" are two types, and
-    mean one class.
+    """Tell whether two lists of classes are written alike, in the same order. A site types its classes, and the
+    aggregator writes them into ``quorate.toml``: there 0 and "0" are two types, and mean one class.
     """
     return [_written(label) for label in one] == [_written(label) for label in other]
 
