@@ -19,8 +19,8 @@ from quorate.ledger import Ledger, Reservation
 from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.types import Watch
 from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
-from quorate.voting.facts import with_later_answers
 from quorate.voting.flow import finished_key, refuse_other_pool, teachers
+from quorate.voting.method import with_later_answers
 
 
 def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
