@@ -333,13 +333,13 @@ def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> Non
 
 
 def plant_in_check(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = voting_method.Votes.check
+    real = voting_method.VOTES.check
 
-    def told(method: Any, task: Any) -> Any:
-        found, steps = real(method, task)
+    def told(task: Any) -> Any:
+        found, steps = real(task)
         return {**found, "why": ["Quorinda Überall is in it"]}, steps
 
-    monkeypatch.setattr(voting_method.Votes, "check", told)
+    monkeypatch.setattr(voting_method.VOTES, "check", told)
 
 
 def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

@@ -64,7 +64,7 @@ def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replac
 @pytest.mark.parametrize("times", [1, 7, 9])
 def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
     plan = planned()
-    found = audit_rounds(plan, Repeated(plan.round_event, times), POOL, delta=1e-5, confidence=CONFIDENCE, runs=400)
+    found = audit_rounds(plan, Repeated(plan.event.event, times), POOL, delta=1e-5, confidence=CONFIDENCE, runs=400)
     assert found.charge is not None
     assert found.charge.violated
     assert found.violated

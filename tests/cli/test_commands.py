@@ -407,8 +407,8 @@ def test_a_stop_says_what_is_stored(
 @pytest.mark.parametrize(
     ("broken", "changes", "stored"),
     [
-        ("voting.method.Votes.facts", {}, "the votes of all teachers are stored"),
-        ("direct.method.Rounds.facts", DIRECT, "the coordinates of its rounds are stored"),
+        ("voting.method.VOTES.facts", {}, "the votes of all teachers are stored"),
+        ("direct.method.ROUNDS.facts", DIRECT, "the coordinates of its rounds are stored"),
     ],
     ids=["teachers", "direct"],
 )

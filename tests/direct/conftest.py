@@ -1,14 +1,27 @@
-"""Coordinates and labels that look like those of a real run, and some that no pool would give."""
+"""Coordinates and labels that look like those of a real run, and some that no pool would give; audits of rounds that
+count.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
+from quorate.audit import audit_rounds
+from quorate.audit import rounds as audited
 from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
+from quorate.direct import contributions, descend
+from quorate.direct.contribution_check import check_contributions
+from quorate.direct.contributions import Grid
+from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.errors import PreconditionFailed
+from quorate.noise import NoiseSource
 from quorate.types import FloatArray, IntArray
 
 
@@ -34,3 +47,63 @@ def rows(n_classes: int) -> Rows:
     X[::7] *= 1e6  # rows that lie far outside the pool
     X[5] = 0.0
     return Rows(coordinates, X, rng.integers(0, n_classes, 300))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
+    lost = lambda at: norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu) - delta  # noqa: E731
+    return float(brentq(lost, 1e-9, 50.0, xtol=1e-12))
+
+
+class RoundsThatCount:
+    """An audit of a plan some of whose rounds count: of 80 public rows, and settings of its own."""
+
+    rows: FloatArray
+    asked: ClassVar[dict[str, Any]]
+
+    def planned(self) -> DirectPlan:
+        how: dict[str, Any] = {"n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, **self.asked}
+        return plan_direct(feature_map_for("linear", self.rows), self.rows, **how)
+
+    def violated(self) -> bool:
+        plan, how = self.planned(), {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 4_000, "seed": 3}
+        assert plan.settings.cells
+        return audit_rounds(plan, plan.event, self.rows, **how).violated
+
+    @pytest.fixture(autouse=True)
+    def few_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
+        monkeypatch.setattr(audited, "_MOST_RUNS", 20)
+
+    @pytest.mark.heavy
+    def test_passes_rounds_as_they_are(self) -> None:
+        assert not self.violated()
+
+    def test_catches_a_unit_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = audited.of_records
+
+        def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+            return honest(z, lengths, codes, weights, grid) * (3 if grid.cells else 1)
+
+        monkeypatch.setattr(audited, "of_records", thrice)
+        assert self.violated()
+
+    @pytest.mark.heavy
+    def test_catches_counts_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = descend.noisy_sum
+
+        def as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
+            counted = (exact >= 0).all() and (exact % 2**20 == 0).all()
+            return exact if counted and exact.any() else honest(exact, sigma, noise)
+
+        monkeypatch.setattr(descend, "noisy_sum", as_they_are)
+        assert self.violated()
+
+    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = contributions.counted
+        check_contributions(self.planned(), self.rows)
+        monkeypatch.setattr(
+            contributions, "counted", lambda cells, starts, shape, grid: honest(cells, None, shape, grid)
+        )
+        with pytest.raises(PreconditionFailed, match="longer than the clip"):
+            check_contributions(self.planned(), self.rows)

@@ -10,29 +10,23 @@ from fractions import Fraction
 from itertools import pairwise
 from math import floor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 from sklearn.base import clone
+from tests.direct.conftest import RoundsThatCount, gaussian_epsilon
 
 import quorate
 from quorate import Ledger, PrivateRegressor, PublicPool
-from quorate.audit import audit_rounds
 from quorate.audit import rounds as audited
-from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.labels import STEPS, TargetRange
 from quorate.direct import contributions, descend
-from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
-from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.rounds import Descent, narrowed
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
-from quorate.noise import NoiseSource
 from quorate.run.cells import lists_of
 from quorate.types import FloatArray, IntArray
 
@@ -176,12 +170,6 @@ class TestAUnit:
         assert (fitted(X, [*y[:7], 1e9, *y[8:]]).coef_ != without.coef_).any()
 
 
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
-    lost = lambda at: norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu) - delta  # noqa: E731
-    return float(brentq(lost, 1e-9, 50.0, xtol=1e-12))
-
-
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon: float) -> None:
     model = fitted(epsilon=epsilon)
@@ -194,23 +182,9 @@ def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon:
     assert other.epsilon >= gaussian_epsilon(2 * moved, 1e-5)
 
 
-class TestTheAudit:
-    def planned(self) -> DirectPlan:
-        how: dict[str, Any] = {"n_classes": 0, "n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, "rounds": 16}
-        return plan_direct(feature_map_for("linear", ROWS[:80]), ROWS[:80], **how)
-
-    def violated(self) -> bool:
-        plan, how = self.planned(), {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 4_000, "seed": 3}
-        return audit_rounds(plan, plan.event, ROWS[:80], **how).violated
-
-    @pytest.fixture(autouse=True)
-    def few_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
-        monkeypatch.setattr(audited, "_MOST_RUNS", 20)
-
-    @pytest.mark.heavy
-    def test_passes_rounds_as_they_are(self) -> None:
-        assert not self.violated()
+class TestTheAudit(RoundsThatCount):
+    rows = ROWS[:80]
+    asked: ClassVar[dict[str, Any]] = {"n_classes": 0, "rounds": 16}
 
     def test_catches_rounds_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
@@ -224,38 +198,6 @@ class TestTheAudit:
 
         monkeypatch.setattr(audited, "of_records", unclipped)
         assert self.violated()
-
-    @pytest.mark.heavy
-    def test_catches_counts_of_targets_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = descend.noisy_sum
-
-        def counts_as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
-            counted = len(exact) == exact.size and (exact >= 0).all() and (exact % 2**20 == 0).all()
-            return exact if counted and exact.any() else honest(exact, sigma, noise)
-
-        monkeypatch.setattr(descend, "noisy_sum", counts_as_they_are)
-        assert self.violated()
-
-    @pytest.mark.heavy
-    def test_catches_a_target_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = audited.of_records
-
-        def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
-            return honest(z, lengths, codes, weights, grid) * (3 if grid.cells else 1)
-
-        monkeypatch.setattr(audited, "of_records", thrice)
-        assert self.violated()
-
-    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = contributions.counted
-
-        def by_row(codes: IntArray, starts: IntArray | None, width: int, grid: Grid) -> IntArray:
-            return honest(codes, None, width, grid)
-
-        check_contributions(self.planned(), ROWS[:80])
-        monkeypatch.setattr(contributions, "counted", by_row)
-        with pytest.raises(PreconditionFailed, match="longer than the clip"):
-            check_contributions(self.planned(), ROWS[:80])
 
 
 class TestThePart:

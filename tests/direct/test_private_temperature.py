@@ -6,29 +6,23 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 import pytest
-from scipy.optimize import brentq
 from scipy.special import expit, softmax
-from scipy.stats import norm
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
-from tests.direct.conftest import Rows
+from tests.direct.conftest import RoundsThatCount, Rows, gaussian_epsilon
 from tests.direct.test_elsewhere import forgetful as forgetful  # a fixture
 from tests.direct.test_elsewhere import with_worker
 from tests.direct.test_spool import people as people  # a fixture
 from tests.direct.test_spool import task_of
 
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
-from quorate.audit import rounds as audited
-from quorate.audit.rounds import audit_rounds
-from quorate.data.feature_maps.composed import feature_map_for
-from quorate.direct import contributions, descend
+from quorate.direct import descend
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
-from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.temperature import edges_of, temperature_of
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
@@ -168,12 +162,6 @@ class TestTheTemperature:
         assert (model.predict(rows[TEST]) == scores.argmax(axis=1)).all()
 
 
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
-    lost = lambda at: norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu) - delta  # noqa: E731
-    return float(brentq(lost, 1e-9, 50.0, xtol=1e-12))
-
-
 class TestThePrice:
     def test_is_that_of_one_more_round_for_both_relations(self, fit: Any) -> None:
         plain = estimator(private_temperature=False).fit(X[:N], Y[:N], public=PUBLIC).plan_
@@ -225,56 +213,9 @@ class TestThePrice:
         assert resumed.n_rounds_ == last - 1
 
 
-class TestTheAudit:
-    def planned(self) -> DirectPlan:
-        how: dict[str, Any] = {"n_classes": 2, "n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, "rounds": 15}
-        plan = plan_direct(feature_map_for("linear", X[:80]), X[:80], judge=True, **how)
-        assert plan.settings.judges
-        return plan
-
-    def violated(self) -> bool:
-        plan, how = self.planned(), {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 4_000, "seed": 3}
-        return audit_rounds(plan, plan.event, X[:80], **how).violated
-
-    @pytest.fixture(autouse=True)
-    def few_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
-        monkeypatch.setattr(audited, "_MOST_RUNS", 20)
-
-    @pytest.mark.heavy
-    def test_passes_the_round_as_it_is(self) -> None:
-        assert not self.violated()
-
-    def test_catches_a_unit_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = audited.of_records
-
-        def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
-            return honest(z, lengths, codes, weights, grid) * (3 if grid.cells else 1)
-
-        monkeypatch.setattr(audited, "of_records", thrice)
-        assert self.violated()
-
-    @pytest.mark.heavy
-    def test_catches_counts_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        honest = descend.noisy_sum
-
-        def as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
-            counted = (exact >= 0).all() and (exact % 2**20 == 0).all()
-            return exact if counted and exact.any() else honest(exact, sigma, noise)
-
-        monkeypatch.setattr(descend, "noisy_sum", as_they_are)
-        assert self.violated()
-
-    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from quorate.direct.contribution_check import check_contributions
-        from quorate.errors import PreconditionFailed
-
-        honest = contributions.counted
-        monkeypatch.setattr(
-            contributions, "counted", lambda cells, starts, shape, grid: honest(cells, None, shape, grid)
-        )
-        with pytest.raises(PreconditionFailed, match="longer than the clip"):
-            check_contributions(self.planned(), X[:80])
+class TestTheAudit(RoundsThatCount):
+    rows = X[:80]
+    asked: ClassVar[dict[str, Any]] = {"n_classes": 2, "rounds": 15, "judge": True}
 
 
 def test_a_temperature_that_cannot_be_had_is_refused_in_a_line() -> None:

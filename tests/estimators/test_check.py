@@ -402,14 +402,14 @@ def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(n
 
 
 def test_a_caution_that_looked_at_private_rows_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.voting.method import Votes
+    from quorate.voting.method import VOTES
 
-    real = Votes.check
+    real = VOTES.check
 
-    def looked(method: Any, task: Any) -> Any:
-        found, steps = real(method, task)
+    def looked(task: Any) -> Any:
+        found, steps = real(task)
         return {**found, "why": [f"{task.inputs.private.reveal().codes.sum()} are ill"]}, steps
 
-    monkeypatch.setattr(Votes, "check", looked)
+    monkeypatch.setattr(VOTES, "check", looked)
     change = NEIGHBOURS["other labels"]
     assert said_of("classifier", change) != said_of("classifier", lambda X, y: (X, y))

@@ -32,7 +32,7 @@ from quorate.noise import SeededNoise
 from quorate.report import Facts
 from quorate.run.facts import RunMetadata
 from quorate.types import Secret
-from quorate.voting import facts as voting_facts
+from quorate.voting import method as voting_facts
 from quorate.voting.flow import run_pipeline
 
 

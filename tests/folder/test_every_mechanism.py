@@ -35,8 +35,8 @@ from quorate.mechanisms import (
     user_fields,
 )
 from quorate.run.stage_store import FolderStages
-from quorate.voting.facts import told
 from quorate.voting.flow import votes
+from quorate.voting.method import told
 
 KINDS = for_runs()
 GIVEN: dict[str, dict[str, Any]] = {

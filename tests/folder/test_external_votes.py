@@ -40,7 +40,7 @@ from quorate.mechanisms import (
 )
 from quorate.noise import OSNoise, SeededNoise
 from quorate.types import Secret
-from quorate.voting.facts import told
+from quorate.voting.method import told
 
 DELTA = 1e-5
 STATED = "the owner's statement and was not checked"

@@ -45,11 +45,11 @@ def test_a_method_checks_drafts_charges_once_and_tells_what_it_did(made: Any) ->
         drafted, _ = method.draft(task, ledger.budget, METADATA)
         assert charge.find(ledger) is None, "neither a check nor a draft charges"
         charge.check_affordable(ledger)
-        done, result = method.go(task, ledger)
+        result = method.go(task, ledger)
         assert [each.key for each in ledger.reservations()] == [charge.key]
-        assert method.go(task, ledger)[1].model is not None
+        assert method.go(task, ledger).model is not None
         assert len(ledger.reservations()) == 1, "the same work is charged once"
-        facts = method.facts(done, result, ledger, METADATA)
+        facts = method.facts(result.task, result, ledger, METADATA)
     assert facts.spending.run_epsilon == drafted.spending.run_epsilon
     assert facts.guarantee.epsilon == facts.spending.spent_epsilon <= 4.0
     assert result.model.predict(POOL[:3]).shape == (3,)

@@ -125,7 +125,7 @@ def _audit_mechanism(
     as_json: bool,
 ) -> None:
     from quorate.folder.audits import AuditOptions, audit_alone, mechanism_to_audit
-    from quorate.voting.facts import told
+    from quorate.voting.method import told
 
     mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
     with progress(quiet=as_json) as watch:

@@ -45,7 +45,7 @@ def command(run: Path, edition: Literal["public", "internal"], language: Languag
     from quorate.release.keys import write_atomically
     from quorate.report import render_html, render_json
     from quorate.report.words import REPORT_FILES
-    from quorate.voting.facts import with_later_raises
+    from quorate.voting.method import with_later_raises
 
     facts, folder = read_facts(run), RunFolder(run)
     if folder.has_ledger:

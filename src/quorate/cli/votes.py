@@ -145,7 +145,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
 
 
 def _planned(combined: Combined) -> dict[str, Any]:
-    from quorate.voting.facts import told
+    from quorate.voting.method import told
 
     return {
         "sites": [statement.site for statement in combined.statements],
@@ -157,7 +157,7 @@ def _planned(combined: Combined) -> dict[str, Any]:
 
 def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     from quorate.accounting.figures import at_most, several
-    from quorate.voting.facts import told
+    from quorate.voting.method import told
 
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
@@ -273,7 +273,7 @@ def release(
     from quorate.ledger import Budget
     from quorate.release.charge import floor_budget, noise_and_key
     from quorate.report.sentences import counted
-    from quorate.voting.facts import answers_of
+    from quorate.voting.method import answers_of
 
     votes = _read(**of_file)
     epsilon, delta = floor_budget(epsilon, delta)

@@ -8,12 +8,12 @@ the least for which the whole costs no more than ε.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import ceil, inf, sqrt
-from typing import Final
+from typing import Any, Final
 
-from quorate.accounting import Composed, Event, zcdp
+from quorate.accounting import Composed, zcdp
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
@@ -24,9 +24,17 @@ from quorate.data.feature_maps.nystroem import LANDMARKS, MOST_VALUES, columns_o
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.data.schema_encoder import encoded_width
-from quorate.direct.defaults import RULE, dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
-from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
-from quorate.errors import InvalidParameter, named
+from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
+from quorate.direct.plan import (
+    LARGEST_SIGMA,
+    DirectPlan,
+    FixedRounds,
+    RoundsAsked,
+    mu_for_settings,
+    noise_for,
+    plan_direct,
+    too_much_noise,
+)
 from quorate.mechanisms import NoisyMarginals
 from quorate.run.drawn_pool import (
     N_ROWS,
@@ -43,19 +51,13 @@ _STEPS: Final = 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BeforePool(PoolPlan):
-    """What is paid for, and what follows for the pool.
-
-    `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given. `rare`: the
-    declared share of the rarer of two classes. `locate`: how the first rounds of a number count targets. `judge`:
-    whether the last of the rounds counts how often the model is right.
+    """What is paid for, and what follows for the pool. `feature_map`: its name, by the schema alone. `fixed`: the
+    rounds. `asked`: what they follow from.
     """
 
     feature_map: str
     fixed: FixedRounds
-    clip: float | None = None
-    rare: float | None = None
-    locate: int = RULE
-    judge: bool = False
+    asked: RoundsAsked
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
@@ -73,35 +75,18 @@ class DrawnPool:
     released: ReleasedMarginals | None = None
 
 
-def before_pool(
-    declared: Schema,
-    feature_map: str,
-    *,
-    n_classes: int,
-    n_units: int,
-    epsilon: float,
-    delta: float,
-    rho: float | None = None,
-    rounds: int | None = None,
-    clip: float | None = None,
-    neighbours: Relation,
-    share: float | None = None,
-    rare: float | None = None,
-    locate: int = RULE,
-    judge: bool = False,
-) -> BeforePool:
-    """Fix what a run pays for, by public facts alone; arguments are those of :func:`quorate.direct.plan.plan_direct`.
-
-    `share`: s in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise that can be
-    drawn.
+def before_pool(declared: Schema, feature_map: str, *, share: float | None = None, **asked: Any) -> BeforePool:
+    """Fix what a run pays for, by public facts alone; `asked`: of :class:`~quorate.direct.plan.RoundsAsked`. `share`: s
+    in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise that can be drawn.
     """
-    mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
-    pool = plan_pool(declared, mu, n_units=n_units, neighbours=neighbours, share=share)
-    left = mu * sqrt(1 - pool.share)
-    for_settings = mu_for_settings(left, neighbours)
+    of = RoundsAsked(**asked)
+    n_units, n_classes, relation = of.n_units, of.n_classes, of.neighbours or "replace"
+    pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
+    left = of.mu * sqrt(1 - pool.share)
+    for_settings = mu_for_settings(left, of.neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
     linear = 1 + encoded_width(declared)
-    wanted = wanted_dimension(N_ROWS, n_classes, n_units, for_settings, rare=rare)
+    wanted = wanted_dimension(N_ROWS, n_classes, n_units, for_settings, rare=of.rare)
     if feature_map == "kernels":
         most = min(linear, MOST_EIGENPAIRS, n_rows) + min(MOST_EIGENPAIRS, n_rows)
         dimension = dimension_of_blocks(wanted, linear, N_ROWS, n_classes)
@@ -109,23 +94,19 @@ def before_pool(
         n_features = linear if feature_map == "linear" else linear + min(n_rows, LANDMARKS)
         most, dimension = min(n_features, n_rows), min(wanted, n_features)
     numbers = most * outputs_of(n_classes)
-    rounds = rounds or rounds_for(
-        dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels", locate=locate
+    rounds = of.rounds or rounds_for(
+        dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels", locate=of.locate
     )
-    rounds += judge
-    k, sigma = _noise(pool.marginals, rounds, numbers, left, epsilon, delta, rho=rho)
-    fixed = FixedRounds(rounds, k, sigma, numbers, left)
+    rounds += of.judge
+    k, sigma = _noise(pool.marginals, rounds, numbers, left, of.epsilon, of.delta, rho=of.rho)
     return BeforePool(
         declared=declared,
         share=pool.share,
         marginals=pool.marginals,
         n_units=n_units,
         feature_map=feature_map,
-        fixed=fixed,
-        clip=clip,
-        rare=rare,
-        locate=locate,
-        judge=judge,
+        fixed=FixedRounds(rounds, k, sigma, numbers, left),
+        asked=of,
     )
 
 
@@ -161,7 +142,8 @@ def _noise(
     sigma = float(ceil(sigma * mu_of_gaussian(epsilon, delta) / mu))
 
     def cost(steps: float) -> float:
-        return price(_together(beside, FixedRounds(rounds, k, steps, numbers, mu).event_for(relation)), delta)
+        of_rounds = FixedRounds(rounds, k, steps, numbers, mu).event_for(relation)
+        return price(Composed((*beside.events, of_rounds)), delta)
 
     for step in range(_STEPS):
         over = cost(sigma) / epsilon - 1 if sigma <= LARGEST_SIGMA else inf
@@ -170,21 +152,11 @@ def _noise(
         if over == inf:
             break
         sigma = float(ceil(sigma * (1 + over + 2.0 ** (step - 40))))
-    raise InvalidParameter(
-        f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
-        f"is fine enough; give a larger {named('epsilon')}",
-        parameter="epsilon",
-        got=epsilon,
-    )
+    raise too_much_noise(epsilon, delta)
 
 
-def _together(beside: Composed, rounds: Event) -> Composed:
-    return Composed((*beside.events, rounds))
-
-
-def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: float, delta: float) -> DirectPlan:
+def plan_on(before: BeforePool, schema: ReadSchema) -> DirectPlan:
     """Fix a run's coordinates by the pool that was drawn for it; rounds and noise are those that were paid for.
-
     `schema`: of the pool. Nothing is refused: of rows that are all equal a linear map needs nothing.
     """
     encoded, categories = schema.numbers(schema.pool), schema.indicator_blocks
@@ -192,17 +164,4 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
     if name == "kernels" and not any(len(places) for places in columns_of(encoded, categories)):
         name = "linear"  # nothing that is compared varies
     feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded, categories=categories)  # type: ignore[arg-type]
-    return plan_direct(
-        feature_map,
-        encoded,
-        n_classes=n_classes,
-        n_units=before.n_units,
-        epsilon=epsilon,
-        delta=delta,
-        clip=before.clip,
-        neighbours=before.marginals.neighbours,
-        fixed=before.fixed,
-        rare=before.rare,
-        locate=before.locate,
-        judge=before.judge,
-    )
+    return plan_direct(feature_map, encoded, fixed=before.fixed, **asdict(before.asked))

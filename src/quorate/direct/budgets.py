@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Repeated
-from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.data.feature_maps.composed import FeatureMapName, feature_map_for, longest_features
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
@@ -18,8 +17,8 @@ from quorate.data.feature_maps.first_maps import SharedPatches
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import DirectSettings, outputs_of, settings_for
-from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round, second_largest
+from quorate.direct.defaults import DirectSettings, outputs_of
+from quorate.direct.plan import RoundsAsked, mu_for_settings, released_by_a_round, second_largest
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
@@ -35,7 +34,7 @@ class Outline:
     n_units: int
     n_outputs: int
     moments: PoolMoments = field(repr=False)
-    neighbours: Relation
+    neighbours: Relation | None
 
     @property
     def noise(self) -> float:
@@ -63,7 +62,7 @@ class Outline:
         """What all rounds release."""
         return self.event_for(self.neighbours)
 
-    def event_for(self, neighbours: Relation) -> Repeated:
+    def event_for(self, neighbours: Relation | None) -> Repeated:
         """What all rounds release, for a change of one unit that may be another than that of the noise."""
         one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
         return Repeated(one, self.settings.rounds)
@@ -79,7 +78,6 @@ class Outline:
 
     def integers(self, along: FloatArray) -> FloatArray:
         """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
-
         Those of a run are the same but for rounding.
         """
         kept, units = self.moments.kept(self.settings), self.moments.lengths_of_units(self.settings)
@@ -90,9 +88,8 @@ class Outline:
 
 @dataclass(slots=True, eq=False)
 class PlannedBudgets:
-    """Plans for one encoded public pool; whatever they share is worked out once.
-
-    `categories`: first and one past the last column of the indicators of each category.
+    """Plans for one encoded public pool; whatever they share is worked out once. `categories`: first and one past the
+    last column of the indicators of each category.
     """
 
     pool: Any = field(repr=False)
@@ -117,27 +114,16 @@ class PlannedBudgets:
             self._moments = PoolMoments.of_map(self.feature_map, self.pool)
         return self._moments
 
-    def outline(
-        self,
-        *,
-        n_classes: int,
-        n_units: int,
-        epsilon: float,
-        delta: float,
-        neighbours: Relation,
-        rare: float | None = None,
-    ) -> Outline:
+    def outline(self, **asked: Any) -> Outline:
         """Return settings and noise alone, without the matrix for private rows, as :func:`plan_direct` fixes them."""
-        moments, n_outputs = self.moments, outputs_of(n_classes)
-        mu = mu_of_gaussian(epsilon, delta)
-        mu_settings = mu_for_settings(mu, neighbours)
-        settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_settings, rare=rare)
+        of, moments = RoundsAsked(**asked), self.moments
+        n_outputs = outputs_of(of.n_classes)
+        settings = of.settings(moments, mu_for_settings(of.mu, of.neighbours))
         kept = moments.kept(settings)
-        numbers = int(kept.sum()) * n_outputs * settings.rounds
-        k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, neighbours=neighbours)
+        k, sigma = of.noise(settings.rounds, int(kept.sum()) * n_outputs)
         longest = longest_features(self.feature_map) / float(moments.lengths_of_units(settings)[kept].min())
         grid = Grid(min(LENGTH_BITS - 1 - ceil(log2(longest)), FINEST), settings.clip, k)
-        return Outline(settings, grid, sigma, n_units, n_outputs, moments, neighbours)
+        return Outline(settings, grid, sigma, of.n_units, n_outputs, moments, of.neighbours)
 
     def outline_of(self, facts: PublicFacts) -> Outline:
         """Return the same of a task with these facts."""

@@ -19,14 +19,8 @@ from quorate.data.labels import Label, TargetRange
 from quorate.direct.defaults import RULE
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
-from quorate.run.drawn_pool import (
-    N_ROWS,
-    refuse_both,
-)
-from quorate.run.drawn_rows import (
-    EVENLY,
-    draw_rows,
-)
+from quorate.run.drawn_pool import N_ROWS, refuse_both
+from quorate.run.drawn_rows import EVENLY, draw_rows
 from quorate.run.schema import Schema, check_pool
 from quorate.students.prediction_sets import COVERAGE
 from quorate.students.scores import share_of_rarer
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
-
     `target_range`: in place of `classes`, where a number is predicted. `located`: how its first rounds count targets
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
     classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
@@ -70,15 +63,7 @@ class DirectConfig:
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:
-    """Take features of patches where nothing was said and the pool is one of square grey images that are large enough.
-
-    Examples
-    --------
-    >>> config = DirectConfig(classes=[0, 1], epsilon=1.0, delta=1e-5)
-    >>> import numpy as np
-    >>> with_images(config, PublicPool(np.zeros((3, 28, 28)))).feature_map
-    'patches'
-    """
+    """Take features of patches where nothing was said and the pool is one of grey images that are large enough."""
     return config if config.feature_map != "auto" else replace(config, feature_map=feature_map_of(public))
 
 
@@ -116,12 +101,6 @@ def draws_pool(config: DirectConfig, public: Any) -> bool:
     return public is None and config.schema is not None and config.marginals != 0
 
 
-def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
-    """Return the kinds of columns that follow neither from their types nor from ``text``."""
-    facts = schema.kinds.facts()
-    return {name: as_kind for name, as_kind in facts.items() if as_kind != "text" or name not in config.text}
-
-
 def plan_key(
     config: DirectConfig,
     schema: Schema,
@@ -132,9 +111,8 @@ def plan_key(
     delta: float,
     neighbours: Relation | None,
 ) -> str:
-    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
-
-    A transformer counts by what it makes of the pool. `neighbours` is None for runs that were begun before a relation
+    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose. A
+    transformer counts by what it makes of the pool. `neighbours` is None for runs that were begun before a relation
     could be chosen.
     """
     feature_map: Any = config.feature_map
@@ -157,8 +135,9 @@ def plan_key(
         cache_inputs = (*cache_inputs, "words")
     if config.text:
         cache_inputs = (*cache_inputs, tuple(config.text))
-    if ruled := _ruled(config, schema):
-        cache_inputs = (*cache_inputs, sorted(ruled.items()))
+    kinds = schema.kinds.facts().items()  # those that follow neither from their types nor from `text`
+    if ruled := sorted((name, as_kind) for name, as_kind in kinds if as_kind != "text" or name not in config.text):
+        cache_inputs = (*cache_inputs, ruled)
     if marks := schema.kinds.dialect.of_cells:
         cache_inputs = (*cache_inputs, sorted(marks.items()))
     if config.schema is not None and not drawn:
@@ -188,7 +167,6 @@ def charge_beginning(
     order: str = "",
 ) -> str:
     """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are.
-
     `order`: that of the rows, where units that are known by their places are held out.
     """
     cache_inputs: tuple[Any, ...] = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(name) for name in classes])
@@ -198,11 +176,5 @@ def charge_beginning(
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
-    """Return the ρ that (ε, δ) is worth where a ledger adds ρ; None where it adds ε and δ.
-
-    Examples
-    --------
-    >>> rho_of(1.0, 1e-5, "zcdp"), rho_of(1.0, 1e-5, "sum")
-    (0.030556595, None)
-    """
+    """Return the ρ that (ε, δ) is worth where a ledger adds ρ; None where it adds ε and δ."""
     return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None

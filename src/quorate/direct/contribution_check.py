@@ -20,10 +20,9 @@ GROUP = 3  # rows of a made-up person
 
 @stored_as("quorate.direct.contribution_check.check_contributions")
 def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -> None:
-    """Look whether public rows with made-up labels add the same integers alone and together, none too long.
-
-    That it holds for every row there could be is what the proof says; this finds a library or a processor on which the
-    proof's arithmetic does not happen, and raises PreconditionFailed. Privacy: a function of public rows alone.
+    """Look whether public rows with made-up labels add the same integers alone and together, none too long. That it
+    holds for every row there could be is what the proof says; this finds a library or a processor on which the proof's
+    arithmetic does not happen, and raises PreconditionFailed. Privacy: a function of public rows alone.
     """
     rows, codes, weights = made_up(plan, pool)
     faults = faults_of(plan, rows, codes, weights)
@@ -37,33 +36,28 @@ def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -
 def made_up(plan: DirectPlan, pool: Rows) -> tuple[Rows, IntArray, FloatArray]:
     """Return public rows, labels and weights to look at contributions with; the same ones each time."""
     rng = np.random.default_rng(0)
-    rows = with_a_wild_row(take(pool, rng.integers(0, pool.shape[0], ROWS)))
+    rows: Any = take(pool, rng.integers(0, pool.shape[0], ROWS)).copy()
+    # The first row holds what is not finite: it must add nothing, and change no other row's part.
+    if isinstance(rows, np.ndarray):
+        rows[0, 0] = np.nan
+    else:
+        rows = rows.tolil()
+        rows[0, 0] = np.inf
+        rows = rows.tocsr()
     codes = rng.integers(0, plan.n_codes, ROWS)
     return rows, codes, rng.normal(size=plan.start.shape)
 
 
-def with_a_wild_row(rows: Any) -> Rows:
-    """Return a copy whose first row holds what is not finite: it must add nothing, and change no other row's part."""
-    wild = rows.copy()
-    if isinstance(wild, np.ndarray):
-        wild[0, 0] = np.nan
-        return wild
-    wild = wild.tolil()
-    wild[0, 0] = np.inf
-    return wild.tocsr()
-
-
+@np.errstate(all="ignore")  # one row holds what is not finite
 def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
     """Name what is wrong with the contributions of rows, alone and together, as records and as groups; none if well."""
-    with np.errstate(all="ignore"):  # one row holds what is not finite
-        return _faults_of(plan, rows, codes, weights)
-
-
-def _faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
     together = plan.coordinates(rows)
     rows_alone = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
     faults = []
-    if not np.array_equal(np.vstack([_dense(z) for z in rows_alone]), _dense(together), equal_nan=True):
+    alone, beside = (
+        np.vstack([z.toarray() if hasattr(z, "toarray") else z for z in of]) for of in (rows_alone, [together])
+    )
+    if not np.array_equal(alone, beside, equal_nan=True):
         faults.append("the coordinates of a row depend on the rows beside it")
     forms = (together, plan.coordinates.for_rounds(rows))
     return faults + list(
@@ -89,7 +83,3 @@ def _faults_on(
     if max(sum(int(value) ** 2 for value in part.ravel()) for part in (*alone, *groups)) > 4**grid.k:
         faults.append("a contribution is longer than the clip")
     return faults
-
-
-def _dense(z: Any) -> FloatArray:
-    return np.asarray(z.toarray() if hasattr(z, "toarray") else z)

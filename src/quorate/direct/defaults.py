@@ -61,13 +61,12 @@ LAST_ROUNDS = {True: HALF, False: 0.3}  # the share of rounds that is averaged t
 
 @dataclass(frozen=True, slots=True)
 class DirectSettings:
-    """What every round is done with, public: κ, b in the unit of z, t, η and momentum.
-
-    `residual_ridge`: κ of the residual block, if there is one. `averaged`: the share of the last rounds whose weights
-    are averaged. `length`: the typical length of z, of a row that the coordinates were not fitted on, where weights are
-    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`; where none
-    does and there are cells, the last round counts in them how often the model is right. `nearest`: whether the nearest
-    shares stand in the place of noisy ones of targets; not in a run that was begun before they did.
+    """What every round is done with, public: κ, b in the unit of z, t, η and momentum. `residual_ridge`: κ of the
+    residual block, if there is one. `averaged`: the share of the last rounds whose weights are averaged. `length`: the
+    typical length of z, of a row that the coordinates were not fitted on, where weights are shrunk by it. `counting`:
+    how many of the rounds, the first ones, count targets, in so many `cells`; where none does and there are cells, the
+    last round counts in them how often the model is right. `nearest`: whether the nearest shares stand in the place of
+    noisy ones of targets; not in a run that was begun before they did.
     """
 
     ridge: float
@@ -95,28 +94,20 @@ class DirectSettings:
         return (*of_blocks, *counting)
 
 
-WITHOUT_POOL = DirectSettings(
-    ridge=0.0, clip=1.0, rounds=100, momentum=0.9
-)  #: for rows of length one, with a constant 1
+#: For rows of length one, with a constant 1.
+WITHOUT_POOL = DirectSettings(ridge=0.0, clip=1.0, rounds=100, momentum=0.9)
 
 
 def outputs_of(n_classes: int) -> int:
-    """Return how many scores a row has: one for two classes, and for a target that is a number (0 classes).
-
-    Examples
-    --------
-    >>> [outputs_of(n_classes) for n_classes in (0, 2, 5)]
-    [1, 1, 5]
-    """
+    """Return how many scores a row has: one for two classes, and for a target that is a number (0 classes)."""
     return n_classes if n_classes > 2 else 1
 
 
 def settings_for(
     moments: PoolMoments, *, n_classes: int, n_units: int, mu: float, rare: float | None = None
 ) -> DirectSettings:
-    """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0.
-
-    `rare`: the declared share of the rarer of two classes.
+    """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0. `rare`:
+    the declared share of the rarer of two classes.
     """
     if n_classes == 0:  # those of two classes at half of μ
         return settings_for(moments, n_classes=2, n_units=n_units, mu=mu / 2)
@@ -135,10 +126,9 @@ def settings_for(
 def for_number(
     of_two: DirectSettings, n_numbers: int, *, n_units: int, mu: float, rounds: int | None, locate: int
 ) -> DirectSettings:
-    """Return the settings of a number, from those of two classes.
-
-    `n_numbers`: that a round releases. `mu`: for replacing one unit. `rounds`: in place of the default. `locate`:
-    how the first rounds count targets (:data:`RULE`), where there are enough, and noise leaves cells to see.
+    """Return the settings of a number, from those of two classes. `n_numbers`: that a round releases. `mu`: for
+    replacing one unit. `rounds`: in place of the default. `locate`: how the first rounds count targets (:data:`RULE`),
+    where there are enough, and noise leaves cells to see.
     """
     n_rounds = rounds or ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
     cells = cells_for(n_numbers, n_units, 2 * sqrt(n_rounds) / mu) if locate and n_rounds >= FEWEST_ROUNDS else 0
@@ -149,10 +139,9 @@ def for_number(
 
 
 def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float, *, rare: float | None = None) -> float:
-    """Return the effective dimension that coordinates should have, where the pool's features have as many.
-
-    `n_public`: public rows that differ, or how many there will be at most. `rare`: p, the declared share of the rarer
-    of two classes.
+    """Return the effective dimension that coordinates should have, where the pool's features have as many. `n_public`:
+    public rows that differ, or how many there will be at most. `rare`: p, the declared share of the rarer of two
+    classes.
     """
     most = min(RHO[outputs_of(n_classes) == 1] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
     return most if rare is None else most * 4 * rare * (1 - rare)
@@ -169,14 +158,8 @@ def _of_residual(wanted: float, own: float, n_public: int) -> float:
 
 
 def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False, locate: int = RULE) -> int:
-    """Return T for r = d/(M n₀); `blocks`: whether there are two. `n_classes`: 0 for a number.
-
-    `locate`: how the first rounds of a number count targets, 0 where they do not.
-
-    Examples
-    --------
-    >>> rounds_for(0.04, 2), rounds_for(0.001, 2), rounds_for(0.04, 5)
-    (12, 32, 12)
+    """Return T for r = d/(M n₀); `blocks`: whether there are two. `n_classes`: 0 for a number. `locate`: how the first
+    rounds of a number count targets, 0 where they do not.
     """
     if n_classes == 0:
         return ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
@@ -210,9 +193,8 @@ def _of_two_blocks(
 
 
 def most_dimensions(n_units: int) -> float:
-    """Return how many dimensions the sample can tell apart, however little noise there is: max(n₀/48, 2√n₀).
-
-    Where labels are hard to predict, a model of more of them fits the labels that it has seen, so that a run with more
+    """Return how many dimensions the sample can tell apart, however little noise there is: max(n₀/48, 2√n₀). Where
+    labels are hard to predict, a model of more of them fits the labels that it has seen, so that a run with more
     privacy to spend would be the worse one.
     """
     return max(n_units / 48, 2 * sqrt(n_units))

@@ -26,18 +26,17 @@ def descend(
     finish: Callable[[FloatArray, int], FloatArray] | None = None,
     progress: Progress | None = None,
 ) -> Descent:
-    """Go every round that is left of a reservation, and return what came of all that were stored.
-
-    `finish`: as :class:`~quorate.direct.rounds.Descent` has it.
-
-    Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and its noisy sum is used after
-    it is stored. A round that an earlier process drew and did not store is skipped: the next one starts from the same
-    weights.
+    """Go every round that is left of a reservation, and return what came of all that were stored. `finish`: as
+    :class:`~quorate.direct.rounds.Descent` has it. Privacy: a round's noise is drawn after the round is counted in the
+    ledger, durably, and its noisy sum is used after it is stored. A round that an earlier process drew and did not
+    store is skipped: the next one starts from the same weights.
     """
     shape = plan.start.shape
     descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start, finish)
     drawn_before = [block.answers for block in reservation.blocks(PURPOSE)]
-    descent.replay(None if answers is None else _matrix(answers[0], shape) for answers in drawn_before)
+    descent.replay(
+        None if answers is None else np.array(answers[0], dtype=np.int64).reshape(shape) for answers in drawn_before
+    )
     total = reservation.purposes[PURPOSE]
     grid, summing = None, None
     while reservation.remaining(PURPOSE):
@@ -61,7 +60,3 @@ def descend(
 def noisy_sum(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
     """Return sums of units with the noise of a round on each number, any shape: what runs release and audits attack."""
     return exact + discrete_gaussian(sigma, exact.shape, noise)
-
-
-def _matrix(numbers: list[int], shape: tuple[int, ...]) -> IntArray:
-    return np.array(numbers, dtype=np.int64).reshape(shape)

@@ -58,17 +58,8 @@ _KEPT = 1 << 30  # bytes of coordinates that a worker's process keeps from one r
 _ARGUMENTS = -np.geomspace(1e-12, 700.0, 4_096)
 _ODD_NUMBERS = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 _ODD_CELLS = (
-    None,
-    "",
-    " ",
-    "nan",
-    "1,5",
-    "1e400",
-    "2024-02-29",
-    "2024-02-29T12:30:01.25",
-    "29.02.2024",
-    "no such word",
-)
+    None, "", " ", "nan", "1,5", "1e400", "2024-02-29", "2024-02-29T12:30:01.25", "29.02.2024", "no such word",
+)  # fmt: skip
 _EXTREMES = (1e6, -1e-9, 0.0)  # by which public rows are multiplied to see what unusual rows become
 
 
@@ -114,10 +105,8 @@ class PartOfRows:
 
 @dataclass(frozen=True, slots=True)
 class UnitsElsewhere:
-    """The private side of the rounds where workers add up: a :class:`~quorate.direct.rounds.SummedUnits`.
-
-    `parts`: for each part the file of classes and units, and the files of its rows. `public`: where the public side
-    lies.
+    """The private side of the rounds where workers add up: a :class:`~quorate.direct.rounds.SummedUnits`. `parts`: for
+    each part the file of classes and units, and the files of its rows. `public`: where the public side lies.
     """
 
     scheduler: DaskScheduler
@@ -126,9 +115,8 @@ class UnitsElsewhere:
     parts: tuple[tuple[Stored, tuple[Stored, ...]], ...] = field(repr=False)
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
-        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``.
-
-        It raises Interrupted where a part was lost again and again, or the scheduler is gone.
+        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``. It raises
+        Interrupted where a part was lost again and again, or the scheduler is gone.
         """
         return partial(self._summed, grid=grid)
 
@@ -154,10 +142,9 @@ def units_elsewhere(
     *,
     watch: Watching | None = None,
 ) -> UnitsElsewhere:
-    """Write the usable rows for the workers, and ask each of them whether it computes what this machine does.
-
-    `pool`: encoded public rows. Raises PreconditionFailed where a worker computes other bits, or the shared folder has
-    no room. The caller holds the connection open.
+    """Write the usable rows for the workers, and ask each of them whether it computes what this machine does. `pool`:
+    encoded public rows. Raises PreconditionFailed where a worker computes other bits, or the shared folder has no room.
+    The caller holds the connection open.
     """
     from quorate.ensemble.workers.cluster.exchange import put
 
@@ -192,7 +179,6 @@ def counts_elsewhere(
     n_units: int,
 ) -> Secret[tuple[CellCounts, ...]]:
     """Have workers count the cells of declared columns, as :func:`~quorate.run.drawn_pool.count_cells` does here.
-
     `counted`: which rows count. `n_units`: the public number, which says how many parts there are. Raises
     PreconditionFailed where a worker computes other codes of public cells, Interrupted where a part was lost.
     """
@@ -271,10 +257,9 @@ def public_side(plan: DirectPlan, pool: Any) -> PublicSide:
 
 
 def answer_of(plan: DirectPlan, pool: Any) -> bytes:
-    """Return a digest of the coordinates and the contributions of public rows, extreme ones among them.
-
-    What is rounded to integers hides most of the last bits that could make another row's integers others; so slopes,
-    lengths and exponentials are under it as they are before that.
+    """Return a digest of the coordinates and the contributions of public rows, extreme ones among them. What is rounded
+    to integers hides most of the last bits that could make another row's integers others; so slopes, lengths and
+    exponentials are under it as they are before that.
     """
     rows, codes, weights = made_up(plan, pool)
     hashed = sha256()

@@ -26,17 +26,8 @@ from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.cell_task import behind_features, number_model
-from quorate.run.drawn_pool import (
-    N_ROWS,
-    RULES,
-    count_cells,
-    release_marginals,
-    stated_coordinates,
-)
-from quorate.run.drawn_rows import (
-    draw_rows,
-    parquet_of,
-)
+from quorate.run.drawn_pool import N_ROWS, RULES, count_cells, release_marginals, stated_coordinates
+from quorate.run.drawn_rows import draw_rows, parquet_of
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
@@ -54,35 +45,28 @@ def published_model(
     classes: tuple[Any, ...],
     target_range: TargetRange | None = None,
 ) -> Any:
-    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model.
-
-    The model is a classifier, or a ``LinearRegression`` where there is a range, or the part of one that residuals were
-    measured by; predictions may lie beyond it.
-    It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
+    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model. The model
+    is a classifier, or a ``LinearRegression`` where there is a range, or the part of one that residuals were measured
+    by; predictions may lie beyond it. It takes features as they are and not as integers on a grid: its scores differ
+    from those of the rounds by rounding.
     """
     coefficients, intercepts = plan.coordinates.feature_map.weights(plan.coordinates.features(weights))
     if target_range is None:
-        linear = _classifier(coefficients, intercepts, classes)
+        from sklearn.linear_model import LogisticRegression
+
+        linear = LogisticRegression()
+        linear.classes_ = np.asarray(list(classes))
+        linear.coef_ = np.ascontiguousarray(coefficients.T)
+        linear.intercept_ = np.ascontiguousarray(intercepts)
         linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
     else:
         linear = number_model(coefficients[:, 0], float(intercepts[0]), target_range)
     return behind_features(linear, plan.coordinates.feature_map, schema, n_columns=len(coefficients))
 
 
-def _classifier(coefficients: FloatArray, intercepts: FloatArray, classes: tuple[Any, ...]) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    linear = LogisticRegression()
-    linear.classes_ = np.asarray(list(classes))
-    linear.coef_ = np.ascontiguousarray(coefficients.T)
-    linear.intercept_ = np.ascontiguousarray(intercepts)
-    return linear
-
-
 def model_of(task: DirectTask, weights: FloatArray, grid: Grid | None = None) -> Any:
-    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``.
-
-    `grid`: that they were found on, where that is not the plan's: it says in which part of a range.
+    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``. `grid`: that they were found on,
+    where that is not the plan's: it says in which part of a range.
     """
     held = task.target_range
     if grid is not None and held is not None:
@@ -92,7 +76,6 @@ def model_of(task: DirectTask, weights: FloatArray, grid: Grid | None = None) ->
 
 def try_model(task: DirectTask) -> None:
     """Ask the published model, with weights of 0, about a few public rows: what would fail after the charge fails here.
-
     `task`: with a pool.
     """
     rows = take(task.schema.pool, np.arange(min(_TRIED, task.schema.pool.shape[0])))
@@ -103,10 +86,9 @@ def try_model(task: DirectTask) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResult:
-    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn.
-
-    `limit`: of prediction sets, where units were held out for them and it was not lost. `temperature`: that the model's
-    scores were divided by, where a round counted how often it is right, and was not lost.
+    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn. `limit`: of
+    prediction sets, where units were held out for them and it was not lost. `temperature`: that the model's scores were
+    divided by, where a round counted how often it is right, and was not lost.
     """
 
     task: DirectTask
@@ -122,11 +104,10 @@ class DirectResult:
 def run_rounds(
     task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
 ) -> DirectResult:
-    """Go the whole way, or on from where a killed process stopped; `stages` keeps the plan.
-
-    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the rounds do not fit what is left;
-    nothing is drawn or charged then; PreconditionFailed if contributions are not what the price rests on, on this
-    machine; or the ledger holds the same rounds in coordinates of other bits.
+    """Go the whole way, or on from where a killed process stopped; `stages` keeps the plan. Raises LedgerMismatch if
+    the ledger belongs to other data; BudgetExhausted if the rounds do not fit what is left; nothing is drawn or charged
+    then; PreconditionFailed if contributions are not what the price rests on, on this machine; or the ledger holds the
+    same rounds in coordinates of other bits.
     """
     with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
         return _run_rounds(task, ledger, stages or NoStages(), watch)
@@ -156,8 +137,8 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
             units,
             reservation,
             task.noise,
-            finish=partial(_shrunk, task) if task.has_pool else None,
-            progress=lambda done, total: see("rounds", done, total),
+            finish=(lambda weights, n: task.plan.shrunk(weights, task.public_rows, n)) if task.has_pool else None,
+            progress=partial(see, "rounds"),
         )
         weights, temperature = descent.result(), None
         if descent.counts is not None:
@@ -168,24 +149,12 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         if task.held is not None:
             places = partial(held_out_places, task, weights, descent.grid)
             limit = task.held.plan.limit_of(reservation, task.noise, places)
-    return DirectResult(
-        task=task,
-        model=model,
-        n_rounds=descent.n_rounds,
-        charge=charge,
-        reservation=reservation,
-        limit=limit,
-        temperature=temperature,
-    )
-
-
-def _shrunk(task: DirectTask, weights: FloatArray, n_rounds: int) -> FloatArray:
-    return task.plan.shrunk(weights, task.public_rows, n_rounds)
+    paid: dict[str, Any] = {"charge": charge, "reservation": reservation, "limit": limit, "temperature": temperature}
+    return DirectResult(task=task, model=model, n_rounds=descent.n_rounds, **paid)
 
 
 def held_out_places(task: DirectTask, weights: FloatArray, grid: Grid) -> Secret[IntArray]:
     """Count how badly published weights do on the units that are held out: ``(n_places,)`` units by their place.
-
     `grid`: that the weights were found on. A unit's place follows, bit for bit, from its row and public facts, as its
     part of a round does: the slope of its class is one less its probability, and a number is off by what lies between
     its target and the place in the range that its score predicts. Coordinates are on a grid, which the published model
@@ -214,11 +183,10 @@ def held_out_places(task: DirectTask, weights: FloatArray, grid: Grid) -> Secret
 def _with_drawn_pool(
     task: DirectTask, drawn: DrawnPool, charge: Charge, ledger: Ledger, stages: StageStore, see: Watch
 ) -> tuple[DirectTask, Reservation]:
-    """Charge, release the marginals, and return the task with the pool that is drawn from them.
-
-    Rows are counted before the charge. A pool in whose coordinates the rounds have begun is read, never drawn again;
-    where its coordinates were kept, the task has both already. One that was kept for another charge is none: the rows
-    are those of the counts that were paid for.
+    """Charge, release the marginals, and return the task with the pool that is drawn from them. Rows are counted before
+    the charge. A pool in whose coordinates the rounds have begun is read, never drawn again; where its coordinates were
+    kept, the task has both already. One that was kept for another charge is none: the rows are those of the counts that
+    were paid for.
     """
     before, private = drawn.before, task.private.reveal()
     counted, dialect = drawn.counted.reveal(), task.schema.kinds.dialect
@@ -229,13 +197,8 @@ def _with_drawn_pool(
 
         counts = counts_elsewhere(task.scheduler, before.declared, private.table, counted, dialect, task.n_units)
     reservation = charge.reserve(ledger)
-    released = release_marginals(
-        before.marginals,
-        counts,
-        reservation,
-        task.noise,
-        progress=lambda done, total: see("marginals", done, total),
-    )
+    tell = partial(see, "marginals")
+    released = release_marginals(before.marginals, counts, reservation, task.noise, progress=tell)
     task = replace(task, drawn=replace(drawn, released=released))
     stated = bool(stated_coordinates(reservation))
     if not (stated and task.stored):

@@ -25,7 +25,7 @@ from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.labels import STEPS
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
-from quorate.direct.contributions import Grid, Link, logits_of
+from quorate.direct.contributions import Grid, logits_of
 from quorate.direct.defaults import RULE, WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.direct.temperature import bins_for, temperature_of
@@ -41,45 +41,26 @@ MOVED: Mapping[Relation | None, int] = {"add-or-remove": 1, "replace": 2, None: 
 
 
 def released_by_a_round(sigma: float, k: int, numbers: int, neighbours: Relation | None) -> GridGaussian:
-    """Return what one round releases: so many numbers, of contributions no longer than ``2**k`` grid steps.
-
-    Examples
-    --------
-    >>> [released_by_a_round(2.0**32, 30, 9, each).l2_sensitivity / 2**30 for each in ("add-or-remove", "replace")]
-    [1.0, 2.0]
-    """
+    """Return what one round releases: so many numbers, of contributions no longer than ``2**k`` grid steps."""
     return GridGaussian(sigma, MOVED[neighbours] * 2.0**k, numbers)
 
 
 def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
-    """Return M = μ · 2B/Δ, by which settings are chosen: their constants were found at Δ = 2B.
-
-    It enters κ, d, T and c alone. The noise of a round is Δ √T/μ with μ itself: both at once would be half of it.
+    """Return M = μ · 2B/Δ, by which settings are chosen: their constants were found at Δ = 2B. It enters κ, d, T and c
+    alone. The noise of a round is Δ √T/μ with μ itself: both at once would be half of it.
     """
     return mu * MOVED["replace"] / MOVED[neighbours]
 
 
-def link_of(n_classes: int) -> Link:
-    """Return what a score predicts: `n_classes` is 0 where that is a number."""
-    return "classes" if n_classes else "range"
-
-
 def second_largest(shares: FloatArray) -> float:
-    """Return the second largest share λ/(λ + κ) of directions: the largest is that of what all rows have in common.
-
-    Examples
-    --------
-    >>> second_largest(np.array([0.1, 0.9, 0.3])), second_largest(np.array([0.9]))
-    (0.3, 0.0)
-    """
+    """Return the second largest share λ/(λ + κ) of directions: the largest is that of what all rows have in common."""
     return float(np.sort(shares)[-2]) if len(shares) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FixedRounds:
-    """What is paid for before there is a pool, by public facts alone: T rounds with noise of σ grid steps.
-
-    `k`: contributions have at most 2^k grid steps. `numbers`: that a round draws at most. `mu`: of all rounds together.
+    """What is paid for before there is a pool, by public facts alone: T rounds with noise of σ grid steps. `k`:
+    contributions have at most 2^k grid steps. `numbers`: that a round draws at most. `mu`: of all rounds together.
     """
 
     rounds: int
@@ -95,11 +76,10 @@ class FixedRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectPlan:
-    """What a run does, public in every part: rows to integers, κ, B, T, η, the grid, and σ in its steps.
-
-    `dimension`: the effective one, d(κ). `neighbours`: the change of one unit that the noise is for; None where the run
-    was begun before one could be chosen: then it is replacing one. `most_numbers`: that a round was paid for, where
-    that was before its pool was there.
+    """What a run does, public in every part: rows to integers, κ, B, T, η, the grid, and σ in its steps. `dimension`:
+    the effective one, d(κ). `neighbours`: the change of one unit that the noise is for; None where the run was begun
+    before one could be chosen: then it is replacing one. `most_numbers`: that a round was paid for, where that was
+    before its pool was there.
     """
 
     coordinates: PublicCoordinates = field(repr=False)
@@ -126,13 +106,6 @@ class DirectPlan:
     def n_codes(self) -> int:
         """How many different codes a row's class, or target, can have."""
         return STEPS + 1 if self.grid.link == "range" else max(self.n_outputs, 2)
-
-    @property
-    def round_event(self) -> GridGaussian:
-        """What one round releases, for the change that the noise is for."""
-        one = self.event.event
-        assert isinstance(one, GridGaussian)  # noqa: S101 - as event_for made it
-        return one
 
     @property
     def event(self) -> Repeated:
@@ -166,9 +139,8 @@ class DirectPlan:
         return hashed.hexdigest()
 
     def why(self, unit: str, *, pool: str = "the public pool defines") -> tuple[str, ...]:
-        """Return one sentence for each setting, with what it follows from.
-
-        `unit`: the word for whose data it is. `pool`: what defines coordinates, and the verb.
+        """Return one sentence for each setting, with what it follows from. `unit`: the word for whose data it is.
+        `pool`: what defines coordinates, and the verb.
         """
         settings, coordinates = self.settings, self.coordinates
         basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
@@ -228,7 +200,6 @@ class DirectPlan:
 
     def shrunk(self, weights: FloatArray, pool: Any, n_rounds: int) -> FloatArray:
         """Return released weights as the settings have them shrunk, by the encoded public pool; post-processing.
-
         `n_rounds`: rounds that they rest on.
         """
         if self.settings.length is None:
@@ -254,71 +225,95 @@ class DirectPlan:
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RoundsAsked:
+    """Public facts that rounds follow from, and what was asked for in place of the defaults. `n_classes`: declared
+    classes, 2 at least; 0 where the target is a number. `rho`: what it may cost where a ledger adds ρ (zCDP), in place
+    of (ε, δ). `neighbours`: the change of one unit; None where the run was begun before one could be chosen. `locate`:
+    by which rule the first rounds of a number find out where targets lie (:data:`.defaults.RULE`). `rare`: the declared
+    share of the rarer of two classes. `judge`: whether one more round counts how often the model is right.
+    """
+
+    n_classes: int
+    n_units: int
+    epsilon: float
+    delta: float
+    rho: float | None = None
+    rounds: int | None = None
+    clip: float | None = None
+    neighbours: Relation | None = "replace"
+    rare: float | None = None
+    locate: int = RULE
+    judge: bool = False
+
+    @property
+    def mu(self) -> float:
+        """What all of the run may cost."""
+        return mu_of_gaussian(self.epsilon, self.delta) if self.rho is None else sqrt(2 * self.rho)
+
+    def settings(self, moments: PoolMoments, mu: float) -> DirectSettings:
+        """Return the default settings with a public pool; `mu`: for settings."""
+        return settings_for(moments, n_classes=self.n_classes, n_units=self.n_units, mu=mu, rare=self.rare)
+
+    def noise(self, rounds: int, numbers: int) -> tuple[int, float]:
+        """Return (k, σ in grid steps) of so many rounds of so many numbers each."""
+        of_all = numbers * rounds
+        return noise_for(rounds, of_all, self.epsilon, self.delta, rho=self.rho, neighbours=self.neighbours)
+
+    def plan(
+        self, coordinates: PublicCoordinates, settings: DirectSettings, k: int, sigma: float, **more: Any
+    ) -> DirectPlan:
+        """Return the plan of rounds in these coordinates."""
+        return DirectPlan(
+            coordinates=coordinates,
+            settings=settings,
+            grid=Grid(coordinates.bits, settings.clip, k, "classes" if self.n_classes else "range"),
+            sigma=sigma,
+            n_units=self.n_units,
+            n_outputs=outputs_of(self.n_classes),
+            neighbours=self.neighbours,
+            **more,
+        )
+
+
 def plan_direct(
     feature_map: FeatureMap,
     pool: Any,
     *,
-    n_classes: int,
-    n_units: int,
-    epsilon: float,
-    delta: float,
-    rho: float | None = None,
-    rounds: int | None = None,
-    clip: float | None = None,
     moments: PoolMoments | None = None,
-    neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
-    rare: float | None = None,
-    locate: int = RULE,
-    judge: bool = False,
+    **asked: Any,
 ) -> DirectPlan:
-    """Fix a run by public facts alone, from an encoded public pool.
-
-    `n_classes`: declared classes, 2 at least; 0 where the target is a number.
-    `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
-    defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
-    None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
-    pool was there. `locate`: by which rule the first rounds of a number find out where targets lie
-    (:data:`.defaults.RULE`). `rare`: the declared share of the rarer of two classes. `judge`: whether one more round
-    counts how often the model is right.
-
-    Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
+    """Fix a run by public facts alone, from an encoded public pool; `asked`: of :class:`RoundsAsked`. `moments`: of the
+    pool's features, where they are known already. `fixed`: rounds and noise that were paid for before the pool was
+    there. Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
-    mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
-    n_outputs = outputs_of(n_classes)
-    moments = moments or PoolMoments.of_map(feature_map, pool)
-    for_settings = mu_for_settings(mu, neighbours)
-    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=for_settings, rare=rare)
-    if n_classes == 0:
-        paid_for, n_numbers = fixed.rounds if fixed else rounds, int(np.count_nonzero(moments.kept(settings)))
+    of = RoundsAsked(**asked)
+    n_outputs, moments = outputs_of(of.n_classes), moments or PoolMoments.of_map(feature_map, pool)
+    for_settings = mu_for_settings(fixed.mu if fixed else of.mu, of.neighbours)
+    settings = of.settings(moments, for_settings)
+    if of.n_classes == 0:
+        paid_for, n_numbers = fixed.rounds if fixed else of.rounds, int(np.count_nonzero(moments.kept(settings)))
         n_numbers = min(n_numbers, fixed.numbers) if fixed else n_numbers
-        settings = for_number(settings, n_numbers, n_units=n_units, mu=for_settings, rounds=paid_for, locate=locate)
-    settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
+        settings = for_number(
+            settings, n_numbers, n_units=of.n_units, mu=for_settings, rounds=paid_for, locate=of.locate
+        )
+    settings = replace(settings, rounds=of.rounds or settings.rounds, clip=of.clip or settings.clip)
     whitening = moments.whitening(settings)
-    if judge:
+    if of.judge:
         width = min(whitening.shape[1], fixed.numbers // n_outputs) if fixed else whitening.shape[1]
         settings = replace(settings, rounds=settings.rounds + 1, cells=2 * bins_for(width))
     if fixed:
         settings, k, sigma = replace(settings, rounds=fixed.rounds), fixed.k, fixed.sigma
         whitening = whitening[:, : fixed.numbers // n_outputs]  # the smallest eigenvalues are left out first
     else:
-        numbers = whitening.shape[1] * n_outputs * settings.rounds
-        k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
+        k, sigma = of.noise(settings.rounds, whitening.shape[1] * n_outputs)
     coordinates = _of_words(feature_map, pool, whitening, settings.clip, k)
     coordinates = coordinates or PublicCoordinates.of(
         feature_map, whitening, longest_features=longest_features(feature_map)
     )
-    return DirectPlan(
-        coordinates=coordinates,
-        settings=settings,
-        grid=Grid(coordinates.bits, settings.clip, k, link_of(n_classes)),
-        sigma=sigma,
-        n_units=n_units,
-        n_outputs=n_outputs,
-        dimension=moments.effective_dimension(settings),
-        neighbours=neighbours,
-        most_numbers=fixed.numbers if fixed else None,
-    )
+    more = {"dimension": moments.effective_dimension(settings), "most_numbers": fixed.numbers if fixed else None}
+    return of.plan(coordinates, settings, k, sigma, **more)
 
 
 def _of_words(
@@ -331,42 +326,19 @@ def _of_words(
     return PublicCoordinates.of_words(feature_map.coarse(), whitening, most_bits=most_bits)
 
 
-def plan_without_pool(
-    n_columns: int,
-    *,
-    n_classes: int,
-    n_units: int,
-    epsilon: float,
-    delta: float,
-    rho: float | None = None,
-    rounds: int | None = None,
-    clip: float | None = None,
-    neighbours: Relation | None = "replace",
-    locate: int = RULE,
-) -> DirectPlan:
-    """Fix a run on numeric rows for which there is no public pool: rows of length one, as they are.
-
-    The arguments are those of :func:`plan_direct`; `n_columns` is the number of columns of a row.
+def plan_without_pool(n_columns: int, **asked: Any) -> DirectPlan:
+    """Fix a run on numeric rows of so many columns for which there is no public pool: rows of length one, as they are.
+    `asked`: of :class:`RoundsAsked`.
     """
-    coordinates, default = PublicCoordinates.of_features(LinearMap(n_columns, None)), WITHOUT_POOL
-    if n_classes == 0:
-        mu = mu_for_settings(mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho), neighbours)
-        paid_for, n_numbers = rounds or default.rounds, coordinates.n_coordinates
-        default = for_number(default, n_numbers, n_units=n_units, mu=mu, rounds=paid_for, locate=locate)
-    settings = replace(default, rounds=rounds or default.rounds, clip=clip or default.clip)
-    n_outputs = outputs_of(n_classes)
-    numbers = coordinates.n_coordinates * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
-    return DirectPlan(
-        coordinates=coordinates,
-        settings=settings,
-        grid=Grid(coordinates.bits, settings.clip, k, link_of(n_classes)),
-        sigma=sigma,
-        n_units=n_units,
-        n_outputs=n_outputs,
-        dimension=float(coordinates.n_coordinates),
-        neighbours=neighbours,
-    )
+    of, settings = RoundsAsked(**asked), WITHOUT_POOL
+    coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
+    n_numbers = coordinates.n_coordinates
+    if of.n_classes == 0:
+        mu, paid_for = mu_for_settings(of.mu, of.neighbours), of.rounds or settings.rounds
+        settings = for_number(settings, n_numbers, n_units=of.n_units, mu=mu, rounds=paid_for, locate=of.locate)
+    settings = replace(settings, rounds=of.rounds or settings.rounds, clip=of.clip or settings.clip)
+    k, sigma = of.noise(settings.rounds, n_numbers * outputs_of(of.n_classes))
+    return of.plan(coordinates, settings, k, sigma, dimension=float(n_numbers))
 
 
 def noise_for(
@@ -405,7 +377,12 @@ def noise_for(
             if price(event, delta) <= epsilon:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
-    raise InvalidParameter(
+    raise too_much_noise(epsilon, delta)
+
+
+def too_much_noise(epsilon: float, delta: float) -> InvalidParameter:
+    """Return the refusal of a budget whose noise cannot be drawn."""
+    return InvalidParameter(
         f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
         f"is fine enough; give a larger {named('epsilon')}",
         parameter="epsilon",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from quorate.direct.config import (
     with_images,
 )
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
-from quorate.direct.stored import BegunRun, FoundPlan, load_plan
+from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter, named
 from quorate.noise import NoiseSource
@@ -37,7 +37,7 @@ from quorate.run.schema import Schema, refuse_forms
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.usable_rows import PrivateTable
 from quorate.students.scores import share_of_rarer
-from quorate.types import BoolArray, Secret, Watch
+from quorate.types import Secret, Watch
 
 
 @one_thread()
@@ -55,16 +55,15 @@ def prepare_direct(
     key: Secret[bytes] | None = None,
     watch: Watch | None = None,
 ) -> DirectTask:
-    """Check all that may be refused, which are public facts alone, and fix everything before the first round.
-
-    `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
-    new one. `key`: the run's, where it is another than that of the fingerprint. `watch`: of each pass over the private
-    rows.
-
+    """Check all that may be refused, which are public facts alone, and fix everything before the first round. `stages`,
+    `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
+    `key`: the run's, where it is another than that of the fingerprint. `watch`: of each pass over the private rows.
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
-    config = with_images(_with_columns_declared(config), public)
+    if isinstance(config.schema, DeclaredSchema):  # as a mapping, whichever way it was given
+        config = replace(config, schema=config.schema.declared)
+    config = with_images(config, public)
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
     if (begun_task := _begun_otherwise(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
@@ -84,10 +83,17 @@ def prepare_direct(
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": rows.n_units, **budget}
     named = dict[str, Any](unit=unit, classes=classes, grouped=groups is not None, n_was_read=declared is None)
     data = rows.fingerprint(fingerprint_key)
-    where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    order = rows.held.order if rows.held else ""
-    begins = partial(charge_beginning, fingerprint=data, order=order, **named)
-    plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
+    begun = BegunRun(
+        config=config,
+        schema=schema,
+        stages=stages,
+        facts=facts,
+        terms=terms or LedgerTerms(),
+        client=client_of(seeded=noise.seeded),
+        has_pool=public is not None,
+        named=partial(charge_beginning, fingerprint=data, order=rows.held.order if rows.held else "", **named),
+    )
+    plan_key, kept, relation, schema, config = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
@@ -105,18 +111,15 @@ def prepare_direct(
         stored=kept is not None,
         plan_key=plan_key,
         records=rows.records,
-        **_of_config(config),
-        drawn=None if before is None else DrawnPool(before, _counted(rows, run_key), run_key),
+        composition=config.composition,
+        target_range=config.target_range,
+        scheduler=config.scheduler,
+        rare=share_of_rarer(config.class_shares),
+        most=most_held(config.memory),
+        drawn=_drawn_pool(before, rows, run_key),
         held=rows.held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
-
-
-def _of_config(config: DirectConfig) -> dict[str, Any]:
-    """Return what a task takes from what was asked for, as it is."""
-    names = ("composition", "target_range", "scheduler")
-    more = {"rare": share_of_rarer(config.class_shares), "most": most_held(config.memory)}
-    return {**{name: getattr(config, name) for name in names}, **more}
 
 
 def _place(config: DirectConfig, stages: StageStore) -> dict[str, Any]:
@@ -124,36 +127,12 @@ def _place(config: DirectConfig, stages: StageStore) -> dict[str, Any]:
     return {"folder": stages.private, "most": most_held(config.memory) // 16}
 
 
-def _counted(rows: CellRows, key: Secret[bytes]) -> Secret[BoolArray]:
-    """Return which rows count in marginals: one of each unit that learns."""
+def _drawn_pool(before: BeforePool | None, rows: CellRows, key: Secret[bytes]) -> DrawnPool | None:
+    """Return what a pool is drawn from; in its marginals one row of each unit that learns counts."""
+    if before is None:
+        return None
     counted = counted_rows(rows.slots, key)
-    return Secret(counted if rows.held is None else counted & ~rows.held.held.reveal())
-
-
-def _stored_plan(
-    config: DirectConfig,
-    schema: Schema,
-    facts: dict[str, Any],
-    unit: str,
-    named: Callable[[str], str],
-    *,
-    stages: StageStore,
-    terms: LedgerTerms | None,
-    noise: NoiseSource,
-    has_pool: bool,
-) -> FoundPlan:
-    """Return the plan that an earlier process of this very run fixed, or under which key a new one is kept."""
-    begun = BegunRun(
-        config=config,
-        schema=schema,
-        stages=stages,
-        facts=facts,
-        terms=terms or LedgerTerms(),
-        client=client_of(seeded=noise.seeded),
-        has_pool=has_pool,
-        named=named,
-    )
-    return begun.found(n_was_read=config.n_records is None, unit=unit)
+    return DrawnPool(before, Secret(counted if rows.held is None else counted & ~rows.held.held.reveal()), key)
 
 
 def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, stages: StageStore) -> DirectTask:
@@ -165,14 +144,8 @@ def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, sta
     return task.in_coordinates(schema, plan, task.private.reveal())
 
 
-def _with_columns_declared(config: DirectConfig) -> DirectConfig:
-    """Say what is declared of columns as a mapping, whichever way it was given."""
-    return replace(config, schema=config.schema.declared) if isinstance(config.schema, DeclaredSchema) else config
-
-
 def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig, DeclaredSchema | None]:
     """Return the schema whose pool is to be drawn, if one is; the key names the default map then, which may change.
-
     Without any pool shares of the classes decide nothing, and are no part of the key.
     """
     drawn = DeclaredSchema.of(config.schema) if draws_pool(config, public) else None
@@ -184,9 +157,8 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 
 
 def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
-    """Return the task of a run that was begun when a default was another one: it goes on as it was charged.
-
-    A schema had no marginals once; no round of a number counted targets, and then they counted by another rule.
+    """Return the task of a run that was begun when a default was another one: it goes on as it was charged. A schema
+    had no marginals once; no round of a number counted targets, and then they counted by another rule.
     """
     terms: LedgerTerms | None = how["terms"]
     if terms is None or not terms.charged:
@@ -230,8 +202,7 @@ def _planned(
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
         before = before_pool(drawn, config.feature_map, share=share, rare=rare, **how)
-        whole = {name: facts[name] for name in ("n_classes", "epsilon", "delta")}
-        return plan_on(before, schema, **whole), schema, before
+        return plan_on(before, schema), schema, before
     if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None
     if kept is not None:

@@ -47,9 +47,8 @@ class SummedUnits(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateUnits:
-    """What the private side brings to every round: integer coordinates, codes, and where each unit begins.
-
-    Rows of one unit stand together, in their own order; without `starts` every row is a unit.
+    """What the private side brings to every round: integer coordinates, codes, and where each unit begins. Rows of one
+    unit stand together, in their own order; without `starts` every row is a unit.
     """
 
     z: Any = field(repr=False)
@@ -67,11 +66,10 @@ class PrivateUnits:
 
 @dataclass(slots=True)
 class Descent:
-    """The weights as they follow from the rounds that were stored: public, and the same after every restart.
-
-    `grid`, `weights`: of the next round. The first rounds of a number count targets, and the last one of classes how
-    often the result is right, if the settings say so: then `counts` is its noisy sum. `finish`: makes the result of the
-    mean weights and the number of rounds that they rest on.
+    """The weights as they follow from the rounds that were stored: public, and the same after every restart. `grid`,
+    `weights`: of the next round. The first rounds of a number count targets, and the last one of classes how often the
+    result is right, if the settings say so: then `counts` is its noisy sum. `finish`: makes the result of the mean
+    weights and the number of rounds that they rest on.
     """
 
     settings: DirectSettings
@@ -139,10 +137,9 @@ class Descent:
 
 
 def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool, nearest: bool) -> Grid:
-    """Return the grid of the part that noisy counts of targets point to.
-
-    `grid`: of the round that counted. `noisy`: its sum, in steps. `last`: whether the next round adds up gradients.
-    `nearest`: whether the nearest shares stand in the place of noisy ones.
+    """Return the grid of the part that noisy counts of targets point to. `grid`: of the round that counted. `noisy`:
+    its sum, in steps. `last`: whether the next round adds up gradients. `nearest`: whether the nearest shares stand in
+    the place of noisy ones.
     """
     shares = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
     low, high = narrowed_part(grid.low, grid.high, shares, last=last, nearest=nearest)
@@ -171,7 +168,6 @@ def shrunk(
     weights: FloatArray, z: FloatArray, settings: DirectSettings, rounds: RoundNoise, blocks: Sequence[int]
 ) -> FloatArray:
     """Return released weights of one logit, ``(n_coordinates, 1)``, shrunk; as they are where settings do not say so.
-
     `z`: coordinates of public rows. `blocks`: how many coordinates each block has, in their order.
     """
     if settings.length is None or not rounds.n_rounds or not len(z):

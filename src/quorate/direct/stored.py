@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,8 +27,8 @@ from quorate.data.feature_maps import (
     StackedMap,
     TreeLeaves,
 )
-from quorate.data.feature_maps.composed import BITS, FeatureMapName, default_map
-from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
+from quorate.data.feature_maps.composed import FeatureMapName, default_map
+from quorate.data.feature_maps.coordinates import PublicCoordinates
 from quorate.direct.config import DirectConfig, plan_key
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings
@@ -40,15 +40,17 @@ from quorate.run.stage_store import CLASS_SHARES, StageStore, coordinates_stage,
 from quorate.students.scores import share_of_rarer
 
 FORMAT = 1
-_TREE = ("feature", "threshold", "left", "right", "roots")  # arrays of TreeLeaves
+_KINDS: Final[Mapping[str, Any]] = {
+    "both": StackedMap, "kernels": ResidualMap, "linear": LinearMap, "rbf": RBFMap, "chi2": ChiSquaredMap,
+    "chained": ChainedMap, "patches": PatchFeatures, "trees": TreeLeaves, "product": ProductKernelMap,
+}  # fmt: skip
 
 Arrays = dict[str, Any]
 
 
 def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
-    """Write a plan, and the encoder of the pool that it rests on, as a ``.npz`` without pickle.
-
-    `plan`: any. `encoder`: fitted on the pool, of parts that skops writes.
+    """Write a plan, and the encoder of the pool that it rests on, as a ``.npz`` without pickle. `plan`: any. `encoder`:
+    fitted on the pool, of parts that skops writes.
     """
     from quorate.deferred import skops
 
@@ -64,7 +66,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
         arrays["encoder"] = np.frombuffer(written, dtype=np.uint8)
     header = {
         "format": FORMAT,
-        "map": _map_header(coordinates.feature_map, arrays, "map"),
+        "map": _header_of(coordinates.feature_map, arrays, "map"),
         "bits": coordinates.bits,
         "matrix_bits": coordinates.matrix_bits.tolist(),
         "factored": coordinates.factored,
@@ -93,7 +95,7 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
     factored, matrix = header.get("factored", False), arrays["matrix"].astype(np.float64)
     matrix_bits = np.array(header["matrix_bits"], dtype=np.int64)
     coordinates = PublicCoordinates(
-        _map_of(header["map"], arrays, "map"),
+        _part_of(header["map"], arrays, "map"),
         np.ldexp(matrix, -matrix_bits[None, :]).astype(np.float32) if factored else arrays["whitening"],
         header["bits"],
         matrix,
@@ -116,104 +118,47 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
     return plan, encoder if own is None else FittedTransformer(encoder, *own)
 
 
-def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, Any]:
-    """Put the arrays of a map beside the others, each under a name that begins with `at`; return the rest."""
-    if isinstance(feature_map, StackedMap):
-        parts: dict[str, FeatureMap] = {"linear": feature_map.linear, "rbf": feature_map.rbf}
-        return {"kind": "both", **{name: _map_header(part, arrays, f"{at}.{name}") for name, part in parts.items()}}
-    if isinstance(feature_map, ResidualMap):
-        arrays[f"{at}.regression"] = feature_map.regression
-        return {
-            "kind": "kernels",
-            "linear": _map_header(feature_map.linear, arrays, f"{at}.linear"),
-            "gaussian": _map_header(feature_map.gaussian, arrays, f"{at}.gaussian"),
-            "product": _product_header(feature_map.product, arrays, f"{at}.product"),
-        }
-    if isinstance(feature_map, LinearMap):
-        if feature_map.scale is not None:
-            _put_scale(feature_map.scale, arrays, at)
-        return {
-            "kind": "linear",
-            "n_columns": feature_map.n_columns,
-            "scaled": feature_map.scale is not None,
-            "rows": feature_map.rows,
-            "bits": feature_map.bits,
-        }
-    if isinstance(feature_map, RBFMap):
-        _put_scale(feature_map.scale, arrays, at)
-        arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
-        return {"kind": "rbf", "gamma": feature_map.gamma}
-    if isinstance(feature_map, ChiSquaredMap):
-        arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
-        return {"kind": "chi2"}
-    if isinstance(feature_map, ChainedMap):
-        first = _first_header(feature_map.first, arrays, f"{at}.first")
-        return {"kind": "chained", "first": first, "second": _map_header(feature_map.second, arrays, f"{at}.second")}
-    raise TypeError(f"no form for {type(feature_map).__name__}")
+def _header_of(part: Any, arrays: Arrays, at: str) -> dict[str, Any]:
+    """Put the arrays of a map, or of a part of one, beside the others, under names that begin with `at`; return the
+    rest of its fields.
+    """
+    kind = next((kind for kind, made in _KINDS.items() if type(part) is made), None)
+    if kind is None:
+        raise TypeError(f"no form for {type(part).__name__}")
+    header: dict[str, Any] = {"kind": kind}
+    for name in (own.name for own in fields(part)):
+        value = getattr(part, name)
+        if name == "scale":
+            header["scaled"] = value is not None
+            arrays |= {} if value is None else {f"{at}.mean": value.mean, f"{at}.scale": value.scale}
+        elif name == "cuts":
+            header["n_cuts"] = [len(cuts) for cuts in value]
+            arrays[f"{at}.cuts"] = np.concatenate([*value, np.empty(0)])
+        elif isinstance(value, np.ndarray):
+            arrays[f"{at}.{name}"] = value
+        else:
+            header[name] = _header_of(value, arrays, f"{at}.{name}") if type(value) in _KINDS.values() else value
+    return header
 
 
-def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
-    if header["kind"] == "both":
-        linear, rbf = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "rbf"))
-        return StackedMap(linear, rbf)  # type: ignore[arg-type]
-    if header["kind"] == "kernels":
-        linear, gaussian = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "gaussian"))
-        return ResidualMap(
-            linear,  # type: ignore[arg-type]
-            gaussian,  # type: ignore[arg-type]
-            _product_of(header["product"], arrays, f"{at}.product"),
-            arrays[f"{at}.regression"],
-        )
-    if header["kind"] == "linear":
-        scale = _scale_of(arrays, at) if header["scaled"] else None
-        return LinearMap(header["n_columns"], scale, header.get("rows", "rows"), header.get("bits", BITS))
-    if header["kind"] == "chi2":
-        return ChiSquaredMap(arrays[f"{at}.landmarks"], arrays[f"{at}.root"])
-    if header["kind"] == "chained":
-        second = _map_of(header["second"], arrays, f"{at}.second")
-        return ChainedMap(_first_of(header["first"], arrays, f"{at}.first"), second)  # type: ignore[arg-type]
-    return RBFMap(_scale_of(arrays, at), arrays[f"{at}.landmarks"], header["gamma"], arrays[f"{at}.root"])
-
-
-def _product_header(product: ProductKernelMap, arrays: Arrays, at: str) -> dict[str, Any]:
-    arrays |= {
-        f"{at}.numbers": product.numbers,
-        f"{at}.cuts": np.concatenate([*product.cuts, np.empty(0)]),
-        f"{at}.factors": product.factors,
-        f"{at}.root": product.root,
-    }
-    return {"n_cuts": [len(own) for own in product.cuts], "categories": product.categories}
-
-
-def _product_of(header: dict[str, Any], arrays: Arrays, at: str) -> ProductKernelMap:
-    ends = np.cumsum(header["n_cuts"], dtype=np.int64)
-    cuts = tuple(np.split(arrays[f"{at}.cuts"], ends)[: len(ends)])
-    numbers, categories = arrays[f"{at}.numbers"], tuple((first, end) for first, end in header["categories"])
-    return ProductKernelMap(numbers, cuts, categories, arrays[f"{at}.factors"], arrays[f"{at}.root"])
-
-
-def _first_header(first: PatchFeatures | TreeLeaves, arrays: Arrays, at: str) -> dict[str, Any]:
-    if isinstance(first, PatchFeatures):
-        arrays[f"{at}.centroids"] = first.centroids
-        return {"kind": "patches", "side": first.side, "low": first.low, "high": first.high}
-    for name in _TREE:
-        arrays[f"{at}.{name}"] = getattr(first, name)
-    return {"kind": "trees", "n_columns": first.n_columns}
-
-
-def _first_of(header: dict[str, Any], arrays: Arrays, at: str) -> PatchFeatures | TreeLeaves:
-    if header["kind"] == "patches":
-        return PatchFeatures(header["side"], header["low"], header["high"], arrays[f"{at}.centroids"])
-    parts: Any = {name: arrays[f"{at}.{name}"] for name in _TREE}
-    return TreeLeaves(**parts, n_columns=header["n_columns"])
-
-
-def _put_scale(scale: PoolScale, arrays: Arrays, at: str) -> None:
-    arrays |= {f"{at}.mean": scale.mean, f"{at}.scale": scale.scale}
-
-
-def _scale_of(arrays: Arrays, at: str) -> PoolScale:
-    return PoolScale(arrays[f"{at}.mean"], arrays[f"{at}.scale"])
+def _part_of(header: dict[str, Any], arrays: Arrays, at: str) -> Any:
+    """Return what :func:`_header_of` took apart; a field that an earlier version did not write has its default."""
+    made, parts = _KINDS[header.get("kind", "product")], dict[str, Any]()
+    for name in (own.name for own in fields(made)):
+        if name == "scale":
+            scaled = header.get("scaled", True)
+            parts[name] = PoolScale(arrays[f"{at}.mean"], arrays[f"{at}.scale"]) if scaled else None
+        elif name == "cuts":
+            ends = np.cumsum(header["n_cuts"], dtype=np.int64)
+            parts[name] = tuple(np.split(arrays[f"{at}.cuts"], ends)[: len(ends)])
+        elif name == "categories":
+            parts[name] = tuple((first, end) for first, end in header[name])
+        elif f"{at}.{name}" in arrays:
+            parts[name] = arrays[f"{at}.{name}"]
+        elif name in header:
+            value = header[name]
+            parts[name] = _part_of(value, arrays, f"{at}.{name}") if isinstance(value, dict) else value
+    return made(**parts)
 
 
 #: The default that keys call by its name. An open one is of a run that was begun before, or has no other default since.
@@ -244,12 +189,11 @@ class BegunRun:
     named: Callable[[str], str]
 
     def found(self, *, n_was_read: bool, unit: str) -> FoundPlan:
-        """Return the plan of this very run, begun or not.
-
-        A run that was begun before a relation could be chosen goes on so, unless adding and removing is asked for: its
-        noise is that for replacing a unit. One that was begun when public entries that say the same were told apart
-        goes on with these, one that left its feature map open goes on with the default that there was then, and one
-        with other shares of the classes, or none, goes on with those: they may be declared after a run.
+        """Return the plan of this very run, begun or not. A run that was begun before a relation could be chosen goes
+        on so, unless adding and removing is asked for: its noise is that for replacing a unit. One that was begun when
+        public entries that say the same were told apart goes on with these, one that left its feature map open goes on
+        with the default that there was then, and one with other shares of the classes, or none, goes on with those:
+        they may be declared after a run.
         """
         declared, key = self.config.class_shares, self.named(CLASS_SHARES)
         kept = self.stages.load(shares_stage(key), key)

@@ -58,12 +58,11 @@ _RECOMPUTED = (
 
 @dataclass(frozen=True, kw_only=True)
 class DirectTask(CellTask):
-    """Everything that rounds are made from: public facts of a run, and its usable rows.
-
-    `drawn`: what a pool rests on that is drawn from marginals; before that, schema and plan are those of rows that are
-    drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was
-    said of them. `rare`: the declared share of the rarer of two classes, with which the run began. `most`: bytes of
-    coordinates that memory holds.
+    """Everything that rounds are made from: public facts of a run, and its usable rows. `drawn`: what a pool rests on
+    that is drawn from marginals; before that, schema and plan are those of rows that are drawn evenly.
+    `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was said of them.
+    `rare`: the declared share of the rarer of two classes, with which the run began. `most`: bytes of coordinates that
+    memory holds.
     """
 
     answers: ClassVar[str] = GRADIENT_ROUND
@@ -212,9 +211,8 @@ class DirectTask(CellTask):
             stages.save(shares_stage(key), key, json.dumps(sorted({*known, self.rare})).encode())
 
     def refuse_recomputed(self, ledger: Ledger) -> None:
-        """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits.
-
-        They were computed elsewhere, or with another number of threads, and stored rounds mean nothing in these.
+        """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits. They
+        were computed elsewhere, or with another number of threads, and stored rounds mean nothing in these.
         """
         if self.drawn is not None:  # other coordinates are stated behind the charge
             return
@@ -229,7 +227,7 @@ class DirectTask(CellTask):
         assert self.drawn is not None  # noqa: S101 - the caller's condition
         before, private = self.drawn.before, self.private.reveal()
         schema = Schema.of_declared(before.declared, pool, self.schema.kinds.dialect)
-        plan = plan_on(before, schema, n_classes=self.n_classes, epsilon=self.epsilon, delta=self.delta)
+        plan = plan_on(before, schema)
         return self.in_coordinates(schema, plan, private)
 
     def kept_pool(self, stages: StageStore) -> Rows | None:
@@ -243,9 +241,8 @@ class DirectTask(CellTask):
         return replace(self, schema=schema, plan=plan, private=Secret(replace(private, table=table)))
 
     def state_coordinates(self, reservation: Reservation) -> None:
-        """Write down which coordinates the rounds are in, before the first; or refuse others than were written down.
-
-        A pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
+        """Write down which coordinates the rounds are in, before the first; or refuse others than were written down. A
+        pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
         """
         state_coordinates(reservation, self._plan_digest, refusal=_RECOMPUTED)
 

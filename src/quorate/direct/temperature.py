@@ -55,7 +55,6 @@ def edges_of(n_bins: int, n_classes: int) -> FloatArray:
 
 def sureness(slopes: FloatArray, codes: IntArray, n_cells: int) -> IntArray:
     """Return the cell of each row: twice the bin of its likeliest class's probability, and 1 more where that is right.
-
     `slopes`: as :func:`~quorate.direct.contributions.slopes` has them; so a cell is a function of its row alone.
     """
     if slopes.shape[1] == 1:
@@ -72,10 +71,8 @@ def sureness(slopes: FloatArray, codes: IntArray, n_cells: int) -> IntArray:
 
 
 def temperature_of(counts: FloatArray, noise: float, logits: FloatArray) -> float:
-    """Return the temperature that noisy counts tell.
-
-    `counts`: ``(n_cells,)``, of wrong and right units in turn. `noise`: standard deviation on each. `logits`: of public
-    rows by the same weights, ``(n_public, n_outputs)``.
+    """Return the temperature that noisy counts tell. `counts`: ``(n_cells,)``, of wrong and right units in turn.
+    `noise`: standard deviation on each. `logits`: of public rows by the same weights, ``(n_public, n_outputs)``.
     """
     wrong, right = counts[::2], counts[1::2]
     n_bins, n_classes = len(wrong), max(logits.shape[1], 2)

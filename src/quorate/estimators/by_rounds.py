@@ -101,8 +101,8 @@ def _go_rounds(
 ) -> FittedRounds:
     key, method = task.charge_on(ledger).key, method_of(task)
     with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
-        task, result = method.go(task, ledger, watch=watch)
-    promised, task = method.promised(task, ledger), task.without_private_rows()
+        result = method.go(task, ledger, watch=watch)
+    promised, task = method.promised(result.task, ledger), result.task.without_private_rows()
     return FittedRounds(
         task=task,
         result=replace(result, task=task),

@@ -26,6 +26,7 @@ from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, not
 from quorate.students.scores import Judged
 from quorate.types import Secret
 from quorate.voting.claims import look_at_votes, note_on_mechanism, private_notes
+from quorate.voting.flow import schedule
 from quorate.voting.method import VOTES
 from quorate.voting.number_method import NUMBER_VOTES
 from quorate.voting.number_method import cautions_of as cautions_of_votes
@@ -145,7 +146,7 @@ def check_of_teachers(
     budget = Budget(task.facts.epsilon, task.facts.delta)
     check_affordable(
         given,
-        lambda ledger: VOTES.charge(task, ledger, secrets.token_hex(16)),
+        lambda _: schedule(task, secrets.token_hex(16)),
         budget=budget,
         fingerprint=task.fingerprint,
         reworded=lambda refusal, ledger: charged_before(refusal, ledger, by_fit(task)),

@@ -34,8 +34,8 @@ from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
 from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
-from quorate.voting.facts import ex_post, facts, guarantee
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
+from quorate.voting.method import ex_post, facts, guarantee
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 

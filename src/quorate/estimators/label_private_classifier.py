@@ -55,8 +55,8 @@ from quorate.students import class_probabilities
 from quorate.students.prediction_sets import Limits, OneLimit, calibrated, require_calibration
 from quorate.types import FloatArray, IntArray, Secret
 from quorate.voting.config import RunConfig
-from quorate.voting.facts import facts, guarantee
 from quorate.voting.flow import RunResult
+from quorate.voting.method import facts, guarantee
 from quorate.voting.models import Role, built_in
 from quorate.voting.prepare import prepare
 from quorate.voting.recipe import Recipe

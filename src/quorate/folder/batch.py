@@ -44,9 +44,8 @@ from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
 from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
 from quorate.voting.config import RunConfig
-from quorate.voting.facts import with_later_answers
 from quorate.voting.flow import finished_key, refuse_other_pool, teachers
-from quorate.voting.method import VOTES
+from quorate.voting.method import VOTES, with_later_answers
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.task import Task
 

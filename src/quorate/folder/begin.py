@@ -36,8 +36,7 @@ from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word
 from quorate.folder.table_source import DIALECT, same_source
 from quorate.folder.template import classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
-from quorate.run.pool_cautions import OF_WRITING, pool_cautions
-from quorate.run.unread_entries import proposed_lines
+from quorate.run.pool_cautions import OF_WRITING, pool_cautions, proposed_lines
 from quorate.students.scores import shares_of_rare
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one

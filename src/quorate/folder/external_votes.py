@@ -33,7 +33,7 @@ from quorate.run.cautions import reach
 from quorate.run.expected import refuse_hopeless
 from quorate.run.stage_store import stage_key
 from quorate.types import Secret
-from quorate.voting.facts import told
+from quorate.voting.method import told
 from quorate.voting.scope import scope_of_votes
 
 FIGURE_LOST = "the data-dependent figure was paid for and lost with a process that ended; it is never drawn again"

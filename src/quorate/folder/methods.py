@@ -153,7 +153,8 @@ def execute(
             if charge.find(ledger) is None:
                 charge.check_affordable(ledger)
                 write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
-            task, result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
+            result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
+        task = result.task
         run = replace(run, task=task)
         calibrated, calibration = run.calibrated(result.model, tell)
         model = run.published_model(calibrated, run.pool_as_taken())

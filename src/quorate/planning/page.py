@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from quorate.accounting import trade_off, trade_off_of
-from quorate.planning.margins import MATTERS, Crossing
+from quorate.planning.margins import MATTERS
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.text import (
@@ -42,6 +42,9 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
         ("best-attack", "What an attacker can tell", _attacker(plan)),
         ("limits", "What cannot answer, and what the figures rest on", _limits(plan)),
     )
+    sources = "Made of declared facts and public rows. Nothing was spent."
+    if paid:
+        sources = f"Made of declared facts, public rows and a private estimate, which was charged. {paid}"
     body = element(
         "body",
         html.textures(),
@@ -53,16 +56,9 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
             class_="top",
         ),
         element("main", *(section(key, heading, *children) for key, heading, children in parts)),
-        element("footer", element("p", _sources(paid))),
+        element("footer", element("p", sources)),
     )
     return document("quorate: what the budget would buy", STYLE, body)
-
-
-def _sources(paid: str) -> str:
-    """What the page rests on; a paid estimate is said to have been paid for."""
-    if paid:
-        return f"Made of declared facts, public rows and a private estimate, which was charged. {paid}"
-    return "Made of declared facts and public rows. Nothing was spent."
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -161,7 +157,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
 
 
 def _epsilon(plan: Plan) -> tuple[Child, ...]:
-    known = [at for at in plan.by_epsilon if at.expected is not None]
+    known = plan.known
     voting = any(at.n_teachers is not None for at in plan.by_epsilon)
     rows = [
         (
@@ -183,19 +179,18 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
     said = tuple(element("p", f"{words[:1].upper()}{words[1:]}.") for words in epsilons_in_words(plan))
     if len(known) < 2:
         return (*said, rows_by_epsilon)
-    ends = [at.expected.ends for at in known if at.expected is not None]
+    epsilons, ends = [epsilon for epsilon, _ in known], [expected.ends for _, expected in known]
     beside, word = None if plan.commonest is None else always(plan), SCORE_WORDS[plan.scoring]
     least = min((*(low for _, low, _ in ends), 1.0 if beside is None else beside))
     most = max((*(high for _, _, high in ends), 1.0, beside or 0.0))
     chart = _chart(
         f"Expected {word} by ε",
-        Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(at.epsilon for at in known)),
+        Axis("ε", epsilons[0], epsilons[-1], log=True, ticks=tuple(epsilons)),
         Axis(word, max(0.0, least - 0.03), most),
         "A curve that rises with ε, with a range, and a line for the commonest class.",
         legend="bottom right",
         prefix="epsilon-",
     )
-    epsilons = [at.epsilon for at in known]
     chart.line(epsilons, [value for value, _, _ in ends], "expected", 0, marks=None)
     chart.line(epsilons, [high for _, _, high in ends], "range, above", 4, marks=0)
     chart.line(epsilons, [low for _, low, _ in ends], "range, below", 5, marks=0)
@@ -223,18 +218,13 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
     return (html.chart(chart), element("p", visible(words)))
 
 
-def _from(crossing: Crossing) -> str:
-    if crossing.n_queries is not None:
-        return f"{crossing.n_queries:,}"
-    return "no difference that matters" if crossing.difference == "does not matter" else "never"
-
-
 def _limits(plan: Plan) -> tuple[Child, ...]:
     unable = [(name_of(row), visible(row.cannot)) for row in plan.rows if row.cannot]
-    crossings = [
-        (f"{crossing.n_teachers:,}", f"{crossing.margin:g}", _from(crossing), percent(crossing.answered))
-        for crossing in plan.crossings
-    ]
+    crossings = []
+    for crossing in plan.crossings:
+        start = "no difference that matters" if crossing.difference == "does not matter" else "never"
+        start = start if crossing.n_queries is None else f"{crossing.n_queries:,}"
+        crossings.append((f"{crossing.n_teachers:,}", f"{crossing.margin:g}", start, percent(crossing.answered)))
     notes: tuple[Markup, ...] = tuple(element("li", visible(note)) for note in plan.notes)
     return (
         pairs(unable) if unable else element("p", "Every row of the plan can answer."),

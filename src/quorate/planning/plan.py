@@ -186,22 +186,25 @@ class Plan:
         return expected.gain(self.commonest) <= 0
 
     @property
+    def known(self) -> list[tuple[float, Expected]]:
+        """Each ε of the table of which anything is known, and what is expected there."""
+        return [(at.epsilon, at.expected) for at in self.by_epsilon if at.expected is not None]
+
+    @property
     def nothing_changes_above(self) -> float | None:
         """The least ε of the table that is as good as the largest, but for :data:`CLOSE`; None where none is known."""
-        known = [at for at in self.by_epsilon if at.expected is not None]
-        if len(known) < 2:
+        if len(self.known) < 2:
             return None
-        best = max(at.expected.merit for at in known if at.expected is not None)
-        return next(at.epsilon for at in known if at.expected is not None and at.expected.merit >= best - CLOSE)
+        best = max(expected.merit for _, expected in self.known)
+        return next(epsilon for epsilon, expected in self.known if expected.merit >= best - CLOSE)
 
     @property
     def nothing_is_learned_below(self) -> float | None:
         """The least ε of the table that beats the commonest class by :data:`CLOSE`; None where all do, or none."""
         if self.commonest is None:
             return None
-        known = [at for at in self.by_epsilon if at.expected is not None]
-        learns = [at.epsilon for at in known if at.expected is not None and at.expected.gain(self.commonest) > CLOSE]
-        return learns[0] if learns and learns[0] > known[0].epsilon else None
+        learns = [epsilon for epsilon, expected in self.known if expected.gain(self.commonest) > CLOSE]
+        return learns[0] if learns and learns[0] > self.known[0][0] else None
 
     @own_switches()
     def tree(self) -> dict[str, Any]:
@@ -282,10 +285,6 @@ def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]
     return (replace(ordered[0], why=_reason(facts, ordered)), *ordered[1:]) if ordered else ()
 
 
-def _merit(row: PlanRow) -> float:
-    return -math.inf if row.expected is None else row.expected.merit
-
-
 _TOO_CLOSE = (
     f"and labels that are not the true ones do not tell the two methods apart by {100 * BETWEEN_METHODS:g} points or "
     "less: {}another is expected {:.1f} points above it"
@@ -311,7 +310,7 @@ def _why(facts: PublicFacts) -> str:
 def _standing(facts: PublicFacts, row: PlanRow) -> float:
     """What is expected, with what the other method has to be ahead by."""
     favoured = row.expected is not None and row.expected.other_labels and row.way == _mostly_ahead(facts)
-    return _merit(row) + BETWEEN_METHODS * favoured
+    return (-math.inf if row.expected is None else row.expected.merit) + BETWEEN_METHODS * favoured
 
 
 def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
@@ -345,7 +344,7 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
         in_full = [row for row in rest if not _brief(row, ordered)]
         if not in_full:
             return "no other row was rehearsed in full" if rest else "nothing else could be compared with it"
-        ahead = first.expected.merit - max(map(_merit, in_full))
+        ahead = first.expected.merit - max(row.expected.merit for row in in_full if row.expected is not None)
         of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
         if ahead < 0:
             return f"{_why(facts)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"

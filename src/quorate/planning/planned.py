@@ -153,7 +153,8 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
-    classes, judged = _classes_and_score(classes, class_shares, scoring)
+    classes = None if classes is None else check_classes(classes)
+    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
     side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
     facts = PublicFacts(
         n_records=n_records,
@@ -167,65 +168,43 @@ def plan(
         rare=share_of_rarer(judged.shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
-    side, facts = _as_default_models_see(side, facts, Models(teacher, student))
-    commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    how = {"how": rehearse, "commonest": commonest, "y_public": y_public, "evaluation": evaluation, "judged": judged}
-    rehearsals = _rehearsals(facts, side, classes, used, curve, **how)
+    if side is None:
+        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
+    else:
+        side, facts = in_coordinates_of(side, facts, used)
+    commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
+    how: dict[str, Any] = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    if curve is not None:  # rules that are as hard as it says, in place of labelled public rows
+        how = {"how": rehearse, "commonest": commonest, "basis": curve.basis}
+    rehearsals = (rehearsals_of if curve is None else rehearsals_as_hard)(facts, side, classes, used, **how)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
         direct=row_of_direct(facts, side, feature_map=feature_map),
-        expectation=AsHard(rehearsals, curve) if curve and rehearsals else _together(rehearsals),
-        commonest=_commonest(rehearsals) if commonest is None else commonest,
+        expectation=_expectation(rehearsals, curve),
+        commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, plan_.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    return _printed(plan_, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
+    return _printed(plan_, basis, facts, "rules" if curve else rehearse, teacher)
 
 
-def _printed(plan_: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
-    minded = [f"{row.name}: {row.mind}" for row in plan_.rows if row.mind]
-    notes = (*plan_.notes, *basis, *minded, *_no_gain(plan_), *few_rows, *_note_on_teachers(teacher))
-    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": notes})
-
-
-def _classes_and_score(given: Any, class_shares: Any, scoring: Any) -> tuple[Sequence[Any] | None, Judged]:
-    """Check the classes, if they are known, and what rows are judged by."""
-    classes = None if given is None else check_classes(given)
-    return classes, Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
-
-
-def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tuple[Any, PublicFacts]:
-    """Say whether teachers are tiny, and give the public side their coordinates, where there is one."""
-    if side is not None:
-        return in_coordinates_of(side, facts, models)
-    return side, replace(facts, tiny=teacher_named(models.teacher) is None and models.student is None)
-
-
-def _rehearsals(
-    facts: PublicFacts,
-    side: Any,
-    classes: Any,
-    used: Models,
-    curve: LearningCurve | None,
-    *,
-    how: Literal["auto", "labels", "rules", "synthetic", "no"],
-    commonest: float | None,
-    **labels: Any,
-) -> Any:
-    """Rehearse on labelled public rows, or on rules that are as hard as a learning curve says."""
-    if curve is None:
-        return rehearsals_of(facts, side, classes, used, how=how, **labels)
-    return rehearsals_as_hard(facts, side, classes, used, how=how, commonest=commonest, basis=curve.basis)
-
-
-def _no_gain(plan_: Plan) -> tuple[str, ...]:
-    """Say that even the best row is expected to be no better than always saying the commonest class."""
-    if not plan_.gains_nothing:
-        return ()
-    score = SCORE_WORDS[plan_.scoring]
-    return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)
+def _printed(plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any) -> PrintedPlan:
+    """Return the plan with what is to be said of it: of no gain, of too few rows, and who votes."""
+    notes = [*plan_.notes, *basis, *(f"{row.name}: {row.mind}" for row in plan_.rows if row.mind)]
+    if plan_.gains_nothing:
+        score = SCORE_WORDS[plan_.scoring]
+        notes.append(
+            f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought"
+        )
+    learns = "students learn from their noisy answers alone, and may do worse than a guess"
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
+    if few.applies:
+        notes += [few.words, *([NOTHING_BY_RULES] if how in ("rules", "synthetic") else [])]
+    if teacher not in (None, DEFAULT_TEACHER):
+        notes.append(f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}")
+    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": tuple(notes)})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
@@ -270,22 +249,6 @@ def _notes_of_curve(
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
 
 
-def _few_rows(facts: PublicFacts, how: str) -> tuple[str, ...]:
-    """Say that a student is told of too few rows to be any good, and that rules on them tell nothing."""
-    learns = "students learn from their noisy answers alone, and may do worse than a guess"
-    few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
-    if not few.applies:
-        return ()
-    return (few.words, *([NOTHING_BY_RULES] if how in ("rules", "synthetic") else []))
-
-
-def _note_on_teachers(teacher: Any) -> tuple[str, ...]:
-    """Say who votes in rows that name no model, where these are not the default teachers."""
-    if teacher in (None, DEFAULT_TEACHER):
-        return ()
-    return (f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}",)
-
-
 def _compared(rehearsals: Sequence[Rehearsal], models: Sequence[str] | None) -> Collection[str]:
     """Return the models of teachers that are rehearsed beside the one that was given."""
     others = rehearsals[0].material.others if rehearsals else {}
@@ -297,12 +260,10 @@ def _compared(rehearsals: Sequence[Rehearsal], models: Sequence[str] | None) -> 
     return others
 
 
-def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
+def _expectation(rehearsals: Sequence[Rehearsal], curve: LearningCurve | None) -> Expectation | None:
+    if curve and rehearsals:
+        return AsHard(rehearsals, curve)
     return MeanOf(rehearsals) if len(rehearsals) > 1 else next(iter(rehearsals), None)
-
-
-def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:
-    return rehearsals[0].material.commonest if len(rehearsals) == 1 else None
 
 
 def expected_of_rounds(
@@ -383,8 +344,9 @@ def grid_of(
     facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object, models: Iterable[str] = ()
 ) -> Grid:
     """Return what is to be compared, or refuse what is no list of what it should be, or above what there is."""
+    example = '["NoisyCounts", "GaussianNoisyMax"]'
     return Grid(
-        mechanisms=_mechanisms(mechanisms),
+        mechanisms=None if mechanisms is None else [*map(_mechanism, _listed("mechanisms", mechanisms, example))],
         n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
         queries=_numbers("queries", queries, most=facts.n_public),
         models=tuple(models),
@@ -414,14 +376,6 @@ def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] |
     if most is not None and max(numbers) > most:
         raise InvalidParameter(parameter=name, got=max(numbers), expected=f"at most {most:,} here")
     return numbers
-
-
-def _mechanisms(given: object) -> tuple[type[Mechanism] | Mechanism, ...] | None:
-    if given is None:
-        return None
-    return tuple(
-        _mechanism(mechanism) for mechanism in _listed("mechanisms", given, '["NoisyCounts", "GaussianNoisyMax"]')
-    )
 
 
 def _mechanism(given: Any) -> type[Mechanism] | Mechanism:

@@ -24,7 +24,6 @@ from quorate.voting.task import Task
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
     """A student on labelled public rows, beside what was to be expected of it by a rehearsal of the run on these rows.
-
     `expected`: None where rows are too few for its shards, or the number of private units was not declared.
     `commonest`: of always saying their commonest class.
     """
@@ -51,9 +50,8 @@ class PlannedRun:
     _records: PrivateRecords = field(repr=False)
 
     def compare(self, X: Any, y: Any) -> Comparison:
-        """Rehearse the run on labelled public rows, and score its student on them; nothing is charged.
-
-        Raises InvalidParameter, DataRefused if there are fewer than 40, they do not fit the pool, or are private.
+        """Rehearse the run on labelled public rows, and score its student on them; nothing is charged. Raises
+        InvalidParameter, DataRefused if there are fewer than 40, they do not fit the pool, or are private.
         """
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))

@@ -229,19 +229,15 @@ def _by_rules(
 
 
 def _effort(facts: PublicFacts, models: Models) -> Effort:
-    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student, facts))
+    """Return how much is played: a student that compares models takes many fits; in coordinates there is one model."""
+    costly = not facts.tiny and bool(getattr(as_student(models.student), "compares_models", False))
+    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=costly)
 
 
 def _synthetic(facts: PublicFacts, classes: Sequence[Any], models: Models) -> PublicSide:
     rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
-    return in_coordinates_of(public_side(rows, classes, teacher=models.teacher, student=models.student), facts, models)[
-        0
-    ]
-
-
-def _compares_models(student: Any, facts: PublicFacts) -> bool:
-    """Whether a student compares models of the votes, which takes many fits; in coordinates there is one model."""
-    return not facts.tiny and bool(getattr(as_student(student), "compares_models", False))
+    side = public_side(rows, classes, teacher=models.teacher, student=models.student)
+    return in_coordinates_of(side, facts, models)[0]
 
 
 def labelled_material(
@@ -258,7 +254,10 @@ def labelled_material(
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
         codes = encode_labels(evaluation[1], classes, name="evaluation labels")
-        groups = _owners(evaluation[2], len(codes)) if len(evaluation) > 2 else None
+        if len(evaluation) > 2:  # whose each row is, as numbers
+            keys = slot_bytes(evaluation[2], len(codes), name="evaluation groups")
+            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+            groups = np.array([numbers[key] for key in keys], dtype=np.int64)
     else:
         rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
     if len(codes) != n_rows(rows):
@@ -295,13 +294,6 @@ def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) 
         material, teacher=as_teacher(teacher), pool=(see(side.pool), material.pool[1]),
         rows=(see(rows), *material.rows[1:]),
     )  # fmt: skip
-
-
-def _owners(ids: Any, n: int) -> IntArray:
-    """Return whose each labelled public row is, as numbers."""
-    keys = slot_bytes(ids, n, name="evaluation groups")
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
 def ruled_material(

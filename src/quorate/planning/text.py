@@ -91,21 +91,15 @@ def always(plan: Plan) -> float:
 
 
 def _row(row: PlanRow, mark: str) -> str:
-    expected = "—" if row.expected is None else _range(row)
+    expected = "—"
+    if row.expected is not None:
+        value, low, high = row.expected.ends
+        expected = f"{value:.3f} ({low:.2f}–{high:.2f})"
     answered = "" if row.answered is None else percent(row.answered)
     return (
         f" {shortened(method_of(row), 21):<22}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
         f"{_noise(row):<12}{answered:>8} {mark}{expected:<16}"
     ).rstrip()
-
-
-def _range(row: PlanRow) -> str:
-    expected = row.expected
-    if expected is None:
-        return ""
-    if (scored := expected.scored) is not None:
-        return f"{scored.value:.3f} ({scored.low:.2f}–{scored.high:.2f})"
-    return f"{expected.accuracy:.3f} ({expected.low:.2f}–{expected.high:.2f})"
 
 
 def _number(n: int | None) -> str:
@@ -171,15 +165,8 @@ def margins_in_words(row: PlanRow, probabilities: AnswerProbabilities) -> str:
 
 
 def _cannot(plan: Plan) -> list[str]:
-    lines: list[str] = []
-    by_name: dict[str, list[PlanRow]] = {}
-    for row in plan.rows:
-        if row.cannot:
-            by_name.setdefault(method_of(row), []).append(row)
-    for name, rows in by_name.items():
-        last = rows[-1]  # of the most teachers: if even these cannot
-        lines += _words("cannot", f"{name}: {last.cannot}")
-    return lines
+    last = {method_of(row): row.cannot for row in plan.rows if row.cannot}  # of the most teachers: if even these cannot
+    return [line for name, cannot in last.items() for line in _words("cannot", f"{name}: {cannot}")]
 
 
 def _crossing(plan: Plan) -> list[str]:

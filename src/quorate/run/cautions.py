@@ -51,15 +51,6 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
     Of noisy votes :math:`\sigma/(K\sqrt\ell)`. A class is right with probability p and each other one with
     :math:`q = (1 - p)/(C - 1)`, which is as good as a vote share with noise
     :math:`\tfrac12\sqrt{p + q - (p - q)^2}/(p - q)`.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
-    >>> task = {"n_teachers": 100, "n_classes": 2, "n_queries": 400}
-    >>> noise_left(NoisyCounts(sigma=200.0, form="binary"), 0.6, **task)
-    0.1
-    >>> round(noise_left(GaussianNoisyMax(sigma=200.0, form="binary"), 0.6, **task), 3)
-    0.122
     """
     noise = mechanism.answer_noise
     if mechanism.releases_values and noise is not None:
@@ -95,13 +86,14 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
     share = mean * math.sqrt(min(max(facts.width, 1), n_queries))
     coins = right < UNSURE and mean > MEAN and share > COIN
     unsure = facts.online_answers > 0 and right < SURE
+    at_most = f"at most {math.floor(100 * right)} % of the time"
     return (
         out_of_reach,
         caution(
             LABELS_ARE_COINS,
             Severity.SERIOUS,
             f"{_noise(mechanism)} against {several(n_teachers, 'teacher')}: where all teachers agree, a label is right "
-            f"{_at_most(right)}, and {several(n_queries, 'label')} cannot average that out. The labels would be close "
+            f"{at_most}, and {several(n_queries, 'label')} cannot average that out. The labels would be close "
             "to coin tosses, and the budget would be spent. Raise epsilon or bring more private rows"
             f"{', or keep fewer answers back' * (facts.online_answers > 0)}"
             if coins
@@ -110,7 +102,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
         caution(
             ONE_ANSWER_IS_UNSURE,
             Severity.WARNING,
-            f"one online answer alone is right {_at_most(right)}, even where all teachers agree; the student, which "
+            f"one online answer alone is right {at_most}, even where all teachers agree; the student, which "
             "averages over all answers, is the better judge of a single case"
             if unsure
             else None,
@@ -152,10 +144,13 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
     """Say that a rehearsal did no better than always saying the commonest class; None where none was played."""
     if expected is None:
         return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    beside = f"is right for {expected}, and always saying their commonest class for {100 * commonest:.1f} %"
+    if (scored := expected.scored) is not None:
+        beside = f"has {scored}, and always saying their commonest class {scored.baseline:.3f}"
     return caution(
         REHEARSED_AT_THE_COMMONEST,
         Severity.SERIOUS,
-        f"rehearsed on public rows, the student {_beside(expected, commonest)}: the budget would be spent for nothing. "
+        f"rehearsed on public rows, the student {beside}: the budget would be spent for nothing. "
         "Raise epsilon, bring more private rows, or try another method or model (quorate plan compares them)"
         if expected.gain(commonest) <= 0
         else None,
@@ -180,12 +175,6 @@ def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
     )
 
 
-def _beside(expected: Expected, commonest: float) -> str:
-    if (scored := expected.scored) is not None:
-        return f"has {scored}, and always saying their commonest class {scored.baseline:.3f}"
-    return f"is right for {expected}, and always saying their commonest class for {100 * commonest:.1f} %"
-
-
 def rows_caution(facts: PublicFacts) -> Finding:
     """Look whether nobody says how many rows units with ids have, so that each has a teacher."""
     return caution(
@@ -203,7 +192,3 @@ def _noise(mechanism: Mechanism) -> str:
     if noise is None or noise.distribution != "gaussian":
         return f"the noise of {type(mechanism).__name__}"
     return f"σ = {at_least(noise.scale)} votes"
-
-
-def _at_most(right: float) -> str:
-    return f"at most {math.floor(100 * right)} % of the time"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from quorate.accounting import Guarantee
 from quorate.findings import Finding, Outcome
@@ -22,16 +22,15 @@ LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 NOISE = "Is the noise drawn exactly, from the distribution that the price assumes?"
 
 
-def target_range() -> Finding:
-    """Say where the range of a number is from."""
-    return Finding(
-        code="target range",
-        words="Was the range of the target declared, and not read off the private targets?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="It was declared. That it is what everybody knows is the owner's statement; the least and the largest "
-        "value of the private rows would tell of two units, and the guarantee would not cover that.",
-        remedy="Declare what the target can be, whoever is in the table.",
-    )
+#: Say where the range of a number is from.
+TARGET_RANGE: Final = Finding(
+    code="target range",
+    words="Was the range of the target declared, and not read off the private targets?",
+    outcome=Outcome.NOT_COVERED,
+    evidence="It was declared. That it is what everybody knows is the owner's statement; the least and the largest "
+    "value of the private rows would tell of two units, and the guarantee would not cover that.",
+    remedy="Declare what the target can be, whoever is in the table.",
+)
 
 
 def classes(*, were_read: bool, others_are_left_out: bool = False) -> Finding:
@@ -66,17 +65,16 @@ def noise(mechanism: Mechanism) -> Finding:
             "randomness came from the noise that it was given; from which distribution it draws, quorate cannot see.",
             remedy="Attack it: quorate audit.",
         )
-    return exact_noise()
+    return EXACT_NOISE
 
 
-def exact_noise() -> Finding:
-    """Say how noise is drawn by code of quorate's own."""
-    return Finding(
-        code="noise",
-        words=NOISE,
-        outcome=Outcome.BY_CONSTRUCTION,
-        evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
-    )
+#: Say how noise is drawn by code of quorate's own.
+EXACT_NOISE: Final = Finding(
+    code="noise",
+    words=NOISE,
+    outcome=Outcome.BY_CONSTRUCTION,
+    evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
+)
 
 
 @stored_as("quorate.pipeline.checks.seed")
@@ -107,14 +105,13 @@ def chain(ledger: Ledger) -> Finding:
     )
 
 
-def audit_not_run() -> Finding:
-    """Say that nobody has attacked the run yet."""
-    return Finding(
-        code=AUDIT,
-        words="Do attacks prove no more than was claimed?",
-        outcome=Outcome.NOT_RUN,
-        evidence="The release was not attacked.",
-    )
+#: Say that nobody has attacked the run yet.
+AUDIT_NOT_RUN: Final = Finding(
+    code=AUDIT,
+    words="Do attacks prove no more than was claimed?",
+    outcome=Outcome.NOT_RUN,
+    evidence="The release was not attacked.",
+)
 
 
 def unusable_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
@@ -138,43 +135,40 @@ def unusable_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
     )
 
 
-def public_pool() -> Finding:
-    """Say whose word it is that the pool is public."""
-    return Finding(
-        code="public pool",
-        words="Is nobody's private row in the public pool?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
-        "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
-        "private row in the pool would be published by it, and the guarantee would not cover that.",
-        remedy="Take public rows from another source than the private ones.",
-    )
+#: Say whose word it is that the pool is public.
+PUBLIC_POOL: Final = Finding(
+    code="public pool",
+    words="Is nobody's private row in the public pool?",
+    outcome=Outcome.NOT_COVERED,
+    evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
+    "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
+    "private row in the pool would be published by it, and the guarantee would not cover that.",
+    remedy="Take public rows from another source than the private ones.",
+)
 
 
-def evaluation_rows() -> Finding:
-    """Say whose word it is that rows to score on are public."""
-    return Finding(
-        code="evaluation rows",
-        words="Is nobody's private row among those that the model was scored on?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
-        "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
-        "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
-        "charge.",
-        remedy="Score on rows from another source, or leave the evaluation out.",
-    )
+#: Say whose word it is that rows to score on are public.
+EVALUATION_ROWS: Final = Finding(
+    code="evaluation rows",
+    words="Is nobody's private row among those that the model was scored on?",
+    outcome=Outcome.NOT_COVERED,
+    evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
+    "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
+    "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
+    "charge.",
+    remedy="Score on rows from another source, or leave the evaluation out.",
+)
 
 
-def fitted_before() -> Finding:
-    """Say what happened to the rows before quorate got them: it cannot see that."""
-    return Finding(
-        code="outside",
-        words="Was nothing fitted on the private rows before quorate got them?",
-        outcome=Outcome.NOT_COVERED,
-        evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
-        "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
-        remedy="Fit such steps on public rows.",
-    )
+#: Say what happened to the rows before quorate got them: it cannot see that.
+FITTED_BEFORE: Final = Finding(
+    code="outside",
+    words="Was nothing fitted on the private rows before quorate got them?",
+    outcome=Outcome.NOT_COVERED,
+    evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
+    "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
+    remedy="Fit such steps on public rows.",
+)
 
 
 def facts_of_cells(
@@ -234,14 +228,14 @@ def checks_of_cells(
     return (
         learning,
         unusable_rows(metadata.readers),
-        classes(were_read=False, others_are_left_out=True) if task.classes else target_range(),
-        *((public_pool(),) if task.has_public_pool else ()),
+        classes(were_read=False, others_are_left_out=True) if task.classes else TARGET_RANGE,
+        *((PUBLIC_POOL,) if task.has_public_pool else ()),
         *drawn,
-        *((evaluation_rows(),) if metadata.utility.is_scored else ()),
+        *((EVALUATION_ROWS,) if metadata.utility.is_scored else ()),
         preprocessing,
-        fitted_before(),
-        exact_noise(),
+        FITTED_BEFORE,
+        EXACT_NOISE,
         seed(task.noise),
         chain(ledger),
-        audit_not_run(),
+        AUDIT_NOT_RUN,
     )

@@ -156,7 +156,6 @@ def release_marginals(
     progress: Callable[[int, int], None] | None = None,
 ) -> ReleasedMarginals:
     """Release every level that is left, each one as a block: drawn, durable, noise, stored, and only then used.
-
     Privacy: a level that an earlier process stored is read from the ledger, and one that it drew and did not store is
     taken as zeros and never drawn again. Exact counts are worked out for the nodes of a level alone, once the level
     before is stored.
@@ -166,13 +165,17 @@ def release_marginals(
         if block.answers is None:
             lost, noisy = level.number, marginals.nothing(level)
         else:
-            noisy = _read(block.answers[0], level)
+            stored = zip(block.answers[0], level.nodes, strict=True)
+            noisy = tuple(np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in stored)
         levels.append((level, noisy))
         level = marginals.after(level, noisy)
     while not level.is_empty:
         if progress:
             progress(level.number - 1, marginals.n_levels)
-        exact = _exact(marginals, level, counts)
+        exact = tuple(  # how many units are in each node of the level, column by column
+            count.within(*partition.cells_of(nodes, level.number))
+            for partition, nodes, count in zip(marginals.partitions, level.nodes, counts.reveal(), strict=True)
+        )
 
         def compute(drawn: DrawnBlock, level: MarginalLevel = level, exact: Sequence[IntArray] = exact) -> Any:
             return marginals.release_level(level, exact, drawn.noise(noise))
@@ -183,22 +186,6 @@ def release_marginals(
     if progress:
         progress(marginals.n_levels, marginals.n_levels)
     return ReleasedMarginals(marginals, tuple(levels), lost)
-
-
-def _exact(
-    marginals: NoisyMarginals, level: MarginalLevel, counts: Secret[tuple[CellCounts, ...]]
-) -> tuple[IntArray, ...]:
-    """Return how many units are in each node of a level, column by column."""
-    return tuple(
-        count.within(*partition.cells_of(nodes, level.number))
-        for partition, nodes, count in zip(marginals.partitions, level.nodes, counts.reveal(), strict=True)
-    )
-
-
-def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArray, ...]:
-    return tuple(
-        np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in zip(stored, level.nodes, strict=True)
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

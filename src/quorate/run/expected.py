@@ -143,7 +143,11 @@ def hopeless(
     """
     words = _out_of_reach(mechanism, n_teachers, n_classes)
     if words is None and noise_left is not None and noise_left >= LONGEST_LEAD:
-        words = _drowned(mechanism, n_teachers, n_queries)
+        words = (
+            f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the "
+            f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would "
+            f"be spent. Raise {named('epsilon')} or bring more private rows"
+        )
     return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, words)
 
 
@@ -160,14 +164,6 @@ def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str 
     )
 
 
-def _drowned(mechanism: Mechanism, n_teachers: int, n_queries: int) -> str:
-    return (
-        f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the mean "
-        f"of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would be spent. "
-        f"Raise {named('epsilon')} or bring more private rows"
-    )
-
-
 def is_hopeless(considered: Sequence[Finding]) -> bool:
     """Whether it was found that nothing can be answered."""
     return any(finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies for finding in considered)
@@ -175,8 +171,7 @@ def is_hopeless(considered: Sequence[Finding]) -> bool:
 
 def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
     """Refuse a set-up that can answer nothing, with what is out of reach; `unless`: how it is to run all the same."""
-    for finding in considered:
-        if finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies:
-            raise InvalidParameter(
-                f"nothing was spent: {finding.words}. To go on all the same: {unless or named('allow_hopeless', True)}"
-            )
+    if words := next((finding.words for finding in considered if is_hopeless([finding])), None):
+        raise InvalidParameter(
+            f"nothing was spent: {words}. To go on all the same: {unless or named('allow_hopeless', True)}"
+        )

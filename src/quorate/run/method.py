@@ -1,10 +1,12 @@
-"""What a method is to whoever runs it: a folder and an estimator do the same five things with either."""
+"""What a method is to whoever runs it: a folder and an estimator do the same things with either."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from quorate.accounting import Guarantee
 from quorate.findings import Finding
 from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
@@ -13,41 +15,31 @@ from quorate.run.check_result import CheckResult, Words
 from quorate.run.chosen_method import ChosenMethod
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK, Look
-from quorate.run.stage_store import StageStore
-from quorate.types import Secret, Watch
+from quorate.types import Secret
 
 TaskT = TypeVar("TaskT")
 
 
-class Method(Protocol[TaskT]):
-    """One way to learn from private rows; a task is what its :meth:`prepare` returned."""
+@dataclass(kw_only=True, slots=True)
+class Method(Generic[TaskT]):
+    """One way to learn from private rows; a task is what `prepare` returned.
 
-    @property
-    def prepare(self) -> Callable[..., TaskT]:
-        """What checks everything that may be refused and fills in what was left open; nothing is fitted or charged."""
+    `prepare`: checks everything that may be refused and fills in what was left open; nothing is fitted or charged.
+    `check`: what a task would do and cost, in plain values; and the first lines of a check, a word and a line each.
+    `charge`: what a task asks of a ledger, or has asked; its key is the same for the same work.
+    `draft`: what is known of a report before the charge, and a model of the form that will be published.
+    `go`: charges and goes the whole way, or on from where it was killed, with ``stages=`` and ``watch=``. The task of
+    its result has what was drawn for it.
+    `promised`: what everything that was charged to the ledger guarantees together. `facts`: all that a report says.
+    """
 
-    def check(self, task: TaskT) -> tuple[dict[str, Any], Sequence[tuple[str, str]]]:
-        """Say what a task would do and cost, in plain values; and the first lines of a check, a word and a line."""
-
-    def charge(self, task: TaskT, ledger: Ledger, key: str | None = None) -> Charge:
-        """Return what a task asks of a ledger, or has asked; `key`: by default the same for the same work."""
-
-    def draft(self, task: TaskT, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
-        """Gather what is known of a report before the charge, and a model of the form that will be published."""
-
-    def go(
-        self,
-        task: TaskT,
-        ledger: Ledger,
-        *,
-        stages: StageStore | None = None,
-        key: str | None = None,
-        watch: Watch | None = None,
-    ) -> tuple[TaskT, Any]:
-        """Charge and go the whole way, or on from where it was killed; the task has what was drawn for it."""
-
-    def facts(self, task: TaskT, result: Any, ledger: Ledger, metadata: RunMetadata) -> Facts:
-        """Gather everything that a report says."""
+    prepare: Callable[..., TaskT]
+    check: Callable[[TaskT], tuple[dict[str, Any], Sequence[tuple[str, str]]]]
+    charge: Callable[[TaskT, Ledger], Charge]
+    draft: Callable[[TaskT, Budget, RunMetadata], tuple[Facts, Any]]
+    go: Callable[..., Any]
+    promised: Callable[..., Guarantee]
+    facts: Callable[[TaskT, Any, Ledger, RunMetadata], Facts]
 
 
 def check_of(

@@ -12,15 +12,14 @@ from quorate.errors import InvalidParameter
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicFacts:
-    """What the recipe may know, or InvalidParameter where a fact is out of range.
-
-    `n_records`: private units, records, or people where rows are grouped; declared, or treated as public; None where
-    neither. `n_public`: distinct public points, m. `n_classes`: C. `width`: columns after encoding. `online_answers`:
-    kept back for later questions. `n_rows`: private rows, where a unit may have several; None where each unit counts as
-    one row. `neighbours`: for which change of one unit ε is; "auto" is add or remove, since the number of units is
-    declared in a plan; `why_neighbours`: another reason, as part of a sentence. `tiny`: whether teachers of votes that
-    are released as values are tiny ones, of `most_tiny` rows at most; 30 in runs that were begun before. `rare`:
-    declared share of the rarer of two classes.
+    """What the recipe may know, or InvalidParameter where a fact is out of range. `n_records`: private units, records,
+    or people where rows are grouped; declared, or treated as public; None where neither. `n_public`: distinct public
+    points, m. `n_classes`: C. `width`: columns after encoding. `online_answers`: kept back for later questions.
+    `n_rows`: private rows, where a unit may have several; None where each unit counts as one row. `neighbours`: for
+    which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan;
+    `why_neighbours`: another reason, as part of a sentence. `tiny`: whether teachers of votes that are released as
+    values are tiny ones, of `most_tiny` rows at most; 30 in runs that were begun before. `rare`: declared share of the
+    rarer of two classes.
     """
 
     n_records: int | None

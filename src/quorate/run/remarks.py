@@ -149,14 +149,7 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
 
 
 def idle_columns(public: Rows) -> tuple[list[str], list[str]]:
-    """Name the columns of a public frame without any value, and those with one value alone.
-
-    Examples
-    --------
-    >>> import polars
-    >>> idle_columns(polars.DataFrame({"a": [1, 2], "b": [3, 3], "c": [None, None]}))
-    (['c'], ['b'])
-    """
+    """Name the columns of a public frame without any value, and those with one value alone."""
     empty: list[str] = []
     constant: list[str] = []
     if not is_frame(public) or len(public) < 2:

@@ -59,13 +59,8 @@ def score(
     counts = np.bincount(truth, minlength=len(classes))
     chosen = scoring or default_scoring(shares or (counts / max(len(truth), 1)).tolist())
     predicted = np.asarray(list(classes))[scored.predicted]
-    counted = score_predictions(predicted, labels, classes)
-    return Score(
-        n_rows=counted.n_rows,
-        accuracy=counted.accuracy,
-        balanced_accuracy=counted.balanced_accuracy,
-        recall=counted.recall,
-        class_rows=counted.class_rows,
+    return replace(
+        score_predictions(predicted, labels, classes),
         chosen=_chosen(scored, chosen),
         ranking=_ranking(scored, threshold_in_use(moved or decides_from(student), classes[scored.positive])),
         reliability=_reliability(scored),

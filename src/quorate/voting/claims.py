@@ -35,7 +35,7 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
 from quorate.run.cautions import shown_rows_caution
-from quorate.run.checks import audit_not_run, chain, classes, noise, seed
+from quorate.run.checks import AUDIT_NOT_RUN, chain, classes, noise, seed
 from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
@@ -174,7 +174,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
         noise(task.recipe.mechanism),
         seed(task.noise),
         chain(ledger),
-        audit_not_run(),
+        AUDIT_NOT_RUN,
     )
 
 
@@ -228,10 +228,8 @@ def promise_notes(
     inputs = task.inputs
     if task.draws_pool:
         return Secret(remarks(ids))
-    scales = remarks(
-        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public), ids
-    )
-    return Secret(scales)
+    rows = inputs.private.reveal().X
+    return Secret(remarks(lambda: notes_on_scales(rows, inputs.public, private=private, public=public), ids))
 
 
 def warn_of_promise(task: Task) -> None:

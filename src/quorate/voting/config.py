@@ -23,9 +23,8 @@ from quorate.students.prediction_sets import COVERAGE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunConfig:
-    """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``.
-
-    Names and meanings are those of :class:`quorate.PrivateClassifier`.
+    """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``. Names and
+    meanings are those of :class:`quorate.PrivateClassifier`.
     """
 
     classes: Sequence[Any]

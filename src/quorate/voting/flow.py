@@ -95,11 +95,9 @@ class RunResult:
 def run_pipeline(
     task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None
 ) -> RunResult:
-    """Go the whole way, from checked inputs to a student.
-
-    `key`: idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by
-    default. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the schedule does not fit
-    what is left; nothing is fitted or charged then.
+    """Go the whole way, from checked inputs to a student. `key`: idempotency key of the charge: the same key is charged
+    once, however often the run is resumed. Fresh by default. Raises LedgerMismatch if the ledger belongs to other data;
+    BudgetExhausted if the schedule does not fit what is left; nothing is fitted or charged then.
     """
     stages = stages or NoStages()
     see = watch or (lambda stage, done, total: None)

@@ -224,21 +224,23 @@ def look(
     directed: bool = False,
     images: PoolDirections | None = None,
 ) -> Views:
-    """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
-
-    A Pipeline gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any
-    other model gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame
-    encoded, and arrays in units of the pool where columns have units of their own. Teachers that are `directed` see a
-    wide table in the leading directions of the pool. `images` are seen in directions of patches by these, by models of
-    the shares, and by a student that leaves its classifier open. Privacy: the encoder is fitted on public rows alone.
+    """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them. A Pipeline
+    gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any other model
+    gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame encoded, and
+    arrays in units of the pool where columns have units of their own. Teachers that are `directed` see a wide table in
+    the leading directions of the pool. `images` are seen in directions of patches by these, by models of the shares,
+    and by a student that leaves its classifier open. Privacy: the encoder is fitted on public rows alone.
     """
     frame = is_frame(inputs.public)
     encoder, kinds = None, inputs.kinds
     if inputs.declared is not None:
         encoder = encoder_of(inputs.declared, kinds(inputs.public))
     elif frame or missing_columns(inputs.public).any():
-        # Without a rule dates are refused where a model would meet them; Pipelines that read the frame may read them.
-        encoder = public_encoder(_without_times(kinds(inputs.public)), kinds.text)
+        # Without a rule times are none of the columns that the encoder reads, and dates are refused where a model would
+        # meet them; Pipelines that read the frame may read them.
+        columns = kinds(inputs.public)
+        kept = [name for name, family in families(columns).items() if family != "time"]
+        encoder = public_encoder(columns[kept] if kept else columns, kinds.text)
     encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
     if built_in and not frame and images is None:  # pixels have one unit
         encoded = View(_units_of(inputs.public))
@@ -313,12 +315,6 @@ def _units_of(pool: Rows) -> Any | None:
         scale = PoolScale.fit(np.asarray(pool, dtype=np.float64))
     known = np.isfinite(scale.mean).all() and np.isfinite(scale.scale).all()
     return scale.transformer() if known and scale.differing else None
-
-
-def _without_times(frame: Rows) -> Rows:
-    """The columns that the encoder reads; it finds them by name in the whole frame again."""
-    kept = [name for name, family in families(frame).items() if family != "time"]
-    return frame[kept] if kept else frame
 
 
 def _takes_missing(model: Any) -> bool:

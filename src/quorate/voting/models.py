@@ -65,10 +65,9 @@ def built_in(name: str, role: Role) -> Any:
 
 
 def default_teacher(*, images: bool) -> Any:
-    """Return the classifier that votes where nothing is said and rows are seen in no coordinates of length one.
-
-    With a handful of images of each class, squares of ten targets are learned better than a softmax of ten scores: on
-    training images of MNIST by .014 where a teacher has one writer's 111 digits (``benchmarks/image_votes.py``).
+    """Return the classifier that votes where nothing is said and rows are seen in no coordinates of length one. With a
+    handful of images of each class, squares of ten targets are learned better than a softmax of ten scores: on training
+    images of MNIST by .014 where a teacher has one writer's 111 digits (``benchmarks/image_votes.py``).
     """
     if not images:
         return built_in(EARLIER_TEACHER, "teacher")

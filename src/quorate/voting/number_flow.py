@@ -29,6 +29,7 @@ from quorate.release import Charge, DrawnBlock, guarantee_of, release
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.run.cell_task import behind_features, number_model
 from quorate.run.located import COUNTING, narrowed_part
+from quorate.run.stage_store import StageStore
 from quorate.run.usable_rows import UsableRows
 from quorate.students.values import fit_linear_numbers
 from quorate.types import FloatArray, IntArray, Secret, Watch
@@ -55,8 +56,13 @@ class NumberResult:
 
 
 @one_thread()
-def run_votes(task: NumberTask, ledger: Ledger, *, watch: Watch | None = None) -> NumberResult:
-    """Go the whole way, or on from where a killed process stopped; refusals come before any fit or charge."""
+def run_votes(
+    task: NumberTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
+) -> NumberResult:
+    """Go the whole way, or on from where a killed process stopped; refusals come before any fit or charge. Nothing is
+    kept beside the ledger, so that a run that goes on trains its teachers again.
+    """
+    del stages
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)

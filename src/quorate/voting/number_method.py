@@ -17,7 +17,6 @@ from quorate.findings import Finding, Outcome
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Schedule
 from quorate.mechanisms.noisy_mean import NoisyMeans
-from quorate.release import Charge
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts
 from quorate.report.facts import name_of as function_name
@@ -25,129 +24,102 @@ from quorate.run.check_result import unit_line
 from quorate.run.checks import checks_of_cells, facts_of_cells
 from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
 from quorate.run.located import COUNTING
+from quorate.run.method import Method
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
-from quorate.run.stage_store import StageStore
-from quorate.types import Watch
 from quorate.voting.claims import shards_are_right
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes
 from quorate.voting.numbers import OF_COUNTS, PARTITION, NumberRelease, NumberTask, prepare_numbers
 
 
-class NumberVotes:
-    """Teachers predict a number, their noisy mean is released, a student is published."""
+def _check(task: NumberTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Say what a task would do and cost."""
+    price = epsilon(task.event, task.delta)
+    facts: dict[str, Any] = {
+        "method": "votes",
+        "n_teachers": task.n_teachers,
+        "n_queries": task.n_queries,
+        "n_public": task.n_public,
+        "n_units": task.n_declared,
+        "n_coordinates": task.coordinates.n_directions,
+        "mechanism": type(task.mechanism).__name__,
+        "sigma": task.mechanism.sigma,
+        "cells": None if task.counts is None else task.counts.cells,
+        "noise": task.noise_sd * task.target_range.width / 2,
+        "released_by": released_words(task),
+        "epsilon": task.epsilon,
+        "delta": task.delta,
+        "price": price,
+        "unit": task.unit,
+        "neighbours": task.neighbouring.stated,
+        "target_range": list(task.target_range.ends),
+        "seeded": task.noise.seeded,
+        "n_is_treated_as_public": task.n_was_read,
+        "why": [*_held(task), *task.why],
+        **({} if task.held is None else {"held_out": task.held.plan.facts}),
+    }
+    counting = []
+    if task.counts is not None:
+        words = f"the part of the range that teachers predict in, by {COUNTING} noisy counts of targets"
+        counting = [("choose", f"{words} in {task.counts.cells} cells")]
+    teachers = several(task.n_teachers, "teacher") + ("" if task.tiny else f" ({task.teacher_name})")
+    return facts, [
+        *unit_line(task.neighbouring),
+        ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
+        *counting,
+        ("release", f"{several(task.n_queries, 'noisy mean')}, one a public row; every prediction is free"),
+        ("by", released_words(task)),
+        *([] if task.held is None else [task.held.plan.step(task.unit)]),
+        ("spend", f"ε = {at_most(price, 6)}, δ = {at_most(task.delta, 6)} for {task.neighbouring.any_one}"),
+    ]
 
-    prepare = staticmethod(prepare_numbers)
-    promised = staticmethod(promised_by)
 
-    def check(self, task: NumberTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Say what a task would do and cost."""
-        price = epsilon(task.event, task.delta)
-        facts: dict[str, Any] = {
-            "method": "votes",
+def _draft(task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+    """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
+
+    def gathered(ledger: Ledger) -> tuple[Facts, Any]:
+        charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
+        what: dict[str, Any] = {"charge": charge, "reservation": charge.reserve(ledger)}
+        result = NumberResult(task=task, model=model, answered=0, part=task.target_range, **what)
+        return _facts(task, result, ledger, metadata), model
+
+    return before_charge(budget, gathered)
+
+
+def _facts(task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
+    """Gather everything that a report says."""
+    share = 0.0 if task.counts is None else OF_COUNTS
+    how = {"mechanism": type(task.mechanism).__name__, "sigma": task.mechanism.sigma, "share": 1.0 - share}
+    labels = part_of(result.reservation, LABEL, **how, reserved=task.n_queries)
+    parts, recipe = [labels], [*_held(task), *task.why]
+    if task.counts is not None:
+        if result.answered:
+            low, high = result.part.ends
+            recipe.append(f"by these counts, predictions of teachers were cut off at {low:,.6g} and {high:,.6g}")
+        how = {"mechanism": type(task.counts).__name__, "sigma": task.counts.sigma, "share": share}
+        parts = [part_of(result.reservation, TARGET_COUNT, **how, reserved=COUNTING), labels]
+    return facts_of_cells(
+        task,
+        result,
+        ledger,
+        metadata,
+        promised=promised_by(task, ledger),
+        n_units=task.n_declared,
+        setup={
             "n_teachers": task.n_teachers,
-            "n_queries": task.n_queries,
+            "partition": PARTITION,
             "n_public": task.n_public,
-            "n_units": task.n_declared,
-            "n_coordinates": task.coordinates.n_directions,
+            "n_queries": task.n_queries,
+            "teacher": task.teacher_name,
             "mechanism": type(task.mechanism).__name__,
-            "sigma": task.mechanism.sigma,
-            "cells": None if task.counts is None else task.counts.cells,
-            "noise": task.noise_sd * task.target_range.width / 2,
-            "released_by": released_words(task),
-            "epsilon": task.epsilon,
-            "delta": task.delta,
-            "price": price,
-            "unit": task.unit,
-            "neighbours": task.neighbouring.stated,
-            "target_range": list(task.target_range.ends),
-            "seeded": task.noise.seeded,
-            "n_is_treated_as_public": task.n_was_read,
-            "why": [*_held(task), *task.why],
-            **({} if task.held is None else {"held_out": task.held.plan.facts}),
-        }
-        teachers = several(task.n_teachers, "teacher") + ("" if task.tiny else f" ({task.teacher_name})")
-        return facts, [
-            *unit_line(task.neighbouring),
-            ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
-            *_counting(task),
-            ("release", f"{several(task.n_queries, 'noisy mean')}, one a public row; every prediction is free"),
-            ("by", released_words(task)),
-            *([] if task.held is None else [task.held.plan.step(task.unit)]),
-            ("spend", f"ε = {at_most(price, 6)}, δ = {at_most(task.delta, 6)} for {task.neighbouring.any_one}"),
-        ]
-
-    def charge(self, task: NumberTask, ledger: Ledger, key: str | None = None) -> Charge:
-        """Return what a task asks of its ledger, or has asked; its key is that of the work alone."""
-        del key
-        return task.charge_on(ledger)
-
-    def draft(self, task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
-        """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
-
-        def gathered(ledger: Ledger) -> tuple[Facts, Any]:
-            charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
-            what: dict[str, Any] = {"charge": charge, "reservation": charge.reserve(ledger)}
-            result = NumberResult(task=task, model=model, answered=0, part=task.target_range, **what)
-            return self.facts(task, result, ledger, metadata), model
-
-        return before_charge(budget, gathered)
-
-    def go(
-        self,
-        task: NumberTask,
-        ledger: Ledger,
-        *,
-        stages: StageStore | None = None,
-        key: str | None = None,
-        watch: Watch | None = None,
-    ) -> tuple[NumberTask, NumberResult]:
-        """Go the whole way; nothing is kept beside the ledger, so that a run that goes on trains its teachers again."""
-        del stages, key
-        return task, run_votes(task, ledger, watch=watch)
-
-    def facts(self, task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
-        """Gather everything that a report says."""
-        share = 0.0 if task.counts is None else OF_COUNTS
-        how = {"mechanism": type(task.mechanism).__name__, "sigma": task.mechanism.sigma, "share": 1.0 - share}
-        labels = part_of(result.reservation, LABEL, **how, reserved=task.n_queries)
-        parts = [labels]
-        if task.counts is not None:
-            how = {"mechanism": type(task.counts).__name__, "sigma": task.counts.sigma, "share": share}
-            parts = [part_of(result.reservation, TARGET_COUNT, **how, reserved=COUNTING), labels]
-        return facts_of_cells(
-            task,
-            result,
-            ledger,
-            metadata,
-            promised=promised_by(task, ledger),
-            n_units=task.n_declared,
-            setup={
-                "n_teachers": task.n_teachers,
-                "partition": PARTITION,
-                "n_public": task.n_public,
-                "n_queries": task.n_queries,
-                "teacher": task.teacher_name,
-                "mechanism": type(task.mechanism).__name__,
-                "recipe": (*_held(task), *task.why, *_where(task, result)),
-            },
-            parts=parts,
-            answers=AnswerCounts(
-                asked=labels.asked, per_class=(), interrupted=labels.interrupted, released=labels.answered
-            ),
-            choices=_choices(task),
-            checks=_checks(task, ledger, metadata),
-        )
-
-
-def _counting(task: NumberTask) -> list[tuple[str, str]]:
-    """Return the line of a check about counts of targets."""
-    if task.counts is None:
-        return []
-    words = f"the part of the range that teachers predict in, by {COUNTING} noisy counts of targets"
-    return [("choose", f"{words} in {task.counts.cells} cells")]
-
-
-NUMBER_VOTES: Final = NumberVotes()
+            "recipe": tuple(recipe),
+        },
+        parts=parts,
+        answers=AnswerCounts(
+            asked=labels.asked, per_class=(), interrupted=labels.interrupted, released=labels.answered
+        ),
+        choices=_choices(task),
+        checks=_checks(task, ledger, metadata),
+    )
 
 
 def cautions_of(
@@ -168,24 +140,13 @@ def _held(task: NumberTask) -> tuple[str, ...]:
     return () if task.held is None else (task.held.plan.why(task.unit),)
 
 
-def _where(task: NumberTask, result: NumberResult) -> tuple[str, ...]:
-    """Say in which part of the range teachers predicted, once that is known."""
-    if task.counts is None or not result.answered:
-        return ()
-    low, high = result.part.ends
-    return (f"by these counts, predictions of teachers were cut off at {low:,.6g} and {high:,.6g}",)
-
-
 def _choices(task: NumberTask) -> tuple[Choice, ...]:
     """The same teachers and queries at other budgets: the noise that each would take."""
-    rows = []
+    rows, at_once = [], isinstance(task.mechanism, NoisyMeans)
     for value in sorted({*SHOWN_EPSILONS, task.epsilon}):
-        budget = Schedule(answers=task.n_queries, epsilon=value, delta=task.delta)
-        at_once = isinstance(task.mechanism, NoisyMeans)
-        priced = NumberRelease.calibrated(budget, task.n_units, at_once=at_once)
-        means = task.mechanism if value == task.epsilon else priced.means
-        sigma = means.sigma
-        rows.append(Choice(epsilon=value, sigma=sigma, n_answers=task.n_queries, chosen=value == task.epsilon))
+        chosen, budget = value == task.epsilon, Schedule(answers=task.n_queries, epsilon=value, delta=task.delta)
+        means = task.mechanism if chosen else NumberRelease.calibrated(budget, task.n_units, at_once=at_once).means
+        rows.append(Choice(epsilon=value, sigma=means.sigma, n_answers=task.n_queries, chosen=chosen))
     return tuple(rows)
 
 
@@ -205,3 +166,15 @@ def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Fi
     return checks_of_cells(
         task, ledger, metadata, learning=shards_are_right(task.neighbouring, PARTITION), preprocessing=preprocessing
     )
+
+
+#: Teachers predict a number, their noisy mean is released, a student is published.
+NUMBER_VOTES: Final = Method(
+    prepare=prepare_numbers,
+    check=_check,
+    charge=NumberTask.charge_on,
+    draft=_draft,
+    go=run_votes,
+    promised=promised_by,
+    facts=_facts,
+)

@@ -53,6 +53,12 @@ from quorate.voting.shard_rows import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
+#: What a task takes from what was asked for, as it is.
+_AS_ASKED = (
+    "declined", "preprocessing", "batched", "classes_by_shard", "labels_only", "classes_were_read", "caveats",
+    "scheduler",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Arguments:
@@ -89,9 +95,12 @@ def prepare(
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
-    args = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
+    # A teacher that asks for it, such as a prompt or a function, is told what the classes are called.
+    named_teacher = with_classes(config.teacher, config.classes, preprocessing=config.preprocessing)
+    args = _read(config := replace(config, teacher=named_teacher), grouped=grouped, images=images is not None)
     inputs = _inputs(config, args, X, y, public=public, groups=groups, watch=watch)
-    views = _tried(config, args, inputs, _views(config, args, inputs, images))
+    views = _views(config, args, inputs, images)
+    _try_models(config, args, inputs, views)
     facts, sets = facts_with_sets(config, _public_facts(config, args, inputs, views, grouped=grouped), args.student)
     pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
@@ -112,20 +121,13 @@ def prepare(
         n_was_read=_reads_units(config, args),
         rows_were_read=_reads_rows(config, args, grouped=grouped),
         partition=partition,
-        declined=config.declined,
-        preprocessing=config.preprocessing,
+        **{name: getattr(config, name) for name in _AS_ASKED},
         prior_matching=matches_priors(config.prior_matching, args.teacher, n_classes=len(inputs.classes)),
-        batched=config.batched,
-        classes_by_shard=config.classes_by_shard,
-        labels_only=config.labels_only,
-        classes_were_read=config.classes_were_read,
-        caveats=config.caveats,
         key=key,
         fingerprint_key=fingerprint_key,
         noise=noise,
         n_jobs=processes(config.n_jobs),
         memory=allowed_memory(config.memory),
-        scheduler=config.scheduler,
         strategy=args.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
@@ -209,7 +211,7 @@ def _recipe(
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
     recipe = _fill_in(config, args, facts, declared=inputs.declared, grouped=grouped)
-    recipe = _with_tried_student(config, args, recipe, inputs, views)
+    _try_student(config, args, recipe, inputs, views)
     partition = _partition(config, recipe, facts, grouped=grouped)
     if partition != "unit":
         refuse_too_many_teachers(recipe.n_teachers, inputs, config.n_records, facts.unit)
@@ -219,11 +221,6 @@ def _recipe(
     recipe = with_requests_told(args.teacher, _with_pool_looked_at(config, recipe, inputs, views, facts), facts)
     refuse_hopeless(() if config.allow_hopeless else recipe.considered)
     return recipe, partition
-
-
-def _with_classes_named(config: RunConfig) -> RunConfig:
-    """Tell a teacher that asks for it, such as a prompt or a function, what the classes are called."""
-    return replace(config, teacher=with_classes(config.teacher, config.classes, preprocessing=config.preprocessing))
 
 
 def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
@@ -249,15 +246,13 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     with naming({"model": named("student")}):
         check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
-    len(check_classes(config.classes))
+    n_classes = len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,
         delta=delta,
         teacher=teacher,
         student=student,
-        mechanism=mechanism_asked_for(
-            config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))
-        ),
+        mechanism=mechanism_asked_for(config.mechanism, config.mechanism_fields, n_classes=n_classes),
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
@@ -274,7 +269,7 @@ def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDire
     return look(inputs, teacher=args.teacher, student=args.student, built_in=built_in, directed=directed, images=images)
 
 
-def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> Views:
+def _try_models(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> None:
     """Try what is the user's own on public rows; teachers are fitted by a process that may have children."""
     if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()
@@ -286,7 +281,6 @@ def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) ->
         args.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
         if config.try_models:
             try_strategy(args.strategy, inputs, views)
-    return views
 
 
 def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
@@ -294,7 +288,7 @@ def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
     return as_teacher(model, preprocessing=config.preprocessing, classes=classes)
 
 
-def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: Inputs, views: Views) -> Recipe:
+def _try_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: Inputs, views: Views) -> None:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
     student = args.student
     left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
@@ -308,27 +302,24 @@ def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inp
             declined=config.declined,
             chooses_limit=config.calibration_share is not None,
         )
-    return recipe
-
-
-def _n_records(config: RunConfig, args: _Arguments, inputs: Inputs) -> int | None:
-    """Return the declared number of units, or the one that is there, where the recipe reads it."""
-    if config.n_records is not None:
-        return count("n_records", config.n_records, at_least=1)
-    return count_units(inputs.private.reveal().unit_keys) if _reads_units(config, args) else None
 
 
 def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
-    """Gather all that the recipe may depend on."""
+    """Gather all that the recipe may depend on; the number of units as declared, or read where the recipe reads it."""
+    n_records, keys = config.n_records, inputs.private.reveal().unit_keys
+    if n_records is not None:
+        n_records = count("n_records", n_records, at_least=1)
+    elif _reads_units(config, args):
+        n_records = count_units(keys)
     return PublicFacts(
-        n_records=_n_records(config, args, inputs),
+        n_records=n_records,
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=args.epsilon,
         delta=args.delta,
         online_answers=args.online_answers,
-        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
+        n_rows=len(keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
         unit=args.unit.removesuffix(LABELS_OF.format("")),
         neighbours=config.neighbours,
     )
@@ -339,7 +330,10 @@ def _fill_in(
 ) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = args.strategy, args.student
-    each_unit = config.partition == "unit" or _knows_no_rows(config, args, facts, grouped=grouped)
+    # Where nothing is known of how many rows a unit has, each unit is to have a teacher, if all can.
+    unknown = grouped and args.n_teachers is None and facts.n_rows is None and config.partition == "auto"
+    alone = unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
+    each_unit = config.partition == "unit" or alone
     recipe_ = recipe(
         facts,
         n_teachers=facts.n_records if each_unit else args.n_teachers,
@@ -363,12 +357,6 @@ def _fill_in(
     if grouped and args.n_teachers is None:
         recipe_ = recipe_.saying(considered=[rows_caution(facts)])
     return recipe_ if strategy is None else with_strategy_told(strategy, recipe_, width=facts.width)
-
-
-def _knows_no_rows(config: RunConfig, args: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
-    """Whether nothing is known of how many rows a unit has, so that each unit is to have a teacher, where all can."""
-    unknown = grouped and args.n_teachers is None and facts.n_rows is None and config.partition == "auto"
-    return unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
 
 
 def _partition(config: RunConfig, recipe: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:

@@ -102,11 +102,6 @@ REPLACED_IN_PLACE = (
 def votes_moved(n_sites: int, most: int) -> int:
     """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites: that many who
     come or go, and twice as many who are replaced, since the other may be elsewhere; one teacher at each site.
-
-    Examples
-    --------
-    >>> [votes_moved(3, most) for most in (1, 2, 3)], votes_moved(1, 1)
-    ([2, 3, 3], 1)
     """
     return min(2 * most, n_sites)
 
@@ -122,14 +117,6 @@ def scope_of_sites(
     """What follows for votes of several sites, if what each states of its own is true: the whole holds for the weakest
     of the changes of one unit that are `stated`. `most`: at how many sites one unit may be, promised by whom, if not at
     all.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> all_ = ["add-remove-replace"] * 3
-    >>> made = scope_of_sites("patient", GaussianNoisyMax(sigma=5.0), stated=all_, most=1, promised_by="our agreement")
-    >>> made.caveats[1]
-    'the price is for one patient at 1 of the 3 sites at most, also where another patient, at other sites, takes ...
     """
     n_sites = len(stated)
     relation = weakest(Neighbouring.of(change, unit, owner_states=True) for change in stated)

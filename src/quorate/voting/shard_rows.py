@@ -57,7 +57,10 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
     together = isinstance(private.X, StreamedFrame) or getattr(task.trainer, "keeps_no_global_state", False)
     at_once = _AT_ONCE if together else _AT_ONCE_APART
-    most = max(1, min(task.memory // _SHARE, at_once * (1 + task.n_jobs // 2)) // _bytes_of_a_row(task, private.X))
+    row = task.views.teacher(take(task.inputs.public, np.arange(1)))  # while it is read, and as the teachers see it
+    seen = max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0)
+    of_a_row = _CELL * (2 * width(private.X) + seen)
+    most = max(1, min(task.memory // _SHARE, at_once * (1 + task.n_jobs // 2)) // of_a_row)
     if kind(private.X) == "pandas" and not task.views.teacher.makes_numbers:
         most = len(shard_of)  # the types of a column may hang on all of its values
     groups = _groups([part for numbers in wanted for part in _cut(numbers, sizes, most)], sizes, most)
@@ -75,20 +78,8 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
             yield ShardRows(numbers, table, private.codes[mine], Secret(shard_of[mine]))
 
 
-def _bytes_of_a_row(task: Task, X: Any) -> int:
-    """Return what a row takes while it is read and as the teachers see it."""
-    row = task.views.teacher(take(task.inputs.public, np.arange(1)))
-    return _CELL * (2 * width(X) + max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0))
-
-
 def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:
-    """Cut a range of teachers into ranges of at most so many rows, or of one teacher.
-
-    Examples
-    --------
-    >>> list(_cut(range(2, 6), np.array([9, 9, 1, 2, 3, 4]), 5))
-    [range(2, 4), range(4, 5), range(5, 6)]
-    """
+    """Cut a range of teachers into ranges of at most so many rows, or of one teacher."""
     start = numbers.start
     for stop in range(numbers.start + 1, numbers.stop + 1):
         if stop == numbers.stop or sizes[start : stop + 1].sum() > most:
@@ -97,18 +88,11 @@ def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:
 
 
 def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]:
-    """Put neighbouring ranges together that have at most so many rows in all.
-
-    Examples
-    --------
-    >>> _groups([range(2), range(2, 3), range(4, 5)], np.array([1, 1, 2, 5, 4]), 4)
-    [[range(0, 2), range(2, 3)], [range(4, 5)]]
-    """
+    """Put neighbouring ranges together that have at most so many rows in all."""
     groups: list[list[range]] = []
     for part in parts:
         last = groups[-1] if groups else []
-        joined = last and last[-1].stop == part.start and sizes[last[0].start : part.stop].sum() <= most
-        if joined:
+        if last and last[-1].stop == part.start and sizes[last[0].start : part.stop].sum() <= most:
             last.append(part)
         else:
             groups.append([part])

@@ -42,14 +42,14 @@ from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.report import Facts, Fitted, Part, Setup, Utility
 from quorate.report.facts import name_of as name_of_function
-from quorate.run.checks import audit_not_run, chain, exact_noise, seed
+from quorate.run.checks import AUDIT_NOT_RUN, EXACT_NOISE, chain, seed
 from quorate.run.facts import RunMetadata, attack_curve, name_of, provenance_of, spending_of
 from quorate.run.scores import score
 from quorate.students import Student, StudentData
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.dry_run import try_student
-from quorate.voting.facts import answers_of, is_constant
 from quorate.voting.inputs import Inputs, PrivateRows
+from quorate.voting.method import answers_of, is_constant
 from quorate.voting.models import student_of
 from quorate.voting.scope import scope_of_sites, votes_moved
 
@@ -308,7 +308,7 @@ def _facts(
         answers=answers,
         fitted=Fitted(name=name_of(fitted), constant=is_constant(fitted, combined.student.learner)),
         utility=Utility(student=None if rows is None else score(model, rows.X, rows.truth, list(votes.classes))),
-        checks=(*_of_sites(guarantee.unit, n_sites), exact_noise(), seed(noise), chain(ledger), audit_not_run()),
+        checks=(*_of_sites(guarantee.unit, n_sites), EXACT_NOISE, seed(noise), chain(ledger), AUDIT_NOT_RUN),
         attacker=attack_curve(event, price(event, delta), delta, beside=guarantee),
         provenance=provenance_of(
             ledger, metadata, seeded=noise.seeded, public_digests=(("public rows", combined.queries.digest),)

@@ -120,10 +120,12 @@ def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool 
     observed = float(np.mean([play.whole for play in played]))
     added, of_added = _correction(played, observed, n_classes)
     accuracy = min(1.0, max(0.0, observed + added))
+    n = sum({play.fold: play.n_scored for play in played}.values())
+    right = (observed * n + 0.5) / (n + 1)
     variance, degrees = _together(
         [
             *_of_noise(played),
-            (_of_scoring(played, observed), math.inf),
+            (right * (1 - right) / n, math.inf),  # of scoring
             _of_rows(played),
             *of_added,
             (UNKNOWN**2 + (OF_PERSONS**2 if mixed else 0.0), math.inf),
@@ -180,12 +182,6 @@ def _of_noise(played: list[Played]) -> list[tuple[float, float]]:
             by_few_rows.append((of_a_row - of_the_mean) / max(part[0].n_scored - 1, 1))
     of_a_run = max(0.0, observed[0] - float(np.mean(by_few_rows)))
     return [(of_a_run, observed[1]), (corrected[0] / len(played), corrected[1])]
-
-
-def _of_scoring(played: list[Played], observed: float) -> float:
-    n = sum({play.fold: play.n_scored for play in played}.values())
-    right = (observed * n + 0.5) / (n + 1)
-    return right * (1 - right) / n
 
 
 def _of_rows(played: list[Played]) -> tuple[float, float]:

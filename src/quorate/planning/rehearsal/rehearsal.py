@@ -263,7 +263,8 @@ class Rehearsal:
         if self.material.schema is None:
             return None
         outline, z = self._outline(facts)
-        trained_on, held = self._divided(fold, self._direct_folds)
+        # The fewer divisions there are, the fewer rows play all of the private ones.
+        trained_on, held = self._divided(fold, FOLDS if self.effort.folds > 1 else 1)
         rng = np.random.default_rng(self._seed(fold, 0))
         halves = self.material.divided(trained_on, 2, rng)
         if not (len(held) and all(map(len, halves))):  # fewer persons than divisions, or one who is all that is left
@@ -301,11 +302,6 @@ class Rehearsal:
         every, rng = np.arange(len(self.material.codes)), np.random.default_rng([self.seed, 2])
         held = self.material.divided(every, max(2, folds), rng)[fold]
         return np.setdiff1d(every, held), np.sort(held)
-
-    @property
-    def _direct_folds(self) -> int:
-        """Divisions for the direct method: the fewer there are, the fewer rows play all of the private ones."""
-        return FOLDS if self.effort.folds > 1 else 1
 
     def _seed(self, fold: int, repeat: int) -> int:
         return 1 + self.seed + 1_000 * fold + 17 * repeat
