@@ -18,7 +18,7 @@ import pytest
 from quorate.cli import main, unforeseen
 from quorate.cli.group import group
 from quorate.cli.unforeseen import forgiving_streams
-from quorate.folder import batch, methods
+from quorate.folder import methods
 
 PRIVATE = "born in 9999"
 
@@ -54,7 +54,7 @@ def test_an_error_of_a_library_is_one_line_and_a_private_file(
     def fails(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(batch, "load_run", fails)
+    monkeypatch.setattr(methods, "load_run", fails)
     found, out, err = cli("check", folder, *options)
     kept = folder / "private" / "last-error.txt"
     assert (found, out) == (exit_code, "")
