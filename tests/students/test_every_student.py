@@ -22,7 +22,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
-from quorate.mechanisms import NoisyCounts
+from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.students import (
     AutoStudent,
     LabelStudent,
@@ -339,3 +339,32 @@ def test_a_way_teaches_a_classifier_and_not_a_class_or_another_way(way):
         InvalidParameter, match=f"{way.__name__} teaches a scikit-learn classifier, got the student LabelStudent"
     ):
         way(LabelStudent())
+
+
+STREAM = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10)
+
+
+@pytest.mark.parametrize(
+    ("student", "mechanism", "said"),
+    [
+        (VoteShareStudent(), GaussianNoisyMax(5.0), "learns from noisy votes, and GaussianNoisyMax releases"),
+        (VoteShareStudent(), LaplaceNoisyMax(5.0), "learns from noisy votes, and LaplaceNoisyMax releases"),
+        (VoteShareStudent(), STREAM, "learns from noisy votes, and StableSparseVector releases"),
+        (NoiseAwareStudent(), STREAM, "NoiseAwareStudent has to know how often noise changes a label"),
+    ],
+)
+def test_a_mechanism_that_cannot_teach_a_student_is_refused_before_anything_is_learned(student, mechanism, said):
+    data, _ = task(m=20, mechanism=labels())
+    data = replace(data, released=replace(data.released, mechanism=mechanism))
+    for refuse in (lambda: student.check(mechanism), lambda: student.fit(data)):
+        with pytest.raises(InvalidParameter, match=said):
+            refuse()
+
+
+@pytest.mark.parametrize("shares", ["auto", "gaussian-process", "kernl", None, True])
+def test_models_of_the_shares_are_known_by_name(shares):
+    with pytest.raises(InvalidParameter, match='shares must be one of "linear", "kernel"'):
+        NoiseAwareStudent(shares=shares)
+    if shares not in ("auto", "gaussian-process"):
+        with pytest.raises(InvalidParameter, match="shares must be one of"):
+            VoteShareStudent(shares=shares)

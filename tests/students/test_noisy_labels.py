@@ -149,21 +149,6 @@ def test_labels_of_the_confident_mechanism_are_learned_from_as_well():
     assert right(NoiseAwareStudent(), replace(data, released=released), truth) > 0.85
 
 
-def test_labels_without_known_noise_are_refused_before_anything_is_learned():
-    mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10)
-    data, _ = task(m=20, mechanism=labels())
-    data = replace(data, released=replace(data.released, mechanism=mechanism))
-    for refuse in (lambda: NoiseAwareStudent().check(mechanism), lambda: NoiseAwareStudent().fit(data)):
-        with pytest.raises(InvalidParameter, match="NoiseAwareStudent has to know how often noise changes a label"):
-            refuse()
-
-
-@pytest.mark.parametrize("shares", ["auto", "gaussian-process", None])
-def test_the_models_are_known_by_name(shares):
-    with pytest.raises(InvalidParameter, match='shares must be one of "linear", "kernel"'):
-        NoiseAwareStudent(shares=shares)
-
-
 FALSE_ALARM = 1e-6
 WIDE = np.arange(-400, 401)
 

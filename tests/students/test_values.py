@@ -15,7 +15,7 @@ from tests.students.made_up_student_data import K, Memorises, cast, release, rig
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
+from quorate.mechanisms import NoisyCounts
 from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
 from quorate.students.shares import (
     ProcessShares,
@@ -244,25 +244,6 @@ def test_models_are_what_they_are_called():
 
 
 # --- misuse --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [GaussianNoisyMax(5.0), LaplaceNoisyMax(5.0), StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10)],
-    ids=lambda each: type(each).__name__,
-)
-def test_classes_alone_teach_no_values(mechanism):
-    data, _ = task(m=20, mechanism=GaussianNoisyMax(5.0, "binary"))
-    data = replace(data, released=replace(data.released, mechanism=mechanism))
-    for refuse in (lambda: VoteShareStudent().check(mechanism), lambda: VoteShareStudent().fit(data)):
-        with pytest.raises(InvalidParameter, match=f"learns from noisy votes, and {type(mechanism).__name__} releases"):
-            refuse()
-
-
-@pytest.mark.parametrize("shares", ["kernl", None, True])
-def test_the_models_are_known_by_name(shares):
-    with pytest.raises(InvalidParameter, match="shares must be one of"):
-        VoteShareStudent(shares=shares)
 
 
 def test_another_seed_makes_another_student():

@@ -289,6 +289,13 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
         self._fitted()
         return write_model(self._published_model(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
 
+    def _original(self, does: str) -> FittedRounds:
+        """Return what a fit kept, or refuse: a copy has none of it, and does not do what the original does."""
+        self._fitted()
+        if not hasattr(self, "_kept"):
+            raise PreconditionFailed(f"a copy of a fitted {self._called} {does}")
+        return self._kept
+
     def _published_model(self) -> Any:
         """Return the model as it leaves."""
         return self._fitted()

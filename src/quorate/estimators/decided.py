@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +15,11 @@ from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.estimators.reporting import write_report
 from quorate.findings import warn_of
-from quorate.report import ColumnImportance, Facts, Score
+from quorate.report import ColumnImportance, Facts, Score, render_text
 from quorate.report.findings import PrivateSets
+from quorate.report.words import Language
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.scores import (
     column_importances,
@@ -166,7 +169,7 @@ class Scored(ClassifierMixin):
 
 
 class Decided(Scored):
-    """A classifier whose decision threshold and confidence may be moved after the fit, free of charge."""
+    """A classifier that tells what it did, and whose threshold and confidence may be moved after the fit, for free."""
 
     decision_threshold: DecisionThreshold | Mapping[str, float]
     class_shares: Mapping[Any, float] | None
@@ -269,6 +272,31 @@ class Decided(Scored):
     @abstractmethod
     def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
         """Return the codes of labels of public rows; None where private records are among them, which is told."""
+
+    @abstractmethod
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
+        """Gather what a report says."""
+
+    @own_switches()
+    def report(
+        self,
+        path: str | Path,
+        *,
+        evaluation: tuple[Any, Any] | None = None,
+        scoring: str | None = None,
+        language: Language = "en",
+    ) -> Path:
+        """Write the public report: one self-contained HTML file.
+
+        `evaluation`, `scoring`: those of :meth:`facts`. `language`: "en", "de" or "fr", of the first page and of the
+        headings; else InvalidParameter is raised.
+        """
+        return write_report(lambda: self.facts(evaluation=evaluation, scoring=scoring), path, language)
+
+    @own_switches()
+    def summary(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> str:
+        """Return the end of a run as a table for the terminal, 80 columns wide."""
+        return render_text(self.facts(evaluation=evaluation, scoring=scoring))
 
     def _rule(self, classes: Any) -> DecisionThreshold:
         """Return the rule that was asked for, or refuse it: before anything is charged."""

@@ -20,7 +20,7 @@ from quorate.estimators.by_rounds import arguments_given
 from quorate.estimators.decided import Decided
 from quorate.estimators.known_arguments import note_columns, refuse_one_row, rows_and_labels
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
-from quorate.estimators.reporting import Reporting, ShownEstimator, Standing, write_model
+from quorate.estimators.reporting import ShownEstimator, Standing, write_model
 from quorate.estimators.resumable import charged_methods
 from quorate.labelling import Memo, Released
 from quorate.ledger import Budget, Ledger
@@ -145,7 +145,7 @@ def standing(task: Task, result: RunResult, ledger: Ledger, promised: Guarantee)
 
 
 @stored_as("quorate.estimators.either_method.EitherMethod")
-class EitherMethod(Reporting, Decided, ShownEstimator):
+class EitherMethod(Decided, ShownEstimator):
     """What :class:`~quorate.PrivateClassifier` does by whichever method its fit had."""
 
     _reads_missing = False

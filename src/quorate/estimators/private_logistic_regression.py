@@ -15,12 +15,10 @@ from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.flow import DirectResult
 from quorate.direct.task import DirectTask
-from quorate.errors import PreconditionFailed
 from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.decided import Decided
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
-from quorate.estimators.reporting import Reporting
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, look_by_cells
@@ -32,7 +30,7 @@ from quorate.types import FloatArray, IntArray
 @stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
 @known_arguments
 @dataclass(eq=False, repr=False, kw_only=True)
-class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
+class PrivateLogisticRegression(Decided, LearnsByRounds):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
     Each unit's gradient is clipped and turned into integers; their sum is released with noise, round after round
@@ -188,15 +186,12 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         scoring : str, optional
             What the model is judged by, as for :meth:`quorate.PrivateClassifier.facts`.
         """
-        self._fitted()
-        if not hasattr(self, "_kept"):
-            raise PreconditionFailed(f"a copy of a fitted {self._called} has no ledger; the original reports")
-        utility = Utility()
+        kept, utility = self._original("has no ledger; the original reports"), Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             if (codes := self._public_codes(X, y, "evaluation")) is not None:
                 utility = Utility(student=self._scored(X, codes, scoring))
-        return self._with_decision(self._kept.facts(self.ledger, utility))
+        return self._with_decision(kept.facts(self.ledger, utility))
 
     def _published_model(self) -> Any:
         return self._deciding()
@@ -230,10 +225,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         self._deciding()  # while the pool is at hand: a copy has none
 
     def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
-        self._fitted()
-        if not hasattr(self, "_kept"):
-            raise PreconditionFailed(f"a copy of a fitted {self._called} takes no {name} rows; the original takes them")
-        return self._kept.labelled(self._reader.as_the_pool(X, as_given=True), y, name)
+        kept = self._original(f"takes no {name} rows; the original takes them")
+        return kept.labelled(self._reader.as_the_pool(X, as_given=True), y, name)
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None

@@ -179,12 +179,11 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Privacy: a function of the published model and of public rows.
         """
         predictions = self.predict(X)
-        if not hasattr(self, "_kept"):
-            raise PreconditionFailed(f"a copy of a fitted {self._called} takes no calibration rows; the original does")
+        kept = self._original("takes no calibration rows; the original does")
         targets = finite_numbers(y, name="calibrate(X, y)", n_rows=len(predictions))
         rows = self._reader.as_the_pool(X, as_given=True)
-        if self._kept.are_public(rows, "calibration"):
-            schema, public = self._kept.task.schema, self._kept.task.has_public_pool
+        if kept.are_public(rows, "calibration"):
+            schema, public = kept.task.schema, kept.task.has_public_pool
             others = {"the public pool": schema.pool if public else None}
             warn_of([calibrates_twice_caution(rows, others, "calibrate(X, y)", kinds=schema.kinds)])
             off = np.abs(targets - predictions)
@@ -242,17 +241,14 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             *Public* rows with targets, to score the model on. Where more of the private rows are among them than chance
             explains, the report has no score, and a line on the terminal says why.
         """
-        self._fitted()
-        if not hasattr(self, "_kept"):
-            raise PreconditionFailed(f"a copy of a fitted {self._called} has no ledger; the original reports")
-        utility = Utility()
+        kept, utility = self._original("has no ledger; the original reports"), Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             predicted = self.predict(X)
             truth = self._range.public_numbers(y, name="evaluation", n_rows=len(predicted))
-            if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "evaluation"):
+            if kept.are_public(self._reader.as_the_pool(X, as_given=True), "evaluation"):
                 utility = Utility(number=score_numbers(predicted, truth))
-        return self._kept.facts(self.ledger, utility)
+        return kept.facts(self.ledger, utility)
 
     def ask(self, X: Any) -> NoReturn:
         """Refuse a question, since no answer is kept back: PreconditionFailed says what to call instead."""

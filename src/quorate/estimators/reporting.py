@@ -6,7 +6,6 @@ ledger. The card has no script, takes its colours from the page around it, and s
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,47 +18,17 @@ from sklearn.base import BaseEstimator
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import at_least, at_most
-from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
 from quorate.ledger import Ledger
 from quorate.release.keys import file_to_write
-from quorate.report import Facts, render_html, render_text
+from quorate.report import Facts, render_html
 from quorate.report.html import Markup, element
 from quorate.report.sentences import bound
 from quorate.report.words import LANGUAGES, Language
 from quorate.run.facts import RunMetadata
 from quorate.stored_names import stored_as
-
-
-class Reporting:
-    """A classifier that tells what it did."""
-
-    @abstractmethod
-    def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
-        """Gather what a report says."""
-
-    @own_switches()
-    def report(
-        self,
-        path: str | Path,
-        *,
-        evaluation: tuple[Any, Any] | None = None,
-        scoring: str | None = None,
-        language: Language = "en",
-    ) -> Path:
-        """Write the public report: one self-contained HTML file.
-
-        `evaluation`, `scoring`: those of :meth:`facts`. `language`: "en", "de" or "fr", of the first page and of the
-        headings; else InvalidParameter is raised.
-        """
-        return write_report(lambda: self.facts(evaluation=evaluation, scoring=scoring), path, language)
-
-    @own_switches()
-    def summary(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> str:
-        """Return the end of a run as a table for the terminal, 80 columns wide."""
-        return render_text(self.facts(evaluation=evaluation, scoring=scoring))
 
 
 def write_report(facts: Callable[[], Facts], path: str | Path, language: Language) -> Path:

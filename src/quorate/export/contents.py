@@ -240,10 +240,7 @@ class ExportReceipt:
     @property
     def total(self) -> BudgetUnits:
         """What all charges come to."""
-        total = BudgetUnits()
-        for charge in self.charges:
-            total += charge.amounts
-        return total
+        return sum((charge.amounts for charge in self.charges), BudgetUnits())
 
     def total_for(self, change: Change) -> BudgetUnits | None:
         """What all charges come to for a change; None where one of them does not tell."""

@@ -31,7 +31,6 @@ from quorate.export.contents import (
     SKOPS,
     TABLE_SCRIPT,
     VERSIONS,
-    ExportReceipt,
     as_json,
     metadata,
     receipt_for,
@@ -129,7 +128,9 @@ def packaged(
 ) -> dict[str, bytes]:
     """Return the files of a package by name, the manifest last."""
     facts = Facts.from_json(published[FACTS].decode("utf-8"))
-    receipt = _receipt(root, facts, {name: sum_of(content) for name, content in published.items()})
+    origin, sums = facts.provenance, {name: sum_of(content) for name, content in published.items()}
+    with RunFolder(root).open_ledger() as ledger:  # the report is held against it
+        receipt = receipt_for(ledger.state, Receipt(origin.ledger_entries, origin.ledger_head), sums)
     converted = None if model == "skops" else onnx_student(*_student_and_pool(root, published))
     files = {name: content for name, content in published.items() if name != SKOPS or model != "onnx"}
     if SKOPS not in published:
@@ -146,20 +147,19 @@ def packaged(
     if kind == "tre":
         files[COVER] = cover_sheet(facts, receipt, files).encode()
     ordered = {name: files[name] for name in sorted(files, key=lambda each: (each != COVER, each))}
-    ordered[MANIFEST] = _manifest(facts, ordered, kind)
-    return ordered
+    stated = {
+        "format": FORMAT,
+        "kind": kind,
+        "run": facts.provenance.run,
+        "sha256": {name: sum_of(content) for name, content in ordered.items()},
+        "bytes": {name: len(content) for name, content in ordered.items()},
+    }
+    return {**ordered, MANIFEST: as_json(stated)}
 
 
 def _table_script(facts: Facts) -> dict[str, bytes]:
     script = table_script(facts)
     return {} if script is None else {TABLE_SCRIPT: script.encode()}
-
-
-def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportReceipt:
-    """Hold the report against the ledger, and return what that had charged by then."""
-    origin = facts.provenance
-    with RunFolder(root).open_ledger() as ledger:
-        return receipt_for(ledger.state, Receipt(origin.ledger_entries, origin.ledger_head), published)
 
 
 def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, Any]:
@@ -170,18 +170,6 @@ def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, 
 
     student = opened(published[SKOPS])
     return student, public_rows_of(settings_of(root), student, published.get(POOL))
-
-
-def _manifest(facts: Facts, files: Mapping[str, bytes], kind: str) -> bytes:
-    return as_json(
-        {
-            "format": FORMAT,
-            "kind": kind,
-            "run": facts.provenance.run,
-            "sha256": {name: sum_of(content) for name, content in files.items()},
-            "bytes": {name: len(content) for name, content in files.items()},
-        }
-    )
 
 
 def _refuse_failing(files: Mapping[str, bytes], kind: str) -> None:
