@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from quorate.experiments.few_labels.experiment import CHARTS
-from quorate.experiments.few_labels.tables import as_markdown
+from quorate.experiments.few_labels.experiment import CHARTS, as_markdown
 
 DOCS = Path(__file__).parent
 PAGE, FIGURES = DOCS / "learners.md", DOCS / "figures"

@@ -71,6 +71,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.learners.generic.net": "quorate.learners.generic",
     "quorate.learners.sanitizers.box_plan": "quorate.learners.sanitizers.boxes",
     "quorate.learners.sanitizers.median_plan": "quorate.learners.sanitizers.medians",
+    "quorate.learners.sanitizers.quasi_concave": "quorate.learners.sanitizers.medians",
     "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.protocol",
     "quorate.learners.sanitizers.tree_plan": "quorate.learners.sanitizers.tree",
     "quorate.learners.sanitizers.noisy_tree": "quorate.learners.sanitizers.tree",

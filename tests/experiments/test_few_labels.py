@@ -18,8 +18,6 @@ from quorate.experiments.few_labels import fits
 from quorate.experiments.few_labels.adult import ALL_LABELS, DIRECT, LISTED, MAJORITY, PRIVATE, RULED, RULED_CUTS, ruled
 from quorate.experiments.few_labels.adult import DATA as RECTANGLE
 from quorate.experiments.few_labels.adult import SANITIZED as SANITIZED_RECTANGLE
-from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
-from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
 from quorate.experiments.few_labels.draws import (
     LearningTask,
     Population,
@@ -28,10 +26,10 @@ from quorate.experiments.few_labels.draws import (
     labels_needed,
     learning_curves,
 )
-from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
-from quorate.experiments.few_labels.fits import ALPHAS, EPSILONS, cells, measured
-from quorate.experiments.few_labels.tables import TABLES, as_markdown
-from quorate.experiments.few_labels.vc import classes
+from quorate.experiments.few_labels.experiment import TABLES, FewLabels, as_markdown, reproduce_few_labels
+from quorate.experiments.few_labels.fits import ALPHAS, EPSILONS, cells, errors_of
+from quorate.experiments.few_labels.labels import CLUSTERED, EVERY_CUT, GENERIC, classes, cluster
+from quorate.experiments.few_labels.theorems import SUBSAMPLED, TRANSFORMED, excess_errors
 from quorate.experiments.measurement import Experiment
 from quorate.learners import ExponentialLearner, NoisyThreshold
 from quorate.learners.concepts import Threshold, Thresholds
@@ -253,7 +251,7 @@ def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsil
 def test_a_construction_that_pays_is_shown_by_a_run() -> None:
     generic, asked = cells(1.0, 0.01)[:2]
     for cell in (generic, asked):
-        own, alone = measured(cell, cell.learner.rows_needed().labelled, 1.0, repeats=4, seed=0)
+        own, alone = errors_of(cell, cell.learner.rows_needed().labelled, 1.0, repeats=4, seed=0)
         assert own <= 0.01
         assert own <= alone
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quorate.errors import PreconditionFailed
-from quorate.experiments import mnist as module
-from quorate.experiments import reproduce_mnist, torch_models
+from quorate.cli.group import main
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.experiments import mnist, reproduce_mnist, reproduce_writers, torch_models, writers
 from quorate.experiments.measurement import scored
 from quorate.experiments.mnist import (
     DEFAULT,
@@ -27,6 +27,7 @@ from quorate.experiments.mnist import (
 from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import Split
 from quorate.experiments.torch_models import convolutional, torch_is_there
+from quorate.experiments.writers import BEST, FIXED
 from quorate.types import FloatArray
 
 
@@ -58,9 +59,9 @@ def test_an_empty_image_stays_empty() -> None:
 
 
 def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "N_TEACHERS", 30)
-    monkeypatch.setattr(module, "N_PUBLIC", 300)
-    monkeypatch.setattr(module, "LABELS", 60)
+    monkeypatch.setattr(mnist, "N_TEACHERS", 30)
+    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
+    monkeypatch.setattr(mnist, "LABELS", 60)
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(VALUES, LABELLED, VOTE, PLAIN))
     told = {row.method: row for row in found.rows}
@@ -76,7 +77,7 @@ def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.faults
 def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(KERNEL, PATCHES))
     told = {row.method: row for row in found.rows}
     assert min(told[name].accuracy_mean for name in (KERNEL, PATCHES)) > 0.5
@@ -84,10 +85,10 @@ def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.
 
 
 def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "N_PUBLIC", 300)
-    monkeypatch.setattr(module.Division, "score", lambda *_: scored([0], [0]))
+    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
+    monkeypatch.setattr(mnist.Division, "score", lambda *_: scored([0], [0]))
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
-    monkeypatch.setattr(module, "_data_dependent_notes", lambda rows: ())
+    monkeypatch.setattr(mnist, "_data_dependent_notes", lambda rows: ())
     found = reproduce_mnist(epsilons=(8.0,), files=folder)
     assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, torch_models.NET}
     assert NO_TORCH in found.notes
@@ -138,7 +139,7 @@ def test_votes_in_public_coordinates_on_made_up_digits(
 ) -> None:
     if method == torch_models.NET and not torch_is_there():
         pytest.skip("torch is not installed")
-    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(torch_models, "N_TEACHERS", 30)
     found = reproduce_mnist(epsilons=(32.0,), files=folder, methods=(method,))
     assert found.rows[0].accuracy_mean > 0.5
@@ -147,3 +148,44 @@ def test_votes_in_public_coordinates_on_made_up_digits(
 def test_a_missing_data_set_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(PreconditionFailed, match="mnist"):
         reproduce_mnist(files=tmp_path)
+
+
+# --- by writer: votes and direct methods on the same rows, where the unit is a person
+
+
+@pytest.fixture
+def small_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "N_PUBLIC", 300)
+    monkeypatch.setattr(mnist, "N_PUBLIC", 300)
+
+
+@pytest.mark.faults
+@pytest.mark.usefixtures("small_writers")
+def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
+    found = reproduce_writers(epsilons=(16.0,), files=folder)
+    told = {row.method: row for row in found.rows}
+    assert tuple(told) == writers.METHODS
+    assert told[DEFAULT].n_queries is not None
+    assert told[FIXED].accuracy_mean <= told[BEST].accuracy_mean
+    assert told[BEST].accuracy_mean > 0.5
+    assert told[PLAIN].epsilon == 16.0
+    assert "100 writers" in found.title
+
+
+@pytest.mark.usefixtures("small_writers")
+def test_chosen_lines_alone_are_made_and_the_command_names_them(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "writers", "--epsilon", "4", "--method", PLAIN, "--files", str(folder), "--out", str(out)])
+    assert stop.value.code == 0
+    assert "ε = 4" in capsys.readouterr().out
+    assert f"--epsilon=4 '--method={PLAIN}'" in (out / "writers.txt").read_text()
+
+
+def test_what_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match=r"writers\.npz"):
+        reproduce_writers(files=tmp_path)
+    with pytest.raises(InvalidParameter, match="method"):
+        reproduce_writers(methods=("guess",), files=tmp_path)

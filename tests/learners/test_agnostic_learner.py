@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from tests.learners import agnostic_laws as laws
 from tests.learners import exact
 from tests.learners.agnostic_study import DOMAIN, noisy_rows
 
@@ -43,7 +42,7 @@ from quorate.noise import SeededNoise
 FALSE_ALARM = 1e-6
 DRAWS = 4_000
 GRID = Thresholds(bits=2)
-FOUR = laws.thresholds(4)
+FOUR = exact.thresholds(4)
 
 # Labels that the lowest errors on T, on all rows and on W disagree about.
 POINTS = np.array([[0], [1], [1], [2], [3]])
@@ -66,7 +65,7 @@ def relabelled():
 
 
 def law_of_T(**cheat):
-    told = laws.relabelled_then(lambda rows: {rows: 1}, FOUR, n_sampled=2, choice_epsilon=4.0, **cheat)
+    told = exact.relabelled_then(lambda rows: {rows: 1}, FOUR, n_sampled=2, choice_epsilon=4.0, **cheat)
     return told(POINTS, LABELS)
 
 
@@ -93,8 +92,8 @@ def by_T_alone(concepts, T, W, labellings):
     [
         {"scores": by_all_rows},
         {"scores": by_T_alone},
-        {"samples": laws.table_order},
-        {"samples": laws.first_rows},
+        {"samples": exact.table_order},
+        {"samples": exact.first_rows},
         {"sensitivity": 1},
         {"choose": exact.exponential},
     ],
@@ -119,8 +118,8 @@ def test_what_is_learned_follows_the_exact_law(selection):
     )
     plan = planned(learner, PRICE)
     choose = {"permute-and-flip": exact.permute_and_flip, "exponential": exact.exponential}[selection]
-    law = laws.relabelled_then(
-        laws.best_of_class(FOUR, plan.base_fit.price.epsilon), FOUR, n_sampled=2, choice_epsilon=4.0, choose=choose
+    law = exact.relabelled_then(
+        exact.best_of_class(FOUR, plan.base_fit.price.epsilon), FOUR, n_sampled=2, choice_epsilon=4.0, choose=choose
     )(POINTS, LABELS)
     # A row without a label takes no part.
     points, labels = np.concatenate([POINTS, [[3]]]), np.append(LABELS, -1).astype(np.int8)
@@ -131,7 +130,7 @@ def test_what_is_learned_follows_the_exact_law(selection):
     ]
 
     assert exact.p_value(law, drawn) > FALSE_ALARM
-    assert exact.p_value(laws.best_of_class(FOUR, 2.0)(tuple(map(tuple, [(0, 1), (1, 0)]))), drawn) < FALSE_ALARM
+    assert exact.p_value(exact.best_of_class(FOUR, 2.0)(tuple(map(tuple, [(0, 1), (1, 0)]))), drawn) < FALSE_ALARM
 
 
 class OneConcept:

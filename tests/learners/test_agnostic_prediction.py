@@ -14,7 +14,6 @@ from math import comb
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from tests.learners import agnostic_laws as laws
 from tests.learners import exact
 from tests.learners.agnostic_study import DOMAIN
 from tests.learners.agnostic_study import noisy_rows as rows
@@ -33,8 +32,8 @@ from quorate.noise import SeededNoise
 from quorate.release.charge import STAGE
 
 FALSE_ALARM = 1e-6
-GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
-TWO, THREE = laws.thresholds(2), laws.thresholds(3)
+GRID, FOUR = Thresholds(bits=2), exact.thresholds(4)
+TWO, THREE = exact.thresholds(2), exact.thresholds(3)
 
 
 def votes_of_parts(concepts, n_hypotheses, epsilon, queries):
@@ -72,7 +71,7 @@ FAR_APART = ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1))
 def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(
     concepts, n, n_sampled, n_hypotheses, choice, each, queries, share
 ):
-    law = laws.relabelled_then(
+    law = exact.relabelled_then(
         votes_of_parts(concepts, n_hypotheses, each, queries), concepts, n_sampled=n_sampled, choice_epsilon=choice
     )
     price = AgnosticPrice(n=n, n_sampled=n_sampled, choice_epsilon=choice, learner_epsilon=each * len(queries))
@@ -91,7 +90,7 @@ PLAN = PredictionPlan(price=PRICE, mechanism=PrivatePrediction(1.0), n_hypothese
 
 def law_of_an_answer(**changes):
     base = votes_of_parts(FOUR, changes.pop("n_hypotheses", 2), 1.0, (2,))
-    return laws.relabelled_then(base, FOUR, n_sampled=4, choice_epsilon=2.0, **changes)(POINTS, LABELS)
+    return exact.relabelled_then(base, FOUR, n_sampled=4, choice_epsilon=2.0, **changes)(POINTS, LABELS)
 
 
 def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
@@ -394,7 +393,7 @@ def stable(**changes):
 
 @pytest.mark.parametrize(("cutoff", "delta"), [(1, 1e-5), (3, 1e-6)])
 def test_the_price_of_stable_answers_is_that_of_their_declined_ones_by_another_road(cutoff, delta):
-    """Exact sums: T answers of randomized response, and the chance that a tie passes, from two geometric laws."""
+    """Exact sums: T answers of randomized response, and the chance that a tie passes, from two geometric exact."""
     plan = stable(cutoff=cutoff, delta=delta).plan_for(20_000)
     price, noise = plan.price, plan.mechanism.stage_noise
     bar, query = (exact.exp(-1 / exact.exact(Fraction(scale))) for scale in (noise.threshold_scale, noise.query_scale))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.learners import agnostic_laws as laws
 from tests.learners import exact
 
 from quorate.accounting import ApproxDP, PureDP
@@ -139,7 +138,7 @@ def test_a_price_beyond_every_float_is_infinite_and_cannot_be_charged():
 
 # --- exact privacy ---------------------------------------------------------------------------------------------------
 
-TWO, THREE = laws.thresholds(2), laws.thresholds(3)
+TWO, THREE = exact.thresholds(2), exact.thresholds(3)
 
 
 def claimed(n, n_sampled, choice_epsilon, learner_epsilon):
@@ -155,15 +154,15 @@ INSTANCES = {
     "two points, a loud learner": (TWO, 2, 4, 2, 0.125, 5, exact.permute_and_flip, 0.7),
     "two points, one of five sampled": (TWO, 2, 5, 1, 0.125, 5, exact.exponential, 0.5),
     "three points": (THREE, 3, 3, 2, 0.5, 2, exact.exponential, 0.4),
-    "point functions": (laws.point_functions(3), 3, 4, 1, 0.125, 3, exact.permute_and_flip, 0.3),
+    "point functions": (exact.point_functions(3), 3, 4, 1, 0.125, 3, exact.permute_and_flip, 0.3),
 }
 
 
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(instance):
     concepts, points, n, n_sampled, choice_epsilon, learner_epsilon, choose, share = instance
-    law = laws.relabelled_then(
-        laws.told_row_by_row(points, learner_epsilon),
+    law = exact.relabelled_then(
+        exact.told_row_by_row(points, learner_epsilon),
         concepts,
         n_sampled=n_sampled,
         choice_epsilon=choice_epsilon,
@@ -178,7 +177,7 @@ def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below
 
 
 def test_a_base_learner_that_looks_at_the_order_is_covered_where_the_order_is_random():
-    law = laws.relabelled_then(laws.told_row_by_row(2, 3, in_order=True), TWO, n_sampled=2, choice_epsilon=0.25)
+    law = exact.relabelled_then(exact.told_row_by_row(2, 3, in_order=True), TWO, n_sampled=2, choice_epsilon=0.25)
 
     worst = exact.true_epsilon(law, exact.labelled(range(2), 3))
 
@@ -186,8 +185,8 @@ def test_a_base_learner_that_looks_at_the_order_is_covered_where_the_order_is_ra
 
 
 def test_a_real_base_learner_stays_far_below():
-    law = laws.relabelled_then(
-        laws.best_of_class(THREE, 4), THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets
+    law = exact.relabelled_then(
+        exact.best_of_class(THREE, 4), THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets
     )
 
     assert exact.true_epsilon(law, exact.labelled(range(3), 4)).value <= claimed(4, 2, 0.5, 4)
@@ -199,7 +198,7 @@ def approximate(rows):
 
 
 def test_the_true_delta_is_below_the_claim_and_not_far_below():
-    law = laws.relabelled_then(approximate, THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets)
+    law = exact.relabelled_then(approximate, THREE, n_sampled=2, choice_epsilon=0.5, samples=exact.uniform_subsets)
     price = AgnosticPrice(n=4, n_sampled=2, choice_epsilon=0.5, learner_epsilon=0, learner_delta=0.2)
 
     worst = exact.true_delta(law, price.epsilon, exact.labelled(range(3), 4))
@@ -208,8 +207,8 @@ def test_the_true_delta_is_below_the_claim_and_not_far_below():
 
 
 def test_without_a_secret_sample_the_claim_is_false():
-    law = laws.relabelled_then(
-        laws.told_row_by_row(2, 4), ((0, 0),), n_sampled=1, choice_epsilon=0.01, samples=laws.first_rows
+    law = exact.relabelled_then(
+        exact.told_row_by_row(2, 4), ((0, 0),), n_sampled=1, choice_epsilon=0.01, samples=exact.first_rows
     )
 
     worst = exact.true_epsilon(law, exact.labelled(range(2), 6), ordered=True)
@@ -219,9 +218,9 @@ def test_without_a_secret_sample_the_claim_is_false():
 
 def test_with_a_sensitivity_of_one_mistake_the_claim_is_false():
     eight = {"n_sampled": 6, "choice_epsilon": 1.0, "samples": exact.uniform_subsets}
-    base, constants, rows = laws.told_row_by_row(1, 1.5), ((0,), (1,)), exact.labelled([0], 8)
+    base, constants, rows = exact.told_row_by_row(1, 1.5), ((0,), (1,)), exact.labelled([0], 8)
 
-    right = exact.true_epsilon(laws.relabelled_then(base, constants, **eight), rows)
-    wrong = exact.true_epsilon(laws.relabelled_then(base, constants, **eight, sensitivity=1), rows)
+    right = exact.true_epsilon(exact.relabelled_then(base, constants, **eight), rows)
+    wrong = exact.true_epsilon(exact.relabelled_then(base, constants, **eight, sensitivity=1), rows)
 
     assert right.value <= claimed(8, 6, 1.0, 1.5) < wrong.value

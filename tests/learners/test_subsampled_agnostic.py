@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.learners import agnostic_laws as laws
 from tests.learners import agnostic_study as study
 from tests.learners import exact
 
@@ -15,7 +14,7 @@ from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6
-GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
+GRID, FOUR = Thresholds(bits=2), exact.thresholds(4)
 POINTS = np.array([[0], [1], [1], [2], [3]])
 LABELS = np.array([1, 0, 0, 1, 0], dtype=np.int8)
 
@@ -25,8 +24,8 @@ def on_its_own(concepts, T, W, labellings):
 
 
 def law_of(epsilon_0, learner_epsilon, concepts=FOUR):
-    return laws.relabelled_then(
-        laws.best_of_class(concepts, learner_epsilon),
+    return exact.relabelled_then(
+        exact.best_of_class(concepts, learner_epsilon),
         concepts,
         n_sampled=2,
         choice_epsilon=epsilon_0,
@@ -61,9 +60,9 @@ def test_what_is_learned_follows_the_exact_law():
 
 def test_the_true_epsilon_of_a_tiny_instance_is_below_the_claim():
     split = SubsampledSplit(n_kept=2, epsilon_0=1.0, learner_epsilon=2.0, learner_delta=0.0, excess=1.0)
-    two = laws.thresholds(2)
-    law = laws.relabelled_then(
-        laws.told_row_by_row(2, 2.0),
+    two = exact.thresholds(2)
+    law = exact.relabelled_then(
+        exact.told_row_by_row(2, 2.0),
         two,
         n_sampled=2,
         choice_epsilon=1.0,

@@ -1,4 +1,4 @@
-"""BTT18 and BTT18a: values by hand, exact tails, simulation on thresholds, and the equations that the proofs solve."""
+"""BTT18, BTT18a, cut-offs: values by hand, exact tails, simulation, the equations that the proofs solve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from quorate import theory
 from quorate.errors import InvalidParameter
@@ -245,3 +245,166 @@ def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(
     arguments = epsilon, delta, cutoff, m, beta
     assert theory.btt18a_corollary_3_9(*arguments) <= theory.btt18a_theorem_3_11(*arguments) / 3
     assert theory.btt18a_corollary_3_9(*arguments) > theory.btt18a_theorem_3_11(*arguments) / 12
+
+
+# --- BTT18a, Theorem 2: exact for linear losses, by simulation for logistic ones, and the printed numbers
+
+
+def one_pass(rows: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Logistic loss log(1 + e^(−w·z)), |z| ≤ 1, one step a row in the given order; any number of tables at once."""
+    w = np.zeros((*rows.shape[:-2], rows.shape[-1]))
+    for t, step in enumerate(steps):
+        z = rows[..., t, :]
+        w = w + step * z / (1 + np.exp((w * z).sum(axis=-1)))[..., None]
+    return w
+
+
+def average_change(n: int, steps: np.ndarray, trials: int, rng: np.random.Generator) -> np.ndarray:
+    """For each trial by how much a replaced random row moves the parameters of one pass."""
+    rows = rng.normal(size=(trials, n, 3))
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    other = rows.copy()
+    fresh = rng.normal(size=(trials, 3))
+    other[np.arange(trials), rng.integers(n, size=trials)] = fresh / np.linalg.norm(fresh, axis=-1, keepdims=True)
+    return np.linalg.norm(one_pass(rows, steps) - one_pass(other, steps), axis=-1)
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_one_pass_without_any_coin_is_on_average_stable(falling: bool) -> None:
+    n = 40
+    steps = 2.0 / np.arange(1, n + 1) if falling else np.full(n, 0.5)  # at most 2/β = 8
+    bound = theory.btt18a_theorem_2(theory.hrs16_convex_parameters(1.0, 0.25, steps, n))
+    change = average_change(n, steps, 4_000, np.random.default_rng(1))
+    assert change.mean() + 6 * change.std() / math.sqrt(4_000) <= bound
+    assert change.mean() > bound / 8, "and the bound is not far off"
+
+
+def test_without_shuffling_it_is_not_uniformly_stable_by_the_same_number() -> None:
+    """Linear losses w·z, z = ±1: row 1 moves w by 2α₁, the rows on average by α_t; by hand."""
+    n = 50
+    steps = 1 / np.arange(1, n + 1)
+    bound = theory.btt18a_theorem_2(theory.hrs16_convex_parameters(1.0, 0.0, steps, n))
+    assert 2 * steps[0] > 10 * bound, "the first row alone"
+    assert steps.mean() == pytest.approx(bound / 2), "E|z − z'| = 1 in the mean over rows, exactly"
+
+
+def test_a_claim_of_less_than_that_is_caught() -> None:
+    rng = np.random.default_rng(2)
+    n = 20
+    steps = np.full(n, 0.5)
+    rows, fresh = rng.choice([-1, 1], size=(2_000, n)), rng.choice([-1, 1], size=2_000)
+    place = rng.integers(n, size=2_000)
+    change = steps[place] * np.abs(rows[np.arange(2_000), place] - fresh)
+    claimed = 0.8 * theory.hrs16_convex_parameters(1.0, 0.0, steps, n) / 2
+    assert stats.ttest_1samp(change, claimed, alternative="greater").pvalue < 1e-6
+
+
+def test_the_numbers_of_the_convex_theorem_and_its_condition() -> None:
+    assert theory.hrs16_convex_parameters(3.0, 4.0, [0.5, 0.25], 30) == pytest.approx(2 * 3 * 0.75 / 30)
+    assert theory.hrs16_convex(3.0, 4.0, [0.5, 0.25], 30) == pytest.approx(2 * 9 * 0.75 / 30)
+    assert theory.hrs16_convex(3.0, 0.0, [100.0], 30) == pytest.approx(60)
+    with pytest.raises(InvalidParameter, match=r"^steps must be a number > 0 and <= 0\.5"):
+        theory.hrs16_convex(3.0, 4.0, [0.6], 30)
+
+
+@few
+@given(st.floats(0.1, 3), st.floats(0.1, 3), st.floats(0.1, 3), st.integers(1, 10_000), st.integers(2, 10_000))
+def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_met(
+    lipschitz: float, smoothness: float, c: float, steps: int, n: int
+) -> None:
+    """min over t₀ of t₀/(n−1) + 2L²/(β(n−1)) (T/t₀)^(βc), which the printed form solves."""
+    power = smoothness * c
+
+    def bound(log_t: float) -> float:
+        t = math.exp(log_t)
+        return (t + 2 * lipschitz**2 / smoothness * (steps / t) ** power) / (n - 1)
+
+    found = optimize.minimize_scalar(bound, bounds=(-30, 30), method="bounded", options={"xatol": 1e-9})
+    assert theory.hrs16_non_convex(lipschitz, smoothness, c, steps, n) == pytest.approx(found.fun, rel=1e-6)
+
+
+def test_more_steps_and_fewer_rows_are_less_stable() -> None:
+    values = [theory.hrs16_non_convex(1.0, 1.0, 0.5, steps, n) for steps, n in ((10, 1_000), (100, 1_000), (100, 100))]
+    assert values == sorted(values)
+
+
+# --- cut-offs: as printed, and the one that holds for a mean error, checked by exact tails and by simulation
+
+
+rates = st.floats(0, 1)
+betas = st.floats(1e-9, 0.5)
+
+
+def test_the_printed_value_at_a_hand_computed_point():
+    """(γ+α)m = 25, m/β = e^8: 3 (25 + sqrt(25 · 8 / 2)) = 3 (25 + 10)."""
+    assert theory.btt18_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(105)
+
+
+@pytest.mark.parametrize(("error", "m"), [(0.01, 1_000), (0.1, 1_000), (0.3, 10_000)])
+def test_at_the_printed_constant_a_teacher_passes_b_far_more_often_than_the_proof_needs(error, m):
+    beta = 0.05
+    b = theory.btt18_cutoff(error, m, beta) / 3
+    passing = stats.binom.sf(math.floor(b), m, error)
+
+    assert passing > 50 * beta / m  # what a union over m or more teachers would need
+    assert passing < (beta / m) ** 0.25
+
+
+def test_at_a_small_beta_the_printed_cutoff_is_passed_more_often_than_beta():
+    """On a share 3e of the queries a third of the teachers, drawn anew, is mistaken: each errs with rate e.
+
+    How many such queries there are is binomial, and T has to bound it.
+    """
+    error, m, beta = 0.005, 200, 1e-9
+    printed, ours = math.ceil(theory.btt18_cutoff(error, m, beta)), theory.cutoff_for_mean_error(error, m, beta)
+
+    assert stats.binom.sf(printed - 1, m, 3 * error) > 1e3 * beta
+    assert stats.binom.sf(ours - 1, m, 3 * error) <= beta
+
+
+@given(error=st.floats(0, 0.3), m=st.integers(1, 5_000), beta=betas)
+def test_the_worst_teachers_pass_it_with_at_most_beta(error, m, beta):
+    """Mean e means that a share 1/3 (and a hair) errs together on as many queries as 3e allows; T is passed rarely."""
+    cut = theory.cutoff_for_mean_error(error, m, beta)
+    if cut < m:
+        assert stats.binom.sf(cut - 1, m, min(3 * error, 1.0)) <= beta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("error", [0.02, 0.1, 0.2])
+def test_simulated_ensembles_stay_below_it(error):
+    """30 teachers, some better, some worse, that err on the same hard queries: failures no more often than β."""
+    rng = np.random.default_rng(5)
+    m, beta, trials, k = 200, 0.1, 400, 30
+    own = np.linspace(0.5, 1.5, k) * error
+    cut = theory.cutoff_for_mean_error(error, m, beta)
+    failures = 0
+    for _ in range(trials):
+        hard = rng.random(m) < 2 * error  # on hard queries teachers err with half their rate over 2e, else elsewhere
+        rate = np.where(hard[:, None], 0.5 * own / (2 * error), 0.5 * own / (1 - 2 * error))
+        mistaken = (rng.random((m, k)) < rate).mean(axis=1)
+        failures += int((mistaken > 1 / 3).sum() >= cut)
+    assert stats.binom.sf(failures - 1, trials, beta) > 1e-6
+
+
+def test_that_simulation_catches_a_cut_at_the_mean_itself():
+    """Without the deviation term: 3 e m of queries are passed about half of the time by the worst teachers."""
+    error, m, beta = 0.1, 200, 0.1
+    rng = np.random.default_rng(6)
+    passed = (rng.random((400, m)) < 3 * error).sum(axis=1) >= math.ceil(3 * error * m)
+
+    assert stats.binom.sf(passed.sum() - 1, 400, beta) < 1e-6
+
+
+@given(error=rates, m=st.integers(1, 10**6), beta=betas)
+def test_it_is_a_number_of_queries_that_grows_with_the_error_and_with_certainty(error, m, beta):
+    cut = theory.cutoff_for_mean_error(error, m, beta)
+
+    assert 1 <= cut <= m
+    assert cut <= theory.cutoff_for_mean_error(min(1.0, error + 0.1), m, beta)
+    assert cut <= theory.cutoff_for_mean_error(error, m, beta / 2)
+    assert cut >= min(m, math.floor(3 * error * m))
+
+
+def test_no_error_at_all_still_leaves_one_answer():
+    assert theory.cutoff_for_mean_error(0, 1_000, 0.05) == pytest.approx(1, abs=10)
+    assert theory.cutoff_for_mean_error(1, 1_000, 0.05) == 1_000

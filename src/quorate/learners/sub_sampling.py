@@ -153,9 +153,8 @@ class SubSampling(TransformedLearner):
         which m are read; or who is asked for them: ``y(indices)``, called once with m indices in increasing order,
         returns their labels, 0 or 1 each. What it will answer is not known before it is asked, so each such fit is a
         fit of its own: it is charged, also in the same ledger, and asks anew. Labels in an array are other data, for
-        another ledger. `groups`: refused: the guarantee is for one record. Raises InvalidParameter, DataRefused if an
-        argument or a table is wrong; nothing was charged, unless it is the answer of a callable `y` that is.
-        LedgerMismatch, BudgetExhausted: As in :meth:`PrivateLearner.fit`.
+        another ledger. All else is as in :meth:`PrivateLearner.fit`, but that wrong answers of a callable `y` are
+        refused after the charge.
         """
         if not callable(y):
             return super().fit(X, y, groups=groups)
@@ -254,8 +253,7 @@ class SubSampling(TransformedLearner):
             base_fit=fit,
         )
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
-        assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
+    def _cautions(self, plan: Any, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         wanted, words = self._wanted(self.base), None
         if plan.n_labels < wanted:
             words = (
@@ -291,8 +289,7 @@ class SubSampling(TransformedLearner):
                 best, offered = min(wanted, kept), at
         return f"; base.epsilon={offered:g} asks for most, {best:,}" if offered else ""
 
-    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
-        assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         sample = random_arrangement(len(points), plan.n_kept, noise.at("secret sample", 0))
         m = plan.base_fit.n_labelled
         if self.labelled == "first":

@@ -254,8 +254,7 @@ class EmpiricalLearner(TransformedLearner):
             base_fit=fit,
         )
 
-    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
-        assert isinstance(plan, EmpiricalPlan)  # noqa: S101  what `_plan` returns
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         rows = np.flatnonzero(labels != UNLABELLED)
         drawn = rows[random_draws(plan.n_rows, plan.n_draws, noise.at("rows drawn", 0))]
         return self._run_base(self.base, points[drawn], labels[drawn], plan.base_fit, noise)

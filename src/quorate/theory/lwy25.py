@@ -104,15 +104,6 @@ def disagreement_coefficient(labellings: Any, best: int, alpha: float, weights: 
     and over r just above α. With one hypothesis, or α ≥ every distance, it is at most 1/α.
 
     Hanneke (2014), Definition 7.1; the θ(·) of LZCW21, Theorem 22.
-
-    Examples
-    --------
-    >>> thresholds = np.triu(np.ones((101, 100), dtype=int))  # on 100 points
-    >>> round(disagreement_coefficient(thresholds, best=50, alpha=0.05), 9)
-    2.0
-    >>> single_points = np.vstack([np.zeros(100, dtype=int), np.eye(100, dtype=int)])
-    >>> round(disagreement_coefficient(single_points, best=0, alpha=0.05), 9)
-    20.0
     """
     table = np.asarray(labellings)
     if table.ndim != 2 or table.size == 0 or not np.isin(table, (0, 1)).all():

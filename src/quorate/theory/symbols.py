@@ -97,17 +97,6 @@ def statement(source: str, **own: Symbol) -> Callable[[Callable[P, R]], Callable
 
     `source`: "BNS15, Theorem B.4". `own`: arguments whose range is not that of :data:`SYMBOLS`. The function that comes
     back raises InvalidParameter for an argument out of its range, by its name.
-
-    Examples
-    --------
-    >>> @statement("BNS15, Claim 0")
-    ... def half(alpha: float) -> float:
-    ...     return alpha / 2
-    >>> half(0.5)
-    0.25
-    >>> half(1.5)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: alpha must be a number > 0 and < 1, got 1.5
     """
 
     def checked(function: Callable[P, R]) -> Callable[P, R]:

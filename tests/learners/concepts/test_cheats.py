@@ -4,14 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from tests.learners.concepts.concept_checks import (
+from tests.learners.concepts.tiny_worlds import (
     check_dichotomies,
     check_erm,
     check_mistakes,
     check_scores,
     check_set_function,
+    interval_world,
+    rectangle_world,
+    stump_world,
+    threshold_world,
 )
-from tests.learners.concepts.tiny_worlds import interval_world, rectangle_world, stump_world, threshold_world
 
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts

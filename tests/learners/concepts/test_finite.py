@@ -1,19 +1,23 @@
-"""FiniteClass: what a user's classifier does on private rows stays inside, and one row moves one label."""
+"""What is published: of FiniteClass nothing that a classifier does on private rows; of every concept its fields."""
 
 from __future__ import annotations
 
+import json
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
-from tests.learners.concepts.tiny_worlds import Lookup
+from tests.learners.concepts.tiny_worlds import WORLDS, Lookup
 
 from quorate.errors import InvalidParameter
 from quorate.learners import ExponentialLearner
+from quorate.learners import concepts as room
 from quorate.learners.concepts import FiniteClass, Member
+from quorate.release.model_digest import described
 
 HARD = 777.0
 
@@ -111,3 +115,45 @@ def test_a_machine_without_memory_is_no_label():
 def test_a_classifier_that_cannot_take_a_public_row_is_refused_at_once(classifier):
     with pytest.raises(InvalidParameter, match=r"number 1, a .* row of zeros"):
         FiniteClass([Lookup([1]), classifier], n_features=1)
+
+
+# --- concepts of every class are published by their fields, which are plain values
+
+
+def written(value):
+    if isinstance(
+        value, tuple(getattr(room, name) for name in ("Threshold", "Interval", "Rectangle", "PointFunction"))
+    ):
+        return [type(value).__name__, {part.name: getattr(value, part.name) for part in fields(value)}]
+    return value
+
+
+def read(value):
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return rebuilt(*value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def rebuilt(name, values):
+    return getattr(room, name)(**{field: read(value) for field, value in values.items()})
+
+
+@pytest.mark.parametrize(
+    "world", [world for world in WORLDS if not isinstance(world.concept_class, FiniteClass)], ids=str
+)
+def test_a_concept_is_what_its_fields_say_in_json(world):
+    for concept in world.concept_class.dichotomies(world.points):
+        values = {part.name: written(getattr(concept, part.name)) for part in fields(concept)}
+        assert rebuilt(type(concept).__name__, json.loads(json.dumps(values))) == concept
+        assert eval(repr(concept), vars(room)) == concept  # noqa: S307  our own repr
+
+
+def test_a_classifier_of_a_list_is_told_by_its_place():
+    assert Member(3, Lookup([0, 1])) == Member(3, Lookup([1, 0])) != Member(2, Lookup([0, 1]))
+
+
+def test_two_lists_of_classifiers_are_told_apart_by_what_they_hold():
+    one, other = (FiniteClass([Lookup(labels)], 1) for labels in ([0, 1], [1, 0]))
+    assert described(one) != described(other)
+    assert repr(one) == repr(other) == "FiniteClass(1 classifiers, n_features=1)"
+    assert one.erm(np.zeros((1, 1)), np.zeros(1)).index == 0

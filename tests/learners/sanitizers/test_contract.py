@@ -14,8 +14,9 @@ from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import sanitizers
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
+from quorate.learners.concepts.domain import public_domain
 from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
-from quorate.learners.sanitizers.protocol import least_scale, public_domain, share
+from quorate.learners.sanitizers.protocol import least_scale, share
 from quorate.noise import OSNoise, SeededNoise
 
 CORNERS = ((0.0, 0.5), (1.0, 0.5), (1.0, 2.0), (3.0, 2.0))

@@ -19,9 +19,8 @@ from quorate.errors import InvalidParameter
 from quorate.learners import GenericLearner, LabelBoost, SubSampling
 from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Thresholds
-from quorate.learners.sanitizers import MedianPlan, Medians, medians, quasi_concave
-from quorate.learners.sanitizers.medians import median_score, noisy_splits
-from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
+from quorate.learners.sanitizers import MedianPlan, Medians, medians
+from quorate.learners.sanitizers.medians import Search, Steps, median_score, noisy_splits, search
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import SeededNoise
 
@@ -157,7 +156,7 @@ def worst_cell(patch):
     def law(rows, offset):
         steps = median_score(np.array(sorted(rows), dtype=np.int64), SIZE, STABLE.floor)
         return Branches(patch).law(
-            lambda: quasi_concave._released_cell(steps, WIDTH, offset, STABLE, SeededNoise(0).at("cell", 0))
+            lambda: medians._released_cell(steps, WIDTH, offset, STABLE, SeededNoise(0).at("cell", 0))
         )
 
     for offset in (0, WIDTH // 2):
@@ -175,7 +174,7 @@ def test_a_released_cell_tells_no_more_of_a_row_than_the_test_of_stability_costs
 def test_a_cell_that_is_released_without_a_test_is_caught(monkeypatch):
     """A twin that takes what leads for stable."""
     monkeypatch.setattr(
-        quasi_concave,
+        medians,
         "_released_cell",
         lambda steps, width, offset, plan, noise: steps.leading_cell(width, offset)[0],
     )

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.experiments.measurement import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner, RowsNeeded
 from quorate.learners.base.exponential import choose
 from quorate.learners.concepts import Concept
@@ -171,3 +172,28 @@ def fewest_rows(error: Callable[[int], float], target: float, *, start: int, lim
         before = n_rows if enough else None
         steps += 1
     return None
+
+
+def measured(
+    data: str,
+    method: str,
+    errors: FloatArray | None = None,
+    *,
+    best: float = 0.0,
+    epsilon: float = 1.0,
+    n_queries: float | None = None,
+    repeats: int = 0,
+    **more: Any,
+) -> Measured:
+    """Return a line at δ = 0; `errors` of its repeats ``(n_repeats, …)``, beyond those of the `best` concept."""
+    return Measured(
+        data=data,
+        method=method,
+        epsilon=epsilon,
+        delta=0.0,
+        n_queries=n_queries,
+        repeats=len(errors) if errors is not None else repeats,
+        accuracy_mean=1 - best - float(errors.mean()) if errors is not None else None,
+        accuracy_se=standard_error(errors.reshape(len(errors), -1).mean(axis=1)) if errors is not None else None,
+        more=more,
+    )

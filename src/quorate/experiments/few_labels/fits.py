@@ -13,8 +13,8 @@ import numpy as np
 
 from quorate.errors import InvalidParameter, QuorateError
 from quorate.experiments.few_labels.adult import coarse_stumps
-from quorate.experiments.few_labels.domain import cluster
-from quorate.experiments.few_labels.draws import chooser, drawn, rows_asked
+from quorate.experiments.few_labels.draws import chooser, drawn, measured, rows_asked
+from quorate.experiments.few_labels.labels import cluster
 from quorate.experiments.measurement import Measured, watched
 from quorate.learners import (
     UNLABELLED,
@@ -125,16 +125,8 @@ def every_class_with_every_learner(*, seed: int, watch: Watch | None = None) -> 
     for case in watched(watch, "every class with every learner", cases()):
         for name, learner in learners(case).items():
             seconds, instead = fitted(case, name, learner, seed)
-            rows.append(
-                Measured(
-                    data=f"{FITS}: {case.name}",
-                    method=name,
-                    epsilon=1.0,
-                    delta=0.0,
-                    repeats=1,
-                    more={"cpu_seconds": round(seconds, 2), "instead": instead},
-                )
-            )
+            figures: dict[str, Any] = {"cpu_seconds": round(seconds, 2), "instead": instead}
+            rows.append(measured(f"{FITS}: {case.name}", name, repeats=1, **figures))
     return rows
 
 
@@ -254,28 +246,25 @@ def _row(cell: Cell, epsilon: float, alpha: float, *, repeats: int, seed: int) -
     own = _labels(partial(rows_asked, cell.learner))
     alone = _labels(cell.alone.agnostic_rows_needed if cell.any_labels else cell.alone.rows_needed)
     pays = own is not None and alone is not None and own < alone
-    errors = measured(cell, own or 0, epsilon, repeats=repeats, seed=seed) if pays else None
+    errors = errors_of(cell, own or 0, epsilon, repeats=repeats, seed=seed) if pays else (None, None)
     in_all = None if own is None else own + rows_asked(cell.learner).unlabelled
-    return Measured(
-        data=PAYS,
-        method=cell.name,
+    return measured(
+        PAYS,
+        cell.name,
         epsilon=epsilon,
-        delta=0.0,
         repeats=repeats if pays else 0,
-        more={
-            "alpha": alpha,
-            "labels_of_theorem": None if own is None else float(own),
-            "rows_of_theorem": None if in_all is None else float(in_all),
-            "labels_of_base_alone": None if alone is None else float(alone),
-            "pays": float(pays),
-            "error_mean": None if errors is None else errors[0],
-            "error_of_base_mean": None if errors is None else errors[1],
-            "case": cell.case,
-        },
+        alpha=alpha,
+        labels_of_theorem=None if own is None else float(own),
+        rows_of_theorem=None if in_all is None else float(in_all),
+        labels_of_base_alone=None if alone is None else float(alone),
+        pays=float(pays),
+        error_mean=errors[0],
+        error_of_base_mean=errors[1],
+        case=cell.case,
     )
 
 
-def measured(cell: Cell, n_labels: int, epsilon: float, *, repeats: int, seed: int) -> tuple[float, float]:
+def errors_of(cell: Cell, n_labels: int, epsilon: float, *, repeats: int, seed: int) -> tuple[float, float]:
     """Return mean errors with the construction's labels: of the construction, and of the base learner with as many."""
     errors = []
     for repeat in range(-(-repeats // _SHARED)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass, field
 from math import exp, expm1, inf, log, log1p, sqrt
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -48,16 +48,7 @@ from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 
-
-class ProvenSplit(Protocol):
-    """How a budget is split, and the error that is proven of it."""
-
-    @property
-    def excess(self) -> float:
-        """The error beyond the best concept's, but for a probability β; no bound above 1."""
-
-
-Split = TypeVar("Split", bound=ProvenSplit)
+Split = TypeVar("Split", bound="AgnosticSplit | SubsampledSplit")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -229,8 +220,7 @@ class AgnosticLearner(AnyLabels[AgnosticSplit]):
             base_fit=fit,
         )
 
-    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
-        assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         known = labels != UNLABELLED
         T, new = relabelled_sample(
             points[known], labels[known].astype(np.uint8), self._concept_class, plan.price, self.selection, noise
@@ -370,8 +360,7 @@ class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
             **self._said_of(fit),
         )
 
-    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
-        assert isinstance(plan, SubsampledPlan)  # noqa: S101  what `_plan` returns
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         rows = np.flatnonzero(labels != UNLABELLED)
         kept = rows[random_arrangement(plan.n_rows, plan.split.n_kept, noise.at("kept rows", 0))]
         T, y = points[kept], labels[kept].astype(np.uint8)

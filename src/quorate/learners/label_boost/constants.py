@@ -171,23 +171,19 @@ class TightConstants:
         """Return the sizes of the theorem; where there are too few rows, those of one iteration on what there is."""
         task = self.task
         rounds = _theorem_rounds(task, n_labelled, _fewest_labelled(task)[2])
-        if (
+        proven = (
             rounds is not None
             and sum(step.taken for step in rounds) <= n_unlabelled
             and all(task.can_score(step.relabelled) for step in rounds)
-        ):
-            kept = rounds[-1].relabelled if rounds else n_labelled
-            return self._filled(n_labelled, n_unlabelled, rounds, kept, task.n_base, proven=True)
-        step = self._round_on_what_there_is(n_labelled, n_unlabelled)
-        kept = n_labelled if step is None else step.relabelled
-        drawn = largest_count(lambda draws: _resampled_within(task, kept, draws), task.n_base) if kept else 0
+        )
+        if rounds is None or not proven:
+            step = self._round_on_what_there_is(n_labelled, n_unlabelled)
+            rounds = () if step is None else (step,)
+        kept, drawn = rounds[-1].relabelled if rounds else n_labelled, task.n_base
+        if not proven:
+            drawn = largest_count(lambda draws: _resampled_within(task, kept, draws), task.n_base) if kept else 0
         if not drawn:
             raise too_few_labels("LabelBoost", smallest_count(lambda rows: _resampled_within(task, rows, 1), 1))
-        return self._filled(n_labelled, n_unlabelled, () if step is None else (step,), kept, drawn, proven=False)
-
-    def _filled(
-        self, n_labelled: int, n_unlabelled: int, rounds: tuple[Round, ...], kept: int, drawn: int, *, proven: bool
-    ) -> BoostSchedule:
         return BoostSchedule(
             labelled=n_labelled,
             unlabelled=n_unlabelled,

@@ -6,7 +6,7 @@ One round of relabelling is BNS15's LabelBoostProcedure (Algorithm 2), without t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from quorate.learners.base.exponential import check_theorem, chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
 from quorate.learners.fit_charge import inner_at
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
-from quorate.learners.label_boost.schedule import MOST_CANDIDATES, BoostSchedule, BoostTask, Constants
+from quorate.learners.label_boost.schedule import MOST_CANDIDATES, BoostSchedule, BoostTask
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.mechanisms import Exponential
@@ -122,7 +122,7 @@ class LabelBoost(TransformedLearner):
         """The base learner as Lemma 4.12 needs it."""
         return inner_at(self.base, alpha=self.alpha / 11, beta=self.beta / 2)
 
-    def _constants(self, base: PrivateLearner, target: Price) -> Constants:
+    def _constants(self, base: PrivateLearner, target: Price) -> PaperConstants | TightConstants:
         n_base = self.base_rows
         if n_base is None:
             needs = self._base_needs(base)
@@ -167,8 +167,7 @@ class LabelBoost(TransformedLearner):
             base_fit=base_fit,
         )
 
-    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
-        assert isinstance(plan, BoostPlan)  # noqa: S101  what `_plan` returns
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         schedule = plan.schedule
         has_label = labels != UNLABELLED
         S, y, D = points[has_label], labels[has_label].astype(np.uint8), points[~has_label]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, exp, log, log1p
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from quorate.arguments import one_of, real
 from quorate.errors import InvalidParameter
@@ -178,19 +178,6 @@ class BoostTask:
         """Return whether so many rows have no more dichotomies than fit into the memory."""
         n_points = n_rows if self.domain_size is None else min(n_rows, self.domain_size)
         return sauer(n_points, self.vc) <= MOST_CANDIDATES
-
-
-class Constants(Protocol):
-    """A way to choose the sizes of every step."""
-
-    def rows_needed(self) -> tuple[int, int]:
-        """Return the labelled and unlabelled rows from which on the error bound is proven."""
-
-    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
-        """Return the sizes for so many rows."""
-
-    def price(self, schedule: BoostSchedule) -> Price:
-        """Return what that schedule costs, as this way proves it."""
 
 
 def too_few_labels(what: str, at_least: int) -> InvalidParameter:

@@ -19,9 +19,7 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.amplification import smallest_count
-from quorate.learners.concepts.domain import PublicDomain as PublicDomain
-from quorate.learners.concepts.domain import grid, public_dichotomies
-from quorate.learners.concepts.domain import public_domain as public_domain
+from quorate.learners.concepts.domain import PublicDomain, grid, public_dichotomies
 from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.noise import NoiseSource

@@ -13,16 +13,14 @@ import numpy as np
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.learners.base.exponential import chosen
-from quorate.learners.concepts.domain import MAX_DOMAIN
+from quorate.learners.concepts.domain import MAX_DOMAIN, PublicDomain, public_domain
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.protocol import (
-    PublicDomain,
     Sanitizer,
     XorQueries,
     checked_rows,
     least_rows,
     least_scale,
-    public_domain,
     share,
 )
 from quorate.learners.sanitizers.tree import rounded_weights
@@ -211,11 +209,6 @@ def theorem_size(vc_dimension: int, alpha: float) -> int:
     BNS15, Theorem B.6, on the uniform distribution over D, for some β < 1: :math:`m > (50\,VC(C^\oplus)/\alpha^2)
     \ln(1/\alpha)`, with :math:`VC(C^\oplus) \le 10\,VC(C)` by Observation 3.2: the :math:`O((VC/\alpha^2)
     \log(1/\alpha))` of Theorem A.3 with its constants. :meth:`BLR.for_error` asks for far fewer.
-
-    Examples
-    --------
-    >>> theorem_size(1, 0.2)
-    20118
     """
     vc_dimension, alpha = count("vc_dimension", vc_dimension), real("alpha", alpha, above=0, below=1)
     return int(bns15_theorem_b_6(_XOR_FACTOR * vc_dimension, alpha, 1.0)) + 1

@@ -147,16 +147,6 @@ def noisy_prefix_counts(values: IntArray, plan: TreePlan, noise: NoiseSource) ->
 
     `values` ``(n,)``: the private grid points, each from 0 to ``plan.size − 1``, in any order. `plan`: public: how the
     grid branches, the noise, and what is opened. `noise`: where the noise comes from.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> plan = TreePlan(fanouts=(4, 4), scale=4.0, threshold=60.0)
-    >>> tree = noisy_prefix_counts(np.array([1] * 500 + [9] * 300), plan, SeededNoise(0))
-    >>> tree.borders.tolist()
-    [0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 16]
-    >>> tree.below.round().astype(int).tolist()
-    [0, 0, 492, 497, 498, 498, 498, 795, 800, 800, 800]
     """
     n = values.size
     values = np.sort(values)
@@ -287,13 +277,6 @@ def prefix_error(plan: TreePlan, n: int, beta: float) -> float:
     """Return x: with probability at least 1 − β no prefix count is off by more than x rows, anywhere on the grid.
 
     `plan`: the public side of the tree. `n`: number of rows, at least 1. `beta`: β in (0, 1).
-
-    Examples
-    --------
-    >>> round(prefix_error(TreePlan.for_budget(bits=32, n=35_000, epsilon=1.0), 35_000, beta=0.1))
-    811
-    >>> round(prefix_error(TreePlan.for_budget(bits=4, n=1000, epsilon=1.0), 1000, beta=0.1))
-    19
     """
     threshold = plan.threshold or 0.0
     return min(float(n), (_border_error(plan, n, beta, _border_moments) + threshold / 2) * (1 + _FLOAT_SLACK))
@@ -303,13 +286,6 @@ def interval_error(plan: TreePlan, n: int, beta: float) -> float:
     r"""Return x: with probability at least 1 − β no count of an interval is off by more than x rows.
 
     Parameters are those of :func:`prefix_error`.
-
-    Examples
-    --------
-    >>> round(interval_error(TreePlan.for_budget(bits=32, n=35_000, epsilon=1.0), 35_000, beta=0.1))
-    1477
-    >>> round(interval_error(TreePlan.for_budget(bits=4, n=1000, epsilon=1.0), 1000, beta=0.1))
-    24
     """
     threshold = plan.threshold or 0.0
     return min(float(n), (_border_error(plan, n, beta, _interval_moments) + threshold) * (1 + _FLOAT_SLACK))
