@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.ensemble.voters import KEY, learned
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, train_teachers, training
-from quorate.ensemble.linear.bare import BareLinearTeacher, Solved, bare
+from quorate.ensemble.training import BareLinearTeacher, Solved, bare
 from quorate.ensemble.workers.workers import end_workers, isolated_map
 from quorate.types import Secret
 
@@ -92,7 +92,7 @@ def test_a_shard_that_is_not_solved_is_trained_by_the_teacher_that_is_sent_along
     sent = bare(teacher, lambda: teacher, X, n_teachers=1, n_classes=2)
     assert isinstance(sent, BareLinearTeacher)
     assert isinstance(sent.train(X, y, 5), Solved)
-    monkeypatch.setattr("quorate.ensemble.linear.bare.optimum", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr("quorate.ensemble.training.optimum", lambda *_args, **_kwargs: None)
 
     voter = sent.train(X, y, 5)
 

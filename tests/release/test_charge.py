@@ -1,18 +1,31 @@
-"""A charge is made once, found again by whoever made it, and told in the guarantee."""
+"""A charge is made once, found again by whoever made it, and told in the guarantee; and what it is stated by."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from quorate.accounting import Composed, PureDP
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, session
-from quorate.release.charge import LOCAL_CLIENT, SEEDED_CLIENT
-from quorate.release.guarantee import NOT_DURABLE
+from quorate.release.charge import (
+    LABEL,
+    LOCAL_CLIENT,
+    SEEDED_CLIENT,
+    check_affordable,
+    client_of,
+    floor_budget,
+    floor_epsilon,
+    noise_and_key,
+    stored_answers,
+)
+from quorate.release.guarantee import BY_POSITION, NOT_DURABLE, weakest_that_holds
+from quorate.release.session import LedgerTerms, terms_of
 
 BUDGET = Budget(1.0, 1e-5)
 SCOPE = GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",))
@@ -106,3 +119,42 @@ def test_a_seeded_release_is_told_as_such() -> None:
         replace(CHARGE, seeded=True).reserve(ledger)
         assert guarantee_of(ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=True).seeded
         assert guarantee_of(ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=False).seeded_earlier
+
+
+def test_to_look_binds_nothing_and_what_is_stored_is_told() -> None:
+    ledger = Ledger(budget=BUDGET)
+    check_affordable(ledger, lambda _: CHARGE, budget=BUDGET, fingerprint="of the data")
+    assert (ledger.reservations(), ledger.fingerprints) == ((), ())
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={LABEL: 900}, key="a run")
+    reservation.store(reservation.draw(LABEL, 256), [0] * 256)
+    assert stored_answers(reservation) == "256 of 900 answers are stored"
+
+
+def test_what_is_said_of_a_number_that_was_read_off_is_said_of_replacing_alone() -> None:
+    written = GuaranteeScope(
+        unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC)
+    )
+    assert weakest_that_holds(written) == GuaranteeScope(
+        unit="record", neighbours="replace one record", caveats=(N_IS_PUBLIC,)
+    )
+
+
+def test_the_terms_of_a_ledger_are_its_own_or_those_of_a_new_one() -> None:
+    assert (LedgerTerms().composition, terms_of(Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))).composition) == (
+        "sum",
+        "zcdp",
+    )
+
+
+def test_a_budget_is_rounded_down_to_what_a_ledger_counts_in() -> None:
+    assert floor_epsilon(1.0986122886681098) == 1.098612288
+    assert floor_budget(1.0986122886681098, 1e-5) == (1.098612288, 1e-5)
+    assert floor_budget(np.float32(2), np.float64(1e-6)) == (2.0, 1e-6)
+    assert client_of(seeded=True) == "local, seeded noise: no guarantee"
+
+
+def test_a_seed_fixes_the_key_and_no_seed_draws_a_fresh_one() -> None:
+    keys = [noise_and_key(seed)[1].reveal() for seed in (1, 1, 2, None, None)]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 4
+    assert [noise_and_key(seed)[0].seeded for seed in (1, None)] == [True, False]

@@ -79,16 +79,12 @@ def count_votes(
     voters, n_queries = ensemble.voters.reveal(), n_rows(X)
     counts = np.zeros((n_queries, ensemble.n_classes), dtype=np.int64)
     starts = range(0, n_queries, block)
-    for number, start in enumerate(starts):
-        done = number * len(voters)
-
-        def tell(of_block: int, done: int = done) -> None:
-            if progress is not None:
-                progress(done + of_block, len(starts) * len(voters))
-
+    for n_blocks, start in enumerate(starts, start=1):
         rows = X[start : start + block]
         linear = ensemble.linear(rows.shape[1]).reveal() if is_plain_float_matrix(rows) else _NONE_LINEAR
-        _count_block(voters, linear, rows, counts[start : start + block], n_jobs, voter_cpu_seconds, tell, scheduler)
+        _count_block(voters, linear, rows, counts[start : start + block], n_jobs, voter_cpu_seconds, scheduler)
+        if progress is not None:  # for all voters at once: how many had to be asked depends on private rows
+            progress(n_blocks * len(voters), len(starts) * len(voters))
     return Secret(counts)
 
 
@@ -99,7 +95,6 @@ def _count_block(
     counts: IntArray,
     n_jobs: int,
     cpu_seconds: float | None,
-    tell: Callable[[int], None],
     scheduler: DaskScheduler | None,
 ) -> None:
     """Add the votes of all voters on one block of queries to `counts`, in place."""
@@ -134,7 +129,6 @@ def _count_block(
             numbers.append(number)
     if not numbers:
         group.count()
-        tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in numbers)
     work = partial(on_one_thread_each, partial(_vote, X, n_classes), together, cpu_seconds)
@@ -147,7 +141,6 @@ def _count_block(
                 codes = _only(codes, open_rows[number])
             group.add(codes)
     group.count()
-    tell(len(voters))  # for all at once: how many had to be asked depends on private rows
 
 
 def votes_of_each(

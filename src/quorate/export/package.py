@@ -43,7 +43,8 @@ from quorate.findings import Outcome
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
 from quorate.ledger.chain import Receipt
-from quorate.release.keys import sync, write_atomically, write_beside
+from quorate.ledger.ledger_files import sync_folder
+from quorate.release.keys import write_atomically, write_beside
 from quorate.report import Facts
 
 KINDS: Final = ("tre", "registry")
@@ -189,11 +190,11 @@ def _write_folder(destination: Path, files: Mapping[str, bytes]) -> None:
         for name, content in files.items():
             write_beside(beside / name, content, mode=0o644).replace(beside / name)
         beside.chmod(0o755)
-        sync(beside)
+        sync_folder(beside)
         if destination.is_dir():
             destination.rmdir()  # it is empty
         beside.rename(destination)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
-    sync(destination.parent)
+    sync_folder(destination.parent)

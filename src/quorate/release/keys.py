@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
-from quorate.ledger.ledger_files import keep_owner, key_file, refuse_other_files, refuse_second_names
+from quorate.ledger.ledger_files import keep_owner, key_file, refuse_other_files, refuse_second_names, sync_folder
 from quorate.release.session import unless_new
 from quorate.types import Secret
 
@@ -21,7 +21,7 @@ from quorate.types import Secret
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write `content` to a file beside `path`, make it durable, and only then give it the name `path`."""
     write_beside(path, content, mode=mode).replace(path)
-    sync(path.parent)
+    sync_folder(path.parent)
 
 
 def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
@@ -38,15 +38,6 @@ def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return beside
-
-
-def sync(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    directory = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def file_to_write(path: object, example: str, *, charged: str = "nothing more was charged") -> Path:
@@ -93,7 +84,7 @@ def read_or_create_key(path: Path, drawn: Secret[bytes] | None = None) -> Secret
         with suppress(FileExistsError):
             os.link(beside, path)  # unlike a rename, it never takes the place of a key that is there
         beside.unlink()
-        sync(path.parent)
+        sync_folder(path.parent)
     try:
         key = path.read_bytes()
     except PermissionError:

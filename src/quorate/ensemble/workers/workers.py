@@ -127,14 +127,13 @@ def _each_batch(
                 yield from ((under_way.pop(future), None) for future in list(under_way))
             for future in done:
                 try:
-                    results = _result(future)
-                except QuorateError:
+                    results = future.result()
+                except QuorateError:  # a public fact, such as a teacher that no worker can import
                     if pool.imports_from == import_path():
                         raise
-                    waiting.extend(under_way.values())  # code that became importable since: workers that know of it
-                    under_way.clear()
-                    _discard(pool)
-                    break
+                    results = _SPENT  # by code that became importable since: workers that know of it
+                except Exception:  # noqa: BLE001 - a lost worker, an item that does not travel: told to nobody
+                    results = None
                 if results == _SPENT:
                     waiting.extend(under_way.values())
                     under_way.clear()
@@ -182,16 +181,6 @@ def _unless_spent(
 ) -> list[bytes | Lost] | Literal["spent"]:
     """In a worker: do the work, unless no child may be forked here any more."""
     return _SPENT if polars_threads() else work(items)
-
-
-def _result(future: Future[Any]) -> list[bytes | Lost] | Literal["spent"] | None:
-    try:
-        results: list[bytes | Lost] | Literal["spent"] = future.result()
-    except QuorateError:
-        raise  # a public fact, such as a teacher that no worker can import
-    except Exception:  # noqa: BLE001 - a lost worker, an item that does not travel: told to nobody, see isolated_map
-        return None
-    return results
 
 
 # --- a piece of a user's code is tried where teachers run, in a child that nobody hears and that may crash: on public

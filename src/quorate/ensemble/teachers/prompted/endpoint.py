@@ -33,25 +33,30 @@ Messages = Sequence[Mapping[str, str]]
 MOST_BYTES = 2**18  # of a reply: one label and what the protocol puts around it
 _PAUSE = 0.5  # seconds before a request is repeated, twice as long before each further time
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # what a server says that may do better a moment later
-_TOLD = {
-    "connection": "nothing answers there, or the connection broke",
-    "certificate": "its certificate is not trusted here, or is of another name",
-    "http": "what answers there does not speak https as it was asked to",
-    "tls": "it speaks https, and no connection could be agreed on",
-    "late": "no whole reply came within {timeout:g} seconds",
-    "long": "the reply is longer than 256 KiB",
-    "malformed": "the reply is not of the chat-completions protocol",
-}
 _RUNNING = "See that the model is running there"
-_REMEDIES = {
-    "connection": _RUNNING,
-    "certificate": "Name the file of its certificate authority in ca_file, and the machine as the certificate does",
-    "http": "If the server speaks http, as one on this machine may, write http:// in its address; else turn on its TLS",
-    "tls": "It may ask for a certificate of the client, which quorate has none of, or speak an older TLS than 1.2",
-    "late": "Raise timeout, lower connections, or take a quicker model",
-    "long": "See that its address leads to such an endpoint, up to and without /chat/completions",
-    "malformed": "See that its address leads to such an endpoint, up to and without /chat/completions",
+_ELSEWHERE = "See that its address leads to such an endpoint, up to and without /chat/completions"
+_FAILURES = {  # what is told of each, and what to do
+    "connection": ("nothing answers there, or the connection broke", _RUNNING),
+    "certificate": (
+        "its certificate is not trusted here, or is of another name",
+        "Name the file of its certificate authority in ca_file, and the machine as the certificate does",
+    ),
+    "http": (
+        "what answers there does not speak https as it was asked to",
+        "If the server speaks http, as one on this machine may, write http:// in its address; else turn on its TLS",
+    ),
+    "tls": (
+        "it speaks https, and no connection could be agreed on",
+        "It may ask for a certificate of the client, which quorate has none of, or speak an older TLS than 1.2",
+    ),
+    "late": (
+        "no whole reply came within {timeout:g} seconds",
+        "Raise timeout, lower connections, or take a quicker model",
+    ),
+    "long": ("the reply is longer than 256 KiB", _ELSEWHERE),
+    "malformed": ("the reply is not of the chat-completions protocol", _ELSEWHERE),
 }
+_MAY_PASS = ("connection", "certificate", "http", "tls")  # which may be broken once
 _OF_STATUS = {
     401: "See that api_key_env names the environment variable that holds the key for this endpoint",
     403: "See that the key that api_key_env names may use this model",
@@ -62,11 +67,19 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Unanswered(Exception):
-    """The endpoint gave no reply that counts. The message holds nothing of prompt or reply; `remedy` is what to do."""
+    """The endpoint gave no reply that counts. The message holds nothing of prompt or reply; `remedy` is what to do.
 
-    def __init__(self, told: str, remedy: str = _RUNNING) -> None:
-        self.remedy = remedy
+    `again`: after how many seconds the request is repeated; None where it is not.
+    """
+
+    def __init__(self, told: str, remedy: str = _RUNNING, *, again: float | None = None) -> None:
+        self.remedy, self.again = remedy, again
         super().__init__(told)
+
+
+def _failed(kind: str, seconds: float = 0.0) -> Unanswered:
+    told, remedy = _FAILURES[kind]
+    return Unanswered(told.format(timeout=seconds), remedy, again=0.0 if kind in _MAY_PASS else None)
 
 
 @stored_as("quorate.ensemble.prompted.endpoint.ChatEndpoint")
@@ -164,34 +177,24 @@ class ChatEndpoint:
         for repeated in range(self.retries + 1):
             try:
                 return self._once(body)
-            except _Again as again:
-                if repeated == self.retries:
-                    raise again.told from None
-                if again.pause:
-                    time.sleep(_PAUSE * 2**repeated)
+            except Unanswered as failed:
+                if failed.again is None or repeated == self.retries:
+                    raise
+                if failed.again:
+                    time.sleep(failed.again * 2**repeated)
         raise AssertionError  # the loop ends by itself
 
     def _once(self, body: bytes) -> str:
-
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self._key()}
-        try:
-            status, content = post(_place(self), body, headers, seconds=self.timeout, most_bytes=MOST_BYTES)
-        except ExchangeFailed as failed:
-            reason = _TOLD[failed.kind].format(timeout=self.timeout)
-            unanswered = Unanswered(reason, _REMEDIES[failed.kind])
-            if failed.kind in ("connection", "certificate", "http", "tls"):  # which may be broken once
-                raise _Again(unanswered, pause=False) from None
-            raise unanswered from None
+        status, content = post(_place(self), body, headers, seconds=self.timeout, most_bytes=MOST_BYTES)
         if 300 <= status < 400:
             raise Unanswered(
                 f"it sends elsewhere (status {status}), and no redirect is followed",
                 "Give the address that it sends to as url",
             )
-        answered = Unanswered(f"it answers with status {status}", _OF_STATUS.get(status, _RUNNING))
-        if status in _AGAIN:
-            raise _Again(answered, pause=True)
         if status != 200:
-            raise answered
+            remedy, again = _OF_STATUS.get(status, _RUNNING), _PAUSE if status in _AGAIN else None
+            raise Unanswered(f"it answers with status {status}", remedy, again=again)
         return _said(content)
 
     def _key(self) -> dict[str, str]:
@@ -206,23 +209,12 @@ class ChatEndpoint:
         return {"Authorization": f"Bearer {key}"}
 
 
-class _Again(Exception):
-    """A failure after which the request is repeated."""
-
-    def __init__(self, told: Unanswered, *, pause: bool) -> None:
-        self.told, self.pause = told, pause
-        super().__init__(str(told))
-
-
 @lru_cache(maxsize=8)  # certificates take longer to load than a request
 def _place(endpoint: ChatEndpoint) -> Place:
-
     parts = urlsplit(endpoint.url)
     host = str(parts.hostname)
     tls = None
     if parts.scheme == "https":
-        import ssl
-
         try:
             tls = ssl.create_default_context(cafile=endpoint.ca_file)
         except OSError:  # and errors of TLS
@@ -244,9 +236,9 @@ def _said(content: bytes) -> str:
         reply = json.loads(content.decode("utf-8"))
         said = reply["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise Unanswered(_TOLD["malformed"], _REMEDIES["malformed"]) from None
+        raise _failed("malformed") from None
     if not isinstance(said, str):
-        raise Unanswered(_TOLD["malformed"], _REMEDIES["malformed"])
+        raise _failed("malformed")
     return said
 
 
@@ -279,14 +271,6 @@ def _checked(url: Any, hosts: tuple[str, ...]) -> None:
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # what OpenSSL makes of an answer in http
 
 
-class ExchangeFailed(Exception):
-    """No reply came; `kind` is "connection", "certificate", "http", "tls", "late", "long" or "malformed"."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        super().__init__(kind)
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where requests go. `path`: what is posted to. `tls`: what verifies the server; None for plain HTTP.
@@ -303,7 +287,7 @@ class Place:
 def post(
     place: Place, body: bytes, headers: Mapping[str, str], *, seconds: float, most_bytes: int
 ) -> tuple[int, bytes]:
-    """Send one request on a connection of its own, and return status and body of the reply; ExchangeFailed if none is
+    """Send one request on a connection of its own, and return status and body of the reply; Unanswered if none is
     whole. `seconds`: from connecting to the last byte. `most_bytes`: of the reply's body.
     """
     connection = _Timed(place, monotonic() + seconds)
@@ -311,25 +295,25 @@ def post(
         connection.request("POST", place.path, body=body, headers={"Accept-Encoding": "identity", **headers})
         reply = connection.getresponse()
         if reply.getheader("Content-Encoding", "identity").strip().lower() != "identity":
-            raise ExchangeFailed("malformed")
+            raise _failed("malformed")
         content = reply.read(most_bytes + 1)
         if len(content) > most_bytes:
-            raise ExchangeFailed("long")
+            raise _failed("long")
         if reply.length:  # announced, and not sent
-            raise ExchangeFailed("malformed")
+            raise _failed("malformed")
         return reply.status, content
     except TimeoutError:
-        raise ExchangeFailed("late") from None
+        raise _failed("late", seconds) from None
     except ssl.SSLCertVerificationError:
-        raise ExchangeFailed("certificate") from None
+        raise _failed("certificate") from None
     except ssl.SSLEOFError:  # the other end hung up, which may have any cause
-        raise ExchangeFailed("connection") from None
+        raise _failed("connection") from None
     except ssl.SSLError as error:
-        raise ExchangeFailed("http" if error.reason in _NO_TLS else "tls") from None
+        raise _failed("http" if error.reason in _NO_TLS else "tls") from None
     except OSError:
-        raise ExchangeFailed("connection") from None
+        raise _failed("connection") from None
     except (HTTPException, ValueError):
-        raise ExchangeFailed("malformed") from None
+        raise _failed("malformed") from None
     finally:
         connection.end()
 
