@@ -17,9 +17,8 @@ from quorate.folder.number_run import read_numbers
 from quorate.folder.planned import require_file
 from quorate.folder.settings import keys_of, read_settings, refuse_more_than_the_cap, settings_from
 from quorate.report.notation import under_label
-from quorate.run.check_result import CheckResult
-from quorate.run.chosen_method import ChosenMethod
-from quorate.run.method import check_of
+from quorate.run.method import CheckResult, check_of
+from quorate.run.public_facts import ChosenMethod
 
 _READERS: Mapping[str, Callable[..., CellRun]] = {"direct": read_direct, "votes": read_numbers}
 #: Keys of public rows with targets, which a plan does not read.
