@@ -19,7 +19,7 @@ import numpy as np
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.data import load_adult, load_mushroom
-from quorate.run.chosen_method import choose_method
+from quorate.run.public_facts import choose_method
 
 CASES = (  # table, units, rows a unit
     ("Adult", 12_000, 1), ("Adult", 2_000, 1), ("Mushroom", 6_000, 1), ("Adult", 6_000, 2), ("Adult", 1_200, 10),

@@ -34,7 +34,7 @@ from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan
 from quorate.release.session import LedgerTerms
-from quorate.run.chosen_method import BEGUN_BEFORE, ChosenRelation, choose_relation
+from quorate.run.public_facts import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, coordinates_stage, shares_stage
 from quorate.students.scores import share_of_rarer

@@ -29,9 +29,9 @@ from quorate.release import Charge
 from quorate.release.charge import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
 from quorate.run.cell_task import CellTask
-from quorate.run.chosen_method import ChosenRelation
 from quorate.run.drawn_pool import STATEMENTS, state_coordinates, stated_coordinates
 from quorate.run.drawn_rows import pool_from
+from quorate.run.public_facts import ChosenRelation
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema
 from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows

@@ -14,7 +14,7 @@ from quorate.estimators.private_logistic_regression import PrivateLogisticRegres
 from quorate.estimators.private_regressor import PrivateRegressor
 from quorate.estimators.sharded_rows import AnswersLeft
 from quorate.estimators.subsample_aggregate import SubsampleAggregate
-from quorate.run.check_result import CheckResult
+from quorate.run.method import CheckResult
 
 __all__ = [
     "PrivateClassifier",

@@ -17,11 +17,9 @@ from quorate.planning.planned import expected_of_rounds
 from quorate.planning.planned_run import expected_of
 from quorate.release import GivenLedger
 from quorate.release.charge import check_affordable
-from quorate.run.check_result import CheckResult
-from quorate.run.chosen_method import ChosenMethod
 from quorate.run.look import NO_LOOK, Look
-from quorate.run.method import check_of
-from quorate.run.public_facts import PublicFacts
+from quorate.run.method import CheckResult, check_of
+from quorate.run.public_facts import ChosenMethod, PublicFacts
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret

@@ -28,8 +28,8 @@ from quorate.planning.planned_run import planned_run
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
-from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for, choose_method
 from quorate.run.facts import RunMetadata
+from quorate.run.public_facts import WAYS, ChosenMethod, asked_for, choose_method
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray

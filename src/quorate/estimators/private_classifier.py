@@ -24,7 +24,7 @@ from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.run.check_result import CheckResult
+from quorate.run.method import CheckResult
 from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined

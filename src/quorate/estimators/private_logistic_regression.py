@@ -20,8 +20,8 @@ from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.decided import Decided
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.report import Facts, Utility
-from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, look_by_cells
+from quorate.run.method import CheckResult
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.types import FloatArray, IntArray

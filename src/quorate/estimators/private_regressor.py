@@ -19,9 +19,9 @@ from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.findings import warn_of
 from quorate.report import Facts, Utility
-from quorate.run.check_result import CheckResult
-from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for
+from quorate.run.method import CheckResult
 from quorate.run.pool_cautions import calibrates_twice_caution
+from quorate.run.public_facts import WAYS, ChosenMethod, asked_for
 from quorate.run.resources import processes
 from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as

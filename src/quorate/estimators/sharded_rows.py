@@ -26,7 +26,7 @@ from quorate.noise import NoiseSource
 from quorate.release import Account, Charge
 from quorate.report.sentences import raised
 from quorate.report.spending import raises_of
-from quorate.run.check_result import CheckResult
+from quorate.run.method import CheckResult
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary

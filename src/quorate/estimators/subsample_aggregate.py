@@ -38,7 +38,7 @@ from quorate.mechanisms.sparse_vector import Calibration
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable, floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key
-from quorate.run.check_result import CheckResult
+from quorate.run.method import CheckResult
 from quorate.run.public_facts import unit_of
 from quorate.run.resources import processes
 from quorate.stored_names import stored_as

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
 from quorate.release.charge import GRADIENT_ROUND, TUNING
-from quorate.run.chosen_method import ChosenMethod
+from quorate.run.public_facts import ChosenMethod
 
 CHOICE = "chosen-method.json"
 NOTHING_CHOSEN = '[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it'

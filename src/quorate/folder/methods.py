@@ -39,10 +39,9 @@ from quorate.ledger import Budget
 from quorate.ledger.rules import may_be_raised
 from quorate.release.charge import floor_budget
 from quorate.report import Facts, InternalFacts, Utility
-from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
-from quorate.run.method import check_of
+from quorate.run.method import CheckResult, Words, check_of
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory

@@ -15,9 +15,8 @@ from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
 from quorate.folder.planned import require_file
 from quorate.folder.settings import keys_of, read_settings, refuse_more_than_the_cap, settings_from
 from quorate.report.notation import under_label
-from quorate.run.check_result import CheckResult
-from quorate.run.chosen_method import ChosenMethod
-from quorate.run.method import check_of
+from quorate.run.method import CheckResult, check_of
+from quorate.run.public_facts import ChosenMethod
 
 _KINDS: Mapping[str, type[CellRun]] = {"direct": DirectRun, "votes": NumberRun}
 #: Keys of public rows with targets, which a plan does not read.

@@ -39,7 +39,7 @@ from quorate.folder.table_source import (
     same_source,
     source,
 )
-from quorate.run.chosen_method import ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import ChosenMethod, asked_for, choose_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
 

@@ -29,7 +29,7 @@ from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from quorate.findings import Finding
-    from quorate.run.check_result import CheckResult
+    from quorate.run.method import CheckResult
 
 Learner = TypeVar("Learner", bound=BaseEstimator)
 
@@ -192,7 +192,7 @@ def check_of_fit(
 ) -> CheckResult:
     """Say what a fit by `plan` would do and cost at `epsilon`; whether its ledger has enough left is not looked at."""
     from quorate.accounting.figures import at_most, several  # here: a fit needs none of it
-    from quorate.run.check_result import CheckResult
+    from quorate.run.method import CheckResult
 
     n = sample.n_labelled + sample.n_unlabelled
     cautions = tuple(caution for caution in cautions if caution.applies)

@@ -17,9 +17,8 @@ from quorate.ambient import own_switches
 from quorate.planning.margins import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
-from quorate.run.chosen_method import ChosenMethod, choose_method
 from quorate.run.expected import Expected
-from quorate.run.public_facts import PublicFacts
+from quorate.run.public_facts import ChosenMethod, PublicFacts, choose_method
 from quorate.students.scores import SCORE_WORDS
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -2,7 +2,7 @@
 
 Here belongs what both methods and both shells share: which private rows count and what their cells say (``schema``,
 ``cells``, ``usable_rows``), what the owner should hear (``cautions``, ``remarks``), what a check shows
-(``check_result``, ``look``), what is asked about every run (``checks``), where stages are kept (``stage_store``),
+(``method``, ``look``), what is asked about every run (``checks``), where stages are kept (``stage_store``),
 progress. What a method does belongs in :mod:`quorate.voting` or :mod:`quorate.direct`; files and resuming in
-:mod:`quorate.folder`. Begin with :mod:`~quorate.run.schema`, then :mod:`~quorate.run.check_result`.
+:mod:`quorate.folder`. Begin with :mod:`~quorate.run.schema`, then :mod:`~quorate.run.method`.
 """

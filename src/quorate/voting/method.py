@@ -28,7 +28,6 @@ from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import AnswerCounts, Choice, ExPost, Facts, Fitted, Part, Setup, Spending
 from quorate.report.spending import raises_of
-from quorate.run.check_result import unit_line
 from quorate.run.checks import chain
 from quorate.run.facts import (
     SHOWN_EPSILONS,
@@ -39,7 +38,7 @@ from quorate.run.facts import (
     provenance_of,
     spending_of,
 )
-from quorate.run.method import Method
+from quorate.run.method import Method, unit_line
 from quorate.run.stage_store import StageStore
 from quorate.students.declared import last_step
 from quorate.types import Watch

@@ -20,11 +20,10 @@ from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts
 from quorate.report.facts import name_of as function_name
-from quorate.run.check_result import unit_line
 from quorate.run.checks import checks_of_cells, facts_of_cells
 from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
 from quorate.run.located import COUNTING
-from quorate.run.method import Method
+from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.voting.claims import shards_are_right
 from quorate.voting.number_flow import NumberResult, model_of, promised_by, released_words, run_votes

@@ -33,11 +33,10 @@ from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
 from quorate.release.model_digest import described, described_mechanism
-from quorate.run.chosen_method import ChosenRelation
 from quorate.run.drawn_pool import ReleasedMarginals
 from quorate.run.drawn_rows import pool_from
 from quorate.run.held_out import HeldOut, SetsPlan
-from quorate.run.public_facts import PublicFacts
+from quorate.run.public_facts import ChosenRelation, PublicFacts
 from quorate.run.stage_store import StageStore, pool_stage, stage_key
 from quorate.students import Declined, Student
 from quorate.types import IntArray, Secret, derive

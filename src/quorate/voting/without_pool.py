@@ -14,10 +14,10 @@ from quorate.ensemble import ChatTeacher, Partition
 from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
-from quorate.run.chosen_method import NEIGHBOURS, ChosenRelation, choose_relation
 from quorate.run.drawn_pool import refuse_both
 from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
 from quorate.run.progress import in_parts
+from quorate.run.public_facts import NEIGHBOURS, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import Secret, Watch
