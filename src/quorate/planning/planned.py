@@ -169,15 +169,10 @@ def plan(
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     used = Models(teacher, student, feature_map, models_of(models))
-    if side is None:
-        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
-    else:
-        side, facts = in_coordinates_of(side, facts, used)
+    side, facts = _as_models_see(side, facts, used)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    how: dict[str, Any] = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
-    if curve is not None:  # rules that are as hard as it says, in place of labelled public rows
-        how = {"how": rehearse, "commonest": commonest, "basis": curve.basis}
-    rehearsals = (rehearsals_of if curve is None else rehearsals_as_hard)(facts, side, classes, used, **how)
+    given: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, classes, used, curve, commonest, how=rehearse, given=given)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
@@ -188,6 +183,32 @@ def plan(
     )
     basis = _notes_of_curve(curve, rehearsals, plan_.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(plan_, basis, facts, "rules" if curve else rehearse, teacher)
+
+
+def _as_models_see(
+    side: PublicSide | None, facts: PublicFacts, models: Models
+) -> tuple[PublicSide | None, PublicFacts]:
+    """Return the public side as models see it; without one, whether teachers are the tiny ones of the defaults."""
+    if side is not None:
+        return in_coordinates_of(side, facts, models)
+    return None, replace(facts, tiny=teacher_named(models.teacher) is None and models.student is None)
+
+
+def _rehearsals(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    classes: Sequence[Any] | None,
+    models: Models,
+    curve: LearningCurve | None,
+    commonest: float | None,
+    *,
+    how: str,
+    given: dict[str, Any],
+) -> tuple[Rehearsal, ...]:
+    """Rehearse on what is given or, with a learning curve, with rules that are as hard as it says."""
+    if curve is None:
+        return rehearsals_of(facts, side, classes, models, how=how, **given)
+    return rehearsals_as_hard(facts, side, classes, models, how=how, commonest=commonest, basis=curve.basis)
 
 
 def _printed(plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any) -> PrintedPlan:

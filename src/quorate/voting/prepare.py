@@ -304,22 +304,24 @@ def _try_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: In
         )
 
 
+def _n_records(config: RunConfig, args: _Arguments, inputs: Inputs) -> int | None:
+    """Return the declared number of units, or the one that is there, where the recipe reads it."""
+    if config.n_records is not None:
+        return count("n_records", config.n_records, at_least=1)
+    return count_units(inputs.private.reveal().unit_keys) if _reads_units(config, args) else None
+
+
 def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
-    """Gather all that the recipe may depend on; the number of units as declared, or read where the recipe reads it."""
-    n_records, keys = config.n_records, inputs.private.reveal().unit_keys
-    if n_records is not None:
-        n_records = count("n_records", n_records, at_least=1)
-    elif _reads_units(config, args):
-        n_records = count_units(keys)
+    """Gather all that the recipe may depend on."""
     return PublicFacts(
-        n_records=n_records,
+        n_records=_n_records(config, args, inputs),
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=args.epsilon,
         delta=args.delta,
         online_answers=args.online_answers,
-        n_rows=len(keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
+        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
         unit=args.unit.removesuffix(LABELS_OF.format("")),
         neighbours=config.neighbours,
     )
