@@ -158,9 +158,8 @@ def plan(
     side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
     facts = PublicFacts(
         n_records=n_records,
-        n_public=needed("n_public", n_public) if side is None else side.n_distinct,
+        **_sizes(side, n_public, width),
         n_classes=number_of_classes(classes, n_classes),
-        width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
@@ -171,8 +170,8 @@ def plan(
     used = Models(teacher, student, feature_map, models_of(models))
     side, facts = _as_models_see(side, facts, used)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    given: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
-    rehearsals = _rehearsals(facts, side, classes, used, curve, commonest, how=rehearse, given=given)
+    given = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, classes, used, curve, commonest, given)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
@@ -181,8 +180,15 @@ def plan(
         commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
-    basis = _notes_of_curve(curve, rehearsals, plan_.first, side, how=rehearse) if curve else notes_of(rehearsals)
+    basis = _basis(curve, rehearsals, plan_.first, side, rehearse)
     return _printed(plan_, basis, facts, "rules" if curve else rehearse, teacher)
+
+
+def _sizes(side: PublicSide | None, n_public: int | None, width: int | None) -> dict[str, Any]:
+    """Return the number of public rows and of their numbers: as declared, where there is no table."""
+    if side is not None:
+        return {"n_public": side.n_distinct, "width": side.views.width}
+    return {"n_public": needed("n_public", n_public), "width": needed("width", width)}
 
 
 def _as_models_see(
@@ -201,14 +207,12 @@ def _rehearsals(
     models: Models,
     curve: LearningCurve | None,
     commonest: float | None,
-    *,
-    how: str,
     given: dict[str, Any],
 ) -> tuple[Rehearsal, ...]:
     """Rehearse on what is given or, with a learning curve, with rules that are as hard as it says."""
     if curve is None:
-        return rehearsals_of(facts, side, classes, models, how=how, **given)
-    return rehearsals_as_hard(facts, side, classes, models, how=how, commonest=commonest, basis=curve.basis)
+        return rehearsals_of(facts, side, classes, models, **given)
+    return rehearsals_as_hard(facts, side, classes, models, how=given["how"], commonest=commonest, basis=curve.basis)
 
 
 def _printed(plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any) -> PrintedPlan:
@@ -250,9 +254,12 @@ def _share_of_commonest(given: float | None, n_classes: int) -> float | None:
     return share
 
 
-def _notes_of_curve(
-    curve: LearningCurve, rehearsals: Sequence[Rehearsal], first: PlanRow, side: PublicSide | None, *, how: str
+def _basis(
+    curve: LearningCurve | None, rehearsals: Sequence[Rehearsal], first: PlanRow, side: PublicSide | None, how: str
 ) -> tuple[str, ...]:
+    """Say what is expected rests on."""
+    if curve is None:
+        return notes_of(rehearsals)
     if not rehearsals:
         return ()
     said = [BASES[curve.basis]]
