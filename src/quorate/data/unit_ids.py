@@ -8,10 +8,12 @@ entries, is asked about (:func:`likely_units`).
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, overload
 
@@ -78,27 +80,32 @@ class UnitKeys(Sequence[bytes]):
     ) -> UnitKeys:
         """Take the units of rows block by block; they stand in the order in which they first occur.
 
-        `folder`, `most`: as of each of two :class:`~quorate.data.spool.Spool`.
+        A unit counts once a block, so that one with most rows takes no more memory than others. `folder`, `most`: as
+        of each of two :class:`~quorate.data.spool.Spool`; without a folder ids are held, and lie on no disk.
         """
-        digests, spool, begins = SpooledDigests(folder, most=most), Spool(0, folder, most=most), [0]
-        sizes: list[NDArray[np.int32]] = []
+        most = sys.maxsize if folder is None else most
+        digests, spool = SpooledDigests(folder, most=most), Spool(0, folder, most=most)
+        begins, starts, sizes, of_rows = [0], [0], list[NDArray[np.int64]](), list[NDArray[np.int32]]()
         for block in blocks:
-            digests.append(pack([blake2b(unit, digest_size=DIGEST_BYTES).digest() for unit in block]))
-            sizes.append(np.fromiter(map(len, block), dtype=np.int32, count=len(block)))
-            spool.append(np.frombuffer(b"".join(block), dtype=np.uint8))
+            number = {unit: place for place, unit in enumerate(dict.fromkeys(block))}
+            of_rows.append(np.fromiter((number[unit] for unit in block), dtype=np.int32, count=len(block)))
+            digests.append(pack([blake2b(unit, digest_size=DIGEST_BYTES).digest() for unit in number]))
+            sizes.append(np.fromiter(map(len, number), dtype=np.int64, count=len(number)))
+            spool.append(np.frombuffer(b"".join(number), dtype=np.uint8))
             begins.append(spool.size)
-        unit_of_row = first_rows(digests)
-        held, start, n_units = [pl.Series(dtype=pl.Binary)], 0, 0
-        for at, end, lengths in zip(begins[:-1], begins[1:], sizes, strict=True):
+            starts.append(len(digests))
+        units = first_rows(digests)  # of each unit of a block the first that is the same, and below its number
+        held, n_units = [pl.Series(dtype=pl.Binary)], 0
+        for (at, end), (start, stop), lengths in zip(pairwise(begins), pairwise(starts), sizes, strict=True):
             content, cuts = spool.read(at, (end - at,), np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
-            own, rows = unit_of_row[start : start + len(lengths)], np.arange(start, start + len(lengths))
-            new = np.flatnonzero(own == rows)
-            held.append(pl.Series([content[cuts[row] : cuts[row + 1]] for row in new.tolist()], dtype=pl.Binary))
-            firsts = own.copy()
+            own = units[start:stop]
+            firsts, new = own.copy(), np.flatnonzero(own == np.arange(start, stop))
+            held.append(pl.Series([content[cuts[place] : cuts[place + 1]] for place in new.tolist()], dtype=pl.Binary))
             own[new] = np.arange(n_units, n_units + len(new))
-            own[:] = unit_of_row[firsts]  # of which each has its unit by now
-            start, n_units = start + len(lengths), n_units + len(new)
-        return cls.of_units(pl.concat(held), unit_of_row)
+            own[:] = units[firsts]  # of which each has its number by now
+            n_units += len(new)
+        rows = [units[start:stop][places] for (start, stop), places in zip(pairwise(starts), of_rows, strict=True)]
+        return cls.of_units(pl.concat(held), np.concatenate([np.empty(0, dtype=units.dtype), *rows]))
 
     @property
     def by_position(self) -> bool:

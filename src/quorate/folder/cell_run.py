@@ -66,8 +66,8 @@ from quorate.voting.numbers import NumberConfig, NumberTask
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
 _PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
 # Bytes in memory: of libraries and blocks; of a row's class; of a person's row, with ids and places.
-_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = 4.5e8, 1, 200
-_OF_HASHES = (24, 8, 8)  # bytes of a row in each store of hashes
+_AT_LEAST, _OF_A_ROW, _OF_A_PERSONS_ROW = 4.5e8, 1, 80
+_OF_HASHES, _OF_IDS = (24, 8, 8), (24, 16)  # bytes of a row in each store of hashes; of ids and their hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +381,8 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
     most = most_held(run.settings.run.bytes_allowed)
-    hashes = [size * int(rows) for size in _OF_HASHES if size * rows > most // 16]
+    of_hashes = (*_OF_HASHES, *(_OF_IDS if task.grouped else ()))
+    hashes = [size * int(rows) for size in of_hashes if size * rows > most // 16]
     disk = (stored if stored > most else 0) + sum(hashes)
     held = bytes_held(data.private)
     memory = _AT_LEAST + (_OF_A_PERSONS_ROW if task.grouped else _OF_A_ROW) * rows + min(stored, most) + held

@@ -31,6 +31,7 @@ from quorate.folder.prepared import (
     readers_of,
     write_draft,
 )
+from quorate.folder.published import is_finished, read_facts
 from quorate.folder.settings import Settings, keys_of, read_settings, settings_of
 from quorate.folder.sites.settings import combines_sites, read_sites_settings
 from quorate.folder.student_rows import published_columns, student_file
@@ -152,6 +153,8 @@ def execute(
             if charge.find(ledger) is None:
                 charge.check_affordable(ledger)
                 write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
+            elif is_finished(folder):  # typed again, it publishes the same bytes
+                metadata = replace(metadata, started=read_facts(folder.root).provenance.started)
             result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
         task = result.task
         run = replace(run, task=task)

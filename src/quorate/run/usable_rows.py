@@ -176,14 +176,15 @@ def places_of(codes: IntArray, units: IntArray | None) -> tuple[IntArray | None,
     if units is None:
         places[known] = np.arange(int(known.sum()), dtype=narrow)
         return None, places
-    sizes = np.zeros(int(units.max(initial=-1)) + 1, dtype=np.int64)
+    least = int(units.min()) if len(units) else 0  # a part of a table has some alone
+    sizes = np.zeros(int(units.max(initial=least - 1)) + 1 - least, dtype=np.int64)
     for rows in _blocks_of(known):
-        sizes += np.bincount(units[rows], minlength=len(sizes))
+        sizes += np.bincount(units[rows] - least, minlength=len(sizes))
     following = np.cumsum(sizes) - sizes
     starts = np.append(following[sizes > 0], sizes.sum())
     for rows in _blocks_of(known):
         order = np.argsort(units[rows], kind="stable")
-        ranked = units[rows[order]]
+        ranked = units[rows[order]] - least
         begins = np.flatnonzero(np.diff(ranked, prepend=-1))
         times = np.diff(begins, append=len(ranked))
         places[rows[order]] = following[ranked] + np.arange(len(ranked)) - np.repeat(begins, times)
