@@ -52,7 +52,7 @@ MOVING = (
     (re.compile(r"^\d+,.*,answered,-?\d+$"), "a released label"),
     (re.compile(r"(quorate|scikit-learn|version) \d+\.\d+[\w.]*"), r"\1 #"),
 )
-SOMETIMES = re.compile(r"weak  .* found$")  # a class that the student finds less than half of
+SOMETIMES = re.compile(r"weak  .* found$|remedy  ")  # a class that the student finds less than half of
 
 
 @dataclass

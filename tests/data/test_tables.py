@@ -196,9 +196,9 @@ def archive(**changes):
 
 
 NO_ARCHIVE = "not a .npz of sparse rows"
-EXPECTED = {"semicolons": "columns look separated by semicolons, and commas are expected; write separator",
-            "tabs": 'separated by tabs, and commas are expected; write separator = "\\t" under [data]',
-            "commas": "separated by commas, and tabs are expected; write separator"}  # fmt: skip
+EXPECTED = {"semicolons": "columns look separated by semicolons, and commas are expected; all tables of a run have one",
+            "tabs": 'save this one with commas or, where all have tabs, write separator = "\\t" under [data]',
+            "commas": "separated by commas, and tabs are expected; all tables of a run have one separator"}  # fmt: skip
 WRONG = [
     ("t.csv", b"a,b\n1,SECRET,SECRET\n", "more fields than the header"),
     ("t.csv", b"", "the file is empty"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,32 @@ def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run: Any, cli: 
     assert said in " ".join(cli("check", root)[1].split())
     edit(root, "[data]", '[data]\nunit_name = "patient"')
     assert "reports call one unit" not in cli("check", root)[1]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("changes", [{}, {"method.by": "direct", "data.n_records": 200}])
+def test_the_same_finished_run_publishes_the_same(
+    make_run: Any, cli: Any, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**changes)
+    cli.ok("run", root)
+    public = [root / "public" / name for name in ("facts.json", "report.html", "model_card.md")]
+    before = [each.read_bytes() for each in public]
+    later = type("Later", (datetime,), {"now": classmethod(lambda cls, zone=None: datetime(2050, 1, 1, tzinfo=zone))})
+    monkeypatch.setattr("quorate.folder.methods.datetime", later)
+    cli.ok("run", root)
+    assert [each.read_bytes() for each in public] == before
+
+
+@pytest.mark.heavy
+def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"method.by": "direct", "data.n_records": 200})
+    cli.ok("run", root)
+    edit(root, 'by = "direct"', 'by = "votes"')
+    for verb in ("check", "run"):
+        err = cli(verb, root)[2]
+        assert "run.key" not in err
+        assert "the settings or files differ from the finished run's" in " ".join(err.split())
 
 
 @pytest.mark.heavy

@@ -130,6 +130,17 @@ def test_to_look_binds_nothing_and_what_is_stored_is_told() -> None:
     assert stored_answers(reservation) == "256 of 900 answers are stored"
 
 
+def test_answers_whose_process_ended_while_they_were_drawn_are_told(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db", budget=BUDGET) as ledger:
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={LABEL: 900}, key="a run")
+        reservation.store(reservation.draw(LABEL, 256), [0] * 256)
+        reservation.draw(LABEL, 64)
+        assert stored_answers(reservation) == "256 of 900 answers are stored"
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        (reservation,) = ledger.reservations()
+        assert stored_answers(reservation) == "256 of 900 answers are stored, 64 are lost"
+
+
 def test_what_is_said_of_a_number_that_was_read_off_is_said_of_replacing_alone() -> None:
     written = GuaranteeScope(
         unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC)

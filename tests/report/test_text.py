@@ -156,6 +156,7 @@ def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
     shown = render_text(replace(facts, utility=replace(facts.utility, student=weak)))
     assert f"weak        {facts.setup.classes[0]}: 10 of 40 found\n" in shown
     assert shown.count("weak ") == 1
+    assert ('\nremedy      decision_threshold = "balanced"' in shown) == (n == 2)
     strong = replace(score, recall=(0.5,) * n)
     assert "weak " not in render_text(replace(facts, utility=replace(facts.utility, student=strong)))
 

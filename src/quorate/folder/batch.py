@@ -35,7 +35,7 @@ from quorate.folder.tables import (
 )
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger, Reservation
-from quorate.release.charge import SEEDED_CLIENT, noise_and_key
+from quorate.release.charge import GRADIENT_ROUND, SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
 from quorate.run.expected import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
@@ -173,11 +173,11 @@ def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | St
 
 def refuse_lost_key(folder: RunFolder) -> None:
     """Refuse a run that was charged and whose key is gone: another key would be another partition of the people."""
-    lost = is_finished(folder) and not read_facts(folder.root).seeded
-    if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
-        with folder.look_into_ledger() as ledger:
-            lost = any(reservation.client != SEEDED_CLIENT for reservation in ledger.reservations())
-    if lost:
+    if not folder.has_ledger or not (is_finished(folder) or any(folder.private.glob("*.stage"))):
+        return
+    with folder.look_into_ledger() as ledger:
+        of_votes = [charge for charge in ledger.reservations() if GRADIENT_ROUND not in charge.purposes]
+    if any(charge.client != SEEDED_CLIENT for charge in of_votes):  # rounds need no key
         raise PreconditionFailed(
             "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
         )

@@ -9,6 +9,7 @@ its noise comes from.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -92,11 +93,16 @@ STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 
 def stored_answers(reservation: Reservation) -> str | None:
-    """Say how many answers, or rounds, of a run are stored in its ledger; None where it reserved neither."""
+    """Say how many answers, or rounds, of a run are stored in its ledger, and how many were drawn and lost; None where
+    it reserved neither.
+    """
     for purpose, word in ((GRADIENT_ROUND, "rounds"), (LABEL, "answers")):
         if total := reservation.purposes.get(purpose, 0):
-            stored = sum(block.count for block in reservation.blocks(purpose) if block.status == "stored")
-            return f"{stored:,} of {total:,} {word} are stored"
+            counts = Counter[str]()
+            for block in reservation.blocks(purpose):
+                counts[block.status] += block.count
+            lost = f", {counts['interrupted']:,} are lost" if counts["interrupted"] else ""
+            return f"{counts['stored']:,} of {total:,} {word} are stored{lost}"
     return None
 
 

@@ -65,9 +65,13 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     return "\n".join(lines) + "\n"
 
 
+_REMEDY = 'decision_threshold = "balanced" finds more of them, free of charge'
+
+
 def _scores(facts: Facts) -> list[tuple[str, str | None]]:
     """Return what the student is good for, in rows; None where nothing is known."""
     measured = facts.utility
+    weak = _weak(facts)
     unprotected = None if (score := measured.non_private) is None else percent(score.accuracy)
     return [
         ("student", None if measured.student is None else sentences.scored(measured.student)),
@@ -77,7 +81,8 @@ def _scores(facts: Facts) -> list[tuple[str, str | None]]:
         ("calibrated", sentences.calibrated(facts)),
         ("sets" if facts.setup.target_range is None else "intervals", sentences.sets_in_words(facts)),
         ("expected", sentences.expectation(measured)),
-        *(("weak", words) for words in _weak(facts)),
+        *(("weak", words) for words in weak),
+        ("remedy", _REMEDY if weak and len(facts.setup.classes) == 2 and sentences.decides(facts) is None else None),
         ("no privacy", unprotected and f"accuracy {unprotected}, the same student trained on the private rows"),
     ]
 

@@ -215,13 +215,14 @@ def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit
             )
         return ChosenRelation(noise="replace", charged="replace", both=False, why=number)
     fixed: Relation | None = "add-or-remove" if held == "add-or-remove" else "replace" if held == "replace" else None
+    noise: Relation
     if chosen == "auto":
-        if fixed is None:
-            why = f"the number of {plural(unit)} is declared"
-            return ChosenRelation(noise="add-or-remove", charged="add-or-remove", both=True, why=why)
-        why = f"the ledger's earlier charges hold for {held_words}"
-        return ChosenRelation(noise=fixed, charged=fixed, both=True, why=why)
-    noise: Relation = "add-or-remove" if chosen == "add-or-remove" else "replace"
+        why = f"the number of {plural(unit)} is declared"
+        if fixed == "replace":
+            why = f"the ledger's earlier charges hold for {held_words}"
+        noise = fixed or "add-or-remove"
+        return ChosenRelation(noise=noise, charged=noise, both=True, why=why)
+    noise = "add-or-remove" if chosen == "add-or-remove" else "replace"
     why = "it was asked for"
     if fixed not in (None, noise):
         wished = Neighbouring.of(noise, unit).changing
