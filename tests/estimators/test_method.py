@@ -37,8 +37,15 @@ HOW: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs
     ],
 )
 def test_arguments_and_declared_numbers_choose_the_method(given: Any, grouped: bool, by: str, why: str) -> None:
-    chosen = PrivateClassifier(**{**HOW, **given})._chosen(grouped=grouped)
+    groups = np.arange(9) if grouped else None
+    chosen = PrivateClassifier(**{**HOW, **given})._chosen(groups=groups, public=POOL)
     assert (chosen, why in chosen.why) == (by, True), chosen
+
+
+def test_a_schema_alone_leaves_few_units_to_the_direct_method() -> None:
+    few = PrivateClassifier(**HOW, n_records=100)
+    assert few._chosen(groups=np.arange(9), schema={"age": (0, 120)}) == "direct"
+    assert few._chosen(groups=np.arange(9), public=POOL, schema={"age": (0, 120)}) == "votes"
 
 
 def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for() -> None:

@@ -153,8 +153,9 @@ class EitherMethod(Decided, ShownEstimator):
     asked_: Asked
     _rounds: PrivateLogisticRegression | None = None  # what a fit by the direct method was made by
 
-    def _chosen(self, *, grouped: bool) -> ChosenMethod:
-        """Return the method of a fit, by arguments and declared numbers alone."""
+    def _chosen(self, *, groups: Any, public: Any = None, schema: Any = None) -> ChosenMethod:
+        """Return the method of a fit, by arguments, declared numbers, and which tables are given."""
+        grouped = groups is not None
         of_votes = arguments_given(self, _OF_VOTES)
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
@@ -175,6 +176,7 @@ class EitherMethod(Decided, ShownEstimator):
             grouped=grouped,
             n_records=_declared(self.n_records),
             n_rows=_declared(self.n_rows),
+            drawn=public is None and schema is not None,
             unit=self.unit if isinstance(self.unit, str) else "person" if grouped else "record",
         )
         assert chosen is not None  # noqa: S101 - a fit has no labelled public rows to rehearse on

@@ -263,7 +263,7 @@ class PrivateClassifier(EitherMethod, Arguments):
         PrivacyWarning
             Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
-        method, verbose = self._chosen(grouped=groups is not None), wanted(self.verbose)
+        method, verbose = self._chosen(groups=groups, public=public, schema=schema), wanted(self.verbose)
         if verbose:
             say(f"method: {method.in_words}")
         if method == "direct":
@@ -310,7 +310,7 @@ class PrivateClassifier(EitherMethod, Arguments):
             If it holds no fit of these arguments, public rows and versions of libraries.
         """
         refuse_lost_ledger(self.ledger)
-        method = self._begun(self._chosen(grouped=groups is not None))
+        method = self._begun(self._chosen(groups=groups, public=public, schema=schema))
         if method == "direct":
             return self._keep(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
@@ -368,7 +368,7 @@ class PrivateClassifier(EitherMethod, Arguments):
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
-        method = self._chosen(grouped=groups is not None)
+        method = self._chosen(groups=groups, public=public, schema=schema)
         if method == "direct":
             return self._direct()._check(X, y, public=public, groups=groups, schema=schema, chosen=method, **how)
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)

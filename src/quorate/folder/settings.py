@@ -272,6 +272,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         of_direct=[f"[method] {key}" for key in _OF_DIRECT if method.get(key, False) is not False],
         n_labelled=n_labelled,
         grouped=unit is not None,
+        drawn="public" not in data and "schema" in document,
         unit=text[0] if text else "record",
         **declared,
     )

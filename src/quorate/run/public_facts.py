@@ -131,10 +131,12 @@ def choose_method(
     grouped: bool = False,
     n_records: int | None = None,
     n_rows: int | None = None,
+    drawn: bool = False,
     unit: str = "record",
 ) -> ChosenMethod | None:
     """Choose by the first rule that applies; None where a rehearsal on labelled public rows beside a real pool decides.
     `of_votes`, `of_direct`: what was given that one method alone has. `n_records`, `n_rows`: declared ones alone.
+    `drawn`: whether the pool is drawn from a schema, where teachers of a few rows each are asked about made-up rows.
     """
     if of_votes:
         return ChosenMethod("votes", f"{_listed(of_votes)} for votes of teachers")
@@ -144,7 +146,7 @@ def choose_method(
         return None
     if not grouped:
         return ChosenMethod("direct", f"where a {unit} is one row it was ahead of votes on most tables measured")
-    if n_records is not None and n_rows is None and n_records < FEW_UNITS:
+    if n_records is not None and n_rows is None and n_records < FEW_UNITS and not drawn:
         few = f"fewer than {FEW_UNITS:,} {plural(unit)} are declared, and how many rows each has is not"
         return ChosenMethod("votes", few)
     if n_records is None or n_rows is None:

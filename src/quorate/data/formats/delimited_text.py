@@ -202,9 +202,9 @@ class DelimitedText(TableFormat):
         other = next((mark for mark in SEPARATORS if mark != separator and mark in names[0]), None)
         if len(names) == 1 and other is not None:
             raise DataRefused(
-                f"{path}: the columns look separated by {NAMES[other]}, and {NAMES[separator]} are expected; all tables "
-                f"of a run have one separator: save this one with {NAMES[separator]} or, where all have {NAMES[other]}, "
-                f"write separator = {json.dumps(other)} under [data] of quorate.toml"
+                f"{path}: the columns look separated by {NAMES[other]}, and {NAMES[separator]} are expected; all "
+                f"tables of a run have one separator: save this one with {NAMES[separator]} or, where all have "
+                f"{NAMES[other]}, write separator = {json.dumps(other)} under [data] of quorate.toml"
             )
         if twice := [f"{place}" for place, name in enumerate(names, start=1) if names.count(name) > 1]:
             raise DataRefused(
