@@ -114,6 +114,16 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_row_far_behind_is_written_at_its_place(tmp_path: Path) -> None:
+    made = data_spool.Spool(1, tmp_path, most=0)
+    rows, places = np.arange(48, dtype=np.int32).reshape(3, 16), np.array([0, 1, 40_000_000], dtype=np.int32)
+    made.write_rows(rows, 8, places)  # beyond 2³¹ bytes
+    made.write_rows(rows[:0], 8, places[:0])
+    assert made.size == 8 + 40_000_001 * 64
+    for row, place in zip(rows, places.tolist(), strict=True):
+        assert (made.read(8 + place * 64, (16,), np.int32) == row).all()
+
+
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_threads_change_no_integer_of_a_round(n_outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "NUMBERS", 50)

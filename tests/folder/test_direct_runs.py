@@ -19,6 +19,7 @@ from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
 from quorate.direct import method, prepare
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
+from quorate.folder.cell_run import DirectRun
 from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
@@ -363,14 +364,14 @@ def test_a_report_that_counts_usable_rows_is_caught(
     make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The twin tells how many rows it used: the comparison above sees it."""
-    real = method.Rounds.facts
+    real = method.ROUNDS.facts
 
     def counting(task: Any, *rest: Any) -> Facts:
         facts = real(task, *rest)
         n_used = len(used(task)[1])
         return replace(facts, setup=replace(facts.setup, recipe=(f"{n_used} rows were used",)))
 
-    monkeypatch.setattr(method.Rounds, "facts", staticmethod(counting))
+    monkeypatch.setattr(DirectRun, "method", replace(method.ROUNDS, facts=counting))
     root = make_direct("wardb", **SEEDED)
     add_row(root, ODD["a missing number"])
     found = everything_told(root, cli)

@@ -59,17 +59,19 @@ class Spool:
 
     def write_rows(self, rows: Any, at: int, places: NDArray[np.integer[Any]]) -> None:
         """Write row i of an array ``places[i]`` rows behind `at`, within the size taken; places ascend."""
+        if not len(rows):
+            return
         flat: Any = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
         size = flat.shape[1]
+        self.size = max(self.size, at + (int(places[-1]) + 1) * size)
         if self._held is not None:
             behind = np.frombuffer(self._held, np.uint8, offset=at)
             behind[: len(behind) // size * size].reshape(-1, size)[places] = flat
             return
         view = memoryview(flat.reshape(-1))
         edges = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(rows)]
-        begins = (at + places[edges[:-1]] * size).tolist() if len(rows) else []
-        for begin, (first, end) in zip(begins, pairwise(edges), strict=False):
-            self._write_to_file(view[first * size : end * size], begin)
+        for begin, (first, end) in zip(places[edges[:-1]].tolist(), pairwise(edges), strict=True):
+            self._write_to_file(view[first * size : end * size], at + begin * size)
 
     def _write_to_file(self, view: memoryview, at: int) -> None:
         try:

@@ -158,8 +158,9 @@ def plan(
     side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
     facts = PublicFacts(
         n_records=n_records,
-        **_sizes(side, n_public, width),
+        n_public=needed("n_public", n_public) if side is None else side.n_distinct,
         n_classes=number_of_classes(classes, n_classes),
+        width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
@@ -180,15 +181,7 @@ def plan(
         commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
-    basis = _basis(curve, rehearsals, plan_.first, side, rehearse)
-    return _printed(plan_, basis, facts, "rules" if curve else rehearse, teacher)
-
-
-def _sizes(side: PublicSide | None, n_public: int | None, width: int | None) -> dict[str, Any]:
-    """Return the number of public rows and of their numbers: as declared, where there is no table."""
-    if side is not None:
-        return {"n_public": side.n_distinct, "width": side.views.width}
-    return {"n_public": needed("n_public", n_public), "width": needed("width", width)}
+    return _printed(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
 
 
 def _as_models_see(
@@ -215,7 +208,9 @@ def _rehearsals(
     return rehearsals_as_hard(facts, side, classes, models, how=given["how"], commonest=commonest, basis=curve.basis)
 
 
-def _printed(plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any) -> PrintedPlan:
+def _printed(
+    plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any, curve: LearningCurve | None
+) -> PrintedPlan:
     """Return the plan with what is to be said of it: of no gain, of too few rows, and who votes."""
     notes = [*plan_.notes, *basis, *(f"{row.name}: {row.mind}" for row in plan_.rows if row.mind)]
     if plan_.gains_nothing:
@@ -226,7 +221,7 @@ def _printed(plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, te
     learns = "students learn from their noisy answers alone, and may do worse than a guess"
     few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
     if few.applies:
-        notes += [few.words, *([NOTHING_BY_RULES] if how in ("rules", "synthetic") else [])]
+        notes += [few.words, *([NOTHING_BY_RULES] if curve is not None or how in ("rules", "synthetic") else [])]
     if teacher not in (None, DEFAULT_TEACHER):
         notes.append(f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}")
     return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": tuple(notes)})
