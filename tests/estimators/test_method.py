@@ -29,11 +29,11 @@ HOW: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs
         ({"method": "votes"}, False, "votes", "it was asked for"),
         ({"n_teachers": 9, "batched": False}, False, "votes", "n_teachers and batched are for votes"),
         ({"online_answers": 1}, True, "votes", "online_answers is for votes"),
-        ({"n_records": 100, "n_rows": 400}, True, "direct", "up to 40 rows a person"),
+        ({"n_records": 100, "n_rows": 400}, True, "direct", "up to 10 rows a person"),
         ({"n_records": 9, "n_rows": 400, "unit": "visit"}, True, "votes", "a visit has 44 rows on average"),
         ({"n_records": 100}, True, "votes", "fewer than 2,000 persons are declared"),
         ({"n_records": "many"}, True, "direct", "nothing declared"),  # refused where it is used
-        ({}, True, "direct", "nothing declared says that a person has more than 40 rows"),
+        ({}, True, "direct", "nothing declared says that a person has more than 10 rows"),
     ],
 )
 def test_arguments_and_declared_numbers_choose_the_method(given: Any, grouped: bool, by: str, why: str) -> None:

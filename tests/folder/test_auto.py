@@ -74,11 +74,11 @@ def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
             "a record is one row",
         ),
         ({"method": {"feature_map": "linear"}}, "direct", "[method] feature_map is for the direct method"),
-        ({"data": {"unit": "patient_id"}}, "direct", "nothing declared says that a patient has more than 40 rows"),
+        ({"data": {"unit": "patient_id"}}, "direct", "nothing declared says that a patient has more than 10 rows"),
         ({"data": {"unit": "patient_id", "n_records": 1_999}}, "votes", "fewer than 2,000 patients are declared"),
         ({"data": {"unit": "patient_id", "n_records": 2_000}}, "direct", "nothing declared"),
-        ({"data": {"unit": "id", "n_records": 90, "n_rows": 3_600}}, "direct", "up to 40 rows a person"),
-        ({"data": {"unit": "id", "n_records": 90, "n_rows": 3_601}}, "votes", "a person has 40 rows on average"),
+        ({"data": {"unit": "id", "n_records": 90, "n_rows": 900}}, "direct", "up to 10 rows a person"),
+        ({"data": {"unit": "id", "n_records": 90, "n_rows": 901}}, "votes", "a person has 10 rows on average"),
         ({"data": {"evaluation": "rows.csv"}}, "direct", "a record is one row"),  # no number to plan with
     ],
 )

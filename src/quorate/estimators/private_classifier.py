@@ -64,8 +64,9 @@ class PrivateClassifier(EitherMethod, Arguments):
         ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.
     method : {"auto", "votes", "direct"}, default "auto"
         "auto" takes votes where an argument is given that is for teachers, students or what crosses the boundary; else,
-        where ``fit`` gets ``groups``, for more than 40 declared rows a unit, or fewer than 2,000 declared units whose
-        number of rows is not declared; else the direct method. How many rows a unit has is never read for that.
+        where ``fit`` gets ``groups``, for more than 10 declared rows a unit, or with a public pool for fewer than 2,000
+        declared units whose number of rows is not declared; else the direct method. How many rows a unit has is never
+        read for that.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.
