@@ -119,7 +119,7 @@ def test_a_method_that_is_rehearsed_in_more_divisions_is_not_put_first_for_that(
         ("learning curve", 1, 0.06, "votes"),
         ("labelled public rows", 1, 0.03, "votes"),
         ("learning curve", 60, -0.03, "votes"),
-        ("learning curve", 20, -0.03, "direct"),
+        ("learning curve", 10, -0.03, "direct"),
         ("learning curve", 60, -0.06, "direct"),
     ],
 )

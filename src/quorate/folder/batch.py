@@ -173,11 +173,14 @@ def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | St
 
 def refuse_lost_key(folder: RunFolder) -> None:
     """Refuse a run that was charged and whose key is gone: another key would be another partition of the people."""
-    if not folder.has_ledger or not (is_finished(folder) or any(folder.private.glob("*.stage"))):
-        return
-    with folder.look_into_ledger() as ledger:
-        of_votes = [charge for charge in ledger.reservations() if GRADIENT_ROUND not in charge.purposes]
-    if any(charge.client != SEEDED_CLIENT for charge in of_votes):  # rounds need no key
+    finished = read_facts(folder.root) if is_finished(folder) else None
+    if finished is not None:
+        lost = finished.rounds is None and not finished.seeded  # rounds need no key
+    elif lost := folder.has_ledger and any(folder.private.glob("*.stage")):
+        with folder.look_into_ledger() as ledger:
+            of_votes = [charge for charge in ledger.reservations() if GRADIENT_ROUND not in charge.purposes]
+        lost = any(charge.client != SEEDED_CLIENT for charge in of_votes)
+    if lost:
         raise PreconditionFailed(
             "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
         )
