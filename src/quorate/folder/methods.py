@@ -153,7 +153,7 @@ def execute(
             if charge.find(ledger) is None:
                 charge.check_affordable(ledger)
                 write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
-            elif is_finished(folder):  # typed again, it publishes the same bytes
+            elif is_finished(folder):  # typed again, its report says the same
                 metadata = replace(metadata, started=read_facts(folder.root).provenance.started)
             result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
         task = result.task
