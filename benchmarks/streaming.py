@@ -6,12 +6,12 @@ writes a Parquet file of so many rows (by default 10 million; ten columns of num
 everything that `quorate check` does and through sharding for 20,000 teachers, and tells CPU time, the clock and the
 most memory that was taken.
 
-    python -m benchmarks.streaming direct [ROWS] [MAP]
+    python -m benchmarks.streaming direct [ROWS] [MAP] [GIGABYTES]
 
 writes a Parquet file of 25 columns (by default 2 million rows) and takes it through `quorate run` by the direct method,
 its own process each time: a row a record, and four rows a person. MAP is `[method] feature_map`, by default "linear";
-"auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
-Its last lines are those of docs/limitations.md.
+"auto" is a run's default. GIGABYTES is `[run] memory`. Beside it, a pass of scikit-learn's SGDClassifier over the same
+file, which promises nothing. Its last lines are those of docs/limitations.md.
 
     python -m benchmarks.streaming votes [ROWS] [MODEL TEACHERS]
 
@@ -197,7 +197,9 @@ print(json.dumps({"width": width, "rounds": rounds, "passes": passes, "timed": n
 """
 
 
-def write_direct(root: Path, n_rows: int, feature_map: str = "linear", columns: int = DIRECT_COLUMNS) -> Path:
+def write_direct(
+    root: Path, n_rows: int, feature_map: str = "linear", columns: int = DIRECT_COLUMNS, run: str = ""
+) -> Path:
     """Write two folders of direct runs on one table: `records`, and `persons` of four rows on average."""
     rng = np.random.default_rng(0)
     parts = root / "parts"
@@ -216,7 +218,7 @@ def write_direct(root: Path, n_rows: int, feature_map: str = "linear", columns: 
         whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
         units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
         method = f'by = "direct"\nfeature_map = "{feature_map}"'
-        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, method=method, run=""))
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, method=method, run=run))
     return root
 
 
@@ -327,12 +329,13 @@ CURVES = (
 )  # fmt: skip
 
 
-def main_direct(n_rows: int, feature_map: str = "linear") -> None:
+def main_direct(n_rows: int, feature_map: str = "linear", memory: str = "") -> None:
+    run = f"memory = {float(memory)}" if memory else ""
     with tempfile.TemporaryDirectory() as folder:
         with ProcessPoolExecutor(
             1, mp_context=get_context("spawn")
         ) as other:  # or its memory counts as that of each run
-            root = other.submit(write_direct, Path(folder, "runs"), n_rows, feature_map).result()
+            root = other.submit(write_direct, Path(folder, "runs"), n_rows, feature_map, run=run).result()
         size = (root / "records" / "private.parquet").stat().st_size / 1e6
         print(f"{n_rows:,} rows of {DIRECT_COLUMNS} columns, a Parquet file of {size:,.0f} MB, {os.cpu_count()} cores")
         sides = {name: [sys.executable, "-m", "quorate", "run", str(root / name)] for name in ("records", "persons")}
@@ -427,7 +430,7 @@ def main() -> None:
         main_grow(*sys.argv[2:])
         return
     if sys.argv[1:2] == ["direct"]:
-        main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])
+        main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:5])
         return
     n_rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
     with tempfile.TemporaryDirectory() as folder:

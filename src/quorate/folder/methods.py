@@ -77,20 +77,19 @@ def read_run(
     if settings.method.by == "auto":
         raise PreconditionFailed(NOTHING_CHOSEN)
     with naming(keys_of(settings)):
-        return METHODS[settings.method.by](root, begin, settings, try_models, watch)
+        run = METHODS[settings.method.by](root, begin, settings, try_models, watch)
+    if is_large(settings.data.private):
+        return_freed_memory()
+    return run
 
 
 def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
     if settings.data.range is not None:
         return NumberRun.read(root, begin=begin, settings=settings, watch=watch)
-    large = is_large(settings.data.private)
-    watch = watch if large else None
+    watch = watch if is_large(settings.data.private) else None
     if watch is not None:
         watch("private rows", 0, PARTS)
-    run = load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
-    if large:
-        return_freed_memory()
-    return run
+    return load_run(root, begin=begin, settings=settings, try_models=tried, watch=watch)
 
 
 def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:

@@ -31,7 +31,7 @@ from quorate.types import IntArray, Secret, Watching
 
 CELLS = 1 << 22  # numbers of rows that are held at once, in each of some copies
 AT_ONCE, TEXTS_AT_ONCE = 1 << 14, 1 << 13  # rows
-SORTED_AT_ONCE = 1 << 20  # rows
+SORTED_AT_ONCE = 1 << 18  # rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +179,7 @@ def places_of(codes: IntArray, units: IntArray | None) -> tuple[IntArray | None,
     least = int(units.min()) if len(units) else 0  # a part of a table has some alone
     sizes = np.zeros(int(units.max(initial=least - 1)) + 1 - least, dtype=np.int64)
     for rows in _blocks_of(known):
-        sizes += np.bincount(units[rows] - least, minlength=len(sizes))
+        np.add.at(sizes, units[rows] - least, 1)
     following = np.cumsum(sizes) - sizes
     starts = np.append(following[sizes > 0], sizes.sum())
     for rows in _blocks_of(known):

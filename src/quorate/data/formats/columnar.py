@@ -28,7 +28,7 @@ from quorate.errors import DataRefused, PreconditionFailed
 
 _OF_A_CELL, _UNPACKED = 48, 4  # bytes in memory, of a cell and of a byte in the file
 _IN_MEMORY = 6  # bytes, of a byte in an Arrow file: it is not packed, or lightly
-_CELLS, _BYTES = 1 << 21, 1 << 27  # that are unpacked at once
+_CELLS, _BYTES = 1 << 20, 1 << 27  # that are unpacked at once
 
 
 class _Columnar(TableFormat):
