@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ def finished(finished_run: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: Path, cli: Any) -> None:
+def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished, cli):
     code, out, said = cli("audit", finished, "--runs", 5_000, "--seed", 1)
     assert code == 0
     lines = out.splitlines()
@@ -40,7 +39,7 @@ def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: 
 
 
 @pytest.mark.heavy
-def test_its_result_is_published_with_the_run(finished: Path, cli: Any, tmp_path: Path) -> None:
+def test_its_result_is_published_with_the_run(finished, cli, tmp_path):
     assert "Not audited yet" in (finished / "public" / "report.html").read_text()
     code, out, said = cli("audit", finished, "--runs", 2_000, "--seed", 1, "--json")
     assert (code, said) == (0, "")
@@ -62,7 +61,7 @@ def test_its_result_is_published_with_the_run(finished: Path, cli: Any, tmp_path
 
 
 @pytest.mark.heavy
-def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_run_is_called_one(finished, cli, monkeypatch):
     monkeypatch.setattr(
         gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
     )
@@ -72,13 +71,13 @@ def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytes
 
 
 @pytest.mark.heavy
-def test_the_budget_and_the_ledger_are_not_touched(finished: Path, cli: Any) -> None:
+def test_the_budget_and_the_ledger_are_not_touched(finished, cli):
     before = cli("ledger", "show", finished, "--json")[1]
     cli("audit", finished, "--runs", 400, "--seed", 1)
     assert cli("ledger", "show", finished, "--json")[1] == before
 
 
-def test_a_run_that_has_not_finished_says_what_to_do(make_run: Any, cli: Any) -> None:
+def test_a_run_that_has_not_finished_says_what_to_do(make_run, cli):
     root = make_run()
     assert f"quorate run {root}" in cli.refused(4, "audit", root)
     assert [path.name for path in root.iterdir() if path.is_dir()] == [], "nothing was made"
@@ -86,7 +85,7 @@ def test_a_run_that_has_not_finished_says_what_to_do(make_run: Any, cli: Any) ->
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("wrong", [("--runs", 3), ("--confidence", 1), ("--confidence", "nan"), ("--jobs", 0)])
-def test_wrong_values_are_exit_code_2(finished: Path, cli: Any, wrong: tuple[object, ...]) -> None:
+def test_wrong_values_are_exit_code_2(finished, cli, wrong):
     assert cli("audit", finished, *wrong)[0] == 2
 
 
@@ -100,7 +99,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     return broken, correct
 
 
-def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, few: Any) -> None:
+def test_the_cheats_are_shown_with_where_they_come_from(cli, few):
     broken, correct = few
     code, out, said = cli("audit", "--show-cheats", "--seed", 1)
     assert code == 0
@@ -119,7 +118,7 @@ def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, few: Any) -> N
 
 
 @pytest.mark.usefixtures("few")
-def test_the_cheats_as_json_are_one_object(cli: Any) -> None:
+def test_the_cheats_as_json_are_one_object(cli):
     code, out, said = cli("audit", "--show-cheats", "--json", "--seed", 1, "--runs", 20_000)
     assert (code, said) == (0, "")
     shown = json.loads(out)
@@ -131,7 +130,7 @@ def test_the_cheats_as_json_are_one_object(cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_it_says_how_small_a_fault_would_have_been_found(finished: Path, cli: Any) -> None:
+def test_it_says_how_small_a_fault_would_have_been_found(finished, cli):
     out = cli.ok("audit", finished, "--runs", 400, "--seed", 1)
     text = " ".join(out.split())
     assert "No size was measured at the setting of this audit" in text
@@ -139,7 +138,7 @@ def test_it_says_how_small_a_fault_would_have_been_found(finished: Path, cli: An
     assert max(map(len, out.splitlines()[:-1])) <= 80
 
 
-def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli: Any) -> None:
+def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli):
     code, out, said = cli("audit", "--sizes")
     assert (code, said) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
@@ -154,9 +153,7 @@ def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli: Any) -> Non
 
 
 @pytest.mark.heavy
-def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(cli, tmp_path, monkeypatch):
     rows = {(row.setting.mechanism, row.fault): row for row in stored_sizes()}
     asked = []
 
@@ -180,5 +177,5 @@ def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
     "wrong",
     [("--sizes", "NoisySums"), ("--measure", "here.json"), ("--sizes", "--measure", "no-such-folder/sizes.json")],
 )
-def test_a_mechanism_that_is_none_and_a_file_without_sizes_are_refused(cli: Any, wrong: tuple[str, ...]) -> None:
+def test_a_mechanism_that_is_none_and_a_file_without_sizes_are_refused(cli, wrong):
     assert wrong[-2] in cli.refused(2, "audit", *wrong)

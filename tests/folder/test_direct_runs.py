@@ -44,7 +44,7 @@ def keys_of(tree: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
+def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct, cli):
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
     for each in (root, said_json):
@@ -70,7 +70,7 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
 
 
 @pytest.mark.heavy
-def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
+def test_the_whole_way(make_direct, cli, tmp_path):
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
     out = cli.ok("check", root)
     assert "4 noisy rounds" in out
@@ -100,7 +100,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
+def test_what_check_says_is_what_the_run_does(make_direct):
     root = make_direct()
     told = check(read_run(root, begin=False)).found
     rounds = run(root).rounds
@@ -112,14 +112,14 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_progress_is_told_by_rounds(make_direct: Any) -> None:
+def test_progress_is_told_by_rounds(make_direct):
     seen: list[tuple[str, int, int]] = []
     execute(read_run(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
 @pytest.mark.heavy
-def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
+def test_a_finished_run_comes_out_the_same_for_nothing(make_direct):
     root = make_direct()
     run(root)
     model, spent = (root / "public" / "student.skops").read_bytes(), read_facts(root).spending.spent_epsilon
@@ -130,7 +130,7 @@ def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None
 
 
 @pytest.mark.heavy
-def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeypatch):
     root = make_direct()
     first = read_run(root).task.plan
     run(root)
@@ -147,7 +147,7 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
 
 
 @pytest.mark.heavy
-def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
+def test_coordinates_of_other_settings_take_no_place_of_these(make_direct):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
     text = edit(root, "rounds = 4", "rounds = 5")
@@ -159,9 +159,7 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) 
 
 
 @pytest.mark.heavy
-def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
-    make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(make_direct, cli, monkeypatch):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
     run(root)
     (stage,) = (root / "private").glob("coordinates-*.stage")
@@ -198,15 +196,13 @@ def other_bits(of: Any) -> Any:
         ({"method.round": 3}, "round"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_in_one_line(
-    make_direct: Any, cli: Any, changes: dict[str, Any], named: str
-) -> None:
+def test_a_setting_that_makes_no_sense_is_refused_in_one_line(make_direct, cli, changes, named):
     err = cli.refused(2, "check", make_direct(**changes))
     assert named in err
     assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
 
 
-def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None:
+def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote():
     document = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
         "budget": {"epsilon": 1.0, "delta": 1e-5},
@@ -217,7 +213,7 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
 
 
 @pytest.mark.heavy
-def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
+def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
     root = make_direct()
     run(root)
     assert "quorate predict RUN TABLE --out PATH" in cli.refused(4, "ask", root, root / "public.csv")
@@ -225,7 +221,7 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: 
 
 
 @pytest.mark.heavy
-def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
+def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
     root = make_direct()
     run(root)
     told = read_facts(root)
@@ -247,7 +243,7 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, 
     assert "holds no charge" in cli.refused(4, "audit", root)
 
 
-def test_every_method_can_be_asked_for_everything() -> None:
+def test_every_method_can_be_asked_for_everything():
     assert sorted(METHODS) == ["direct", "votes"]
 
 
@@ -301,7 +297,7 @@ USABLE = {"a missing number", "a value that no public row has"}
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
-def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
+def test_a_row_that_cannot_be_used_is_left_out(make_direct, odd):
     root = make_direct()
     before = used(read_run(root, begin=False).task)
     add_row(root, ODD[odd])
@@ -311,9 +307,7 @@ def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> No
 
 
 @pytest.mark.heavy
-def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
-    make_direct: Any, cli: Any, without: dict[str, str]
-) -> None:
+def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in ODD.keys() - USABLE:
         add_row(root, ODD[odd])
@@ -321,9 +315,7 @@ def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
 
 
 @pytest.mark.heavy
-def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
-    make_direct: Any, cli: Any, without: dict[str, str]
-) -> None:
+def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in USABLE:
         add_row(root, ODD[odd])
@@ -332,7 +324,7 @@ def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
 
 
 @pytest.mark.heavy
-def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
+def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct, cli):
     root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rows = pl.read_csv(root / "private.csv")
     rows.with_columns(pl.lit("no").alias("ill"), pl.lit("P1").alias("patient_id")).write_csv(root / "private.csv")
@@ -343,14 +335,14 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any,
 
 
 @pytest.mark.heavy
-def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
+def test_no_private_row_at_all_runs_through(make_direct, cli, without):
     root = make_direct("warde", **SEEDED)
     (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
     found = everything_told(root, cli)
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
-def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct: Any, cli: Any) -> None:
+def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct, cli):
     for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
         root = make_direct(f"run{len(changes)}", **changes)
         path = root / "private.csv"
@@ -360,9 +352,7 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
 
 
 @pytest.mark.heavy
-def test_a_report_that_counts_usable_rows_is_caught(
-    make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, monkeypatch):
     """The twin tells how many rows it used: the comparison above sees it."""
     real = method.ROUNDS.facts
 
@@ -379,7 +369,7 @@ def test_a_report_that_counts_usable_rows_is_caught(
 
 
 @pytest.mark.heavy
-def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
+def test_what_one_row_holds_never_changes_how_another_is_read(make_direct):
     root = make_direct()
     alone = read_run(root, begin=False).task
     add_row(root, "n/a,n/a,007,yes")
@@ -393,7 +383,7 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) 
 
 
 @pytest.mark.heavy
-def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
+def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct):
     cases: list[tuple[dict[str, Any], Any, str]] = [
         ({"data.public": "private.csv"}, DataRefused, "private file again"),
         ({"data.classes": ["no"]}, InvalidParameter, "at least two"),
@@ -412,7 +402,7 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
 
 
 @pytest.mark.heavy
-def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
+def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct, cli):
     root = make_direct(**{"budget.composition": "zcdp"})
     assert "ε = 4, δ = 1e-5" in cli.ok("check", root)
     facts = run(root)
@@ -421,7 +411,7 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
         ledger.verify(prices=True)
         (reservation,) = ledger.reservations()
         event, limit = reservation.event, ledger.budget.limit.rho_e9 * 1e-9
-        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2  # type: ignore[attr-defined]
+        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2
         assert limit * (1 - 1e-6) < rounds <= limit
         assert ledger.spent.rho is not None
         assert rounds <= ledger.spent.rho
@@ -433,7 +423,7 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", ["sum", "zcdp"])
-def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
+def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct, cli, composition):
     root = make_direct(**{"budget.composition": composition})
     with Ledger(root / "ledger.db", budget=budget_of(read_settings(root / "quorate.toml"))) as ledger:
         ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
@@ -446,7 +436,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any,
 
 
 @pytest.mark.heavy
-def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
+def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
     root = make_direct()
     run(root)
     text = edit(root, "rounds = 4", "rounds = 5")
@@ -457,7 +447,7 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_other_data_are_refused(make_direct: Any) -> None:
+def test_other_data_are_refused(make_direct):
     root = make_direct()
     run(root)
     rows = pl.read_csv(root / "private.csv")
@@ -468,7 +458,7 @@ def test_other_data_are_refused(make_direct: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
+def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct):
     root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
     rng = np.random.default_rng(0)
 
@@ -489,7 +479,7 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("declared", [400, None])
-def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
+def test_a_number_that_was_read_is_said_to_be_read(make_direct, cli, declared):
     root = make_direct(**{"data.n_records": declared})
     assert ("the number of records was read off private.csv" in cli("check", root)[1]) == (declared is None)
     made = run(root)
@@ -500,7 +490,7 @@ def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, d
 
 
 @pytest.mark.heavy
-def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
+def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct, cli):
     """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
     said = []
     for name, classes in (("right", ["no", "yes"]), ("wrong", ["nein", "ja"])):
@@ -517,7 +507,7 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
     assert "refused" not in check.evidence
 
 
-def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
+def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path):
     known = {
         "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
         "n_records": 400, "n_rows": 900, "epsilon": 1.0, "delta": 1e-5,
@@ -531,7 +521,7 @@ def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path:
         read_settings(tmp_path / "quorate.toml")
 
 
-def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
+def test_all_that_is_for_the_other_method_is_named_at_once(make_direct, cli):
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
     said = cli.refused(2, "check", make_direct(**changes))
     assert "[teachers] count, [mechanism] queries, [student] model and [run] n_jobs are for votes of teachers" in said
@@ -540,7 +530,7 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
 
 
 @pytest.mark.heavy
-def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
+def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]
     settings = edit(root, "[data]", '[data]\nunit_name = "spa guest"')

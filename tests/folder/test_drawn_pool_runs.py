@@ -37,7 +37,7 @@ def transformer(root: Path, *, fit: bool = True) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any, cli: Any) -> None:
+def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run, cli):
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
     assert "there is no file" in cli.refused(4, "check", root)
     skops.io.dump(transformer(root, fit=False), root / "map.skops")
@@ -73,7 +73,7 @@ def with_notes(make_run: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> None:
+def test_running_text_is_named_in_the_settings(with_notes, cli):
     root = with_notes(**{"method.text": ["note"]})
     cli.ok("run", root)
     model = skops.io.load(root / "public" / "student.skops")
@@ -84,7 +84,7 @@ def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> Non
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
-def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli: Any, named: Any, told: str) -> None:
+def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes, cli, named, told):
     assert told in " ".join(cli.refused(2, "check", with_notes(**{"method.text": named})).split())
 
 
@@ -93,7 +93,7 @@ WARD = {"schema.ward": ["north", "south", "west"]}
 
 
 @pytest.mark.heavy
-def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run, cli, tmp_path):
     root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv", "method.marginals": 0})
     assert "6 features" in cli.ok("check", root)
     assert cli("run", root)[0] == 0
@@ -120,9 +120,7 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
         ({"method.text": ["ward"], **WARD}, "public pool"),
     ],
 )
-def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(
-    make_run: Any, cli: Any, changes: dict[str, Any], told: str
-) -> None:
+def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(make_run, cli, changes, told):
     settings = {**WITHOUT_POOL, **changes}
     for key in [key for key, value in settings.items() if value is None and key.startswith("schema")]:
         del settings[key]
@@ -139,12 +137,12 @@ OPEN: dict[str, Any] = {"teachers.count": None, "mechanism.queries": None}
 
 
 @pytest.mark.parametrize("by", ["votes", "auto"])
-def test_a_schema_stands_in_the_place_of_public_rows(make_run: Any, cli: Any, by: str) -> None:
+def test_a_schema_stands_in_the_place_of_public_rows(make_run, cli, by):
     assert "[schema]" in cli.refused(2, "check", make_run(**{"schema.age": [0, 120], "method.by": by, **OPEN}))
 
 
 @pytest.mark.heavy
-def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, cli: Any) -> None:
+def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run, cli):
     settings = {**DIRECT, "data.public": None, "data.private": "private.svm", "data.classes": [0, 1]}
     root = make_run(**settings, **{"schema.columns": 6})
     rng = np.random.default_rng(0)
@@ -184,7 +182,7 @@ def killed_in(owner: Any, name: str, root: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(make_run: Any, cli: Any) -> None:
+def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(make_run, cli):
     root = make_run(**LISTS_ALONE)
     assert "1,200 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
     killed_in(NoisyMarginals, "release_level", root)
@@ -203,7 +201,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(m
 
 
 @pytest.mark.heavy
-def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run: Any) -> None:
+def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run):
     """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
     first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
     execute(read_run(first), command="quorate run")
@@ -225,7 +223,7 @@ VOTES = {
 
 
 @pytest.mark.heavy
-def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run: Any, cli: Any) -> None:
+def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run, cli):
     root = make_run(**VOTES)
     assert "4 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
     killed_in(votes_flow, "count_votes", root)
@@ -253,9 +251,7 @@ def _entries(root: Path) -> list[Any]:
 
 
 @pytest.mark.heavy
-def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(make_run, monkeypatch):
     root = make_run(**VOTES)
     with monkeypatch.context() as then:
         settled = batch._config
@@ -275,7 +271,7 @@ def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
 
 
 @pytest.mark.heavy
-def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_votes_on_drawn_rows_from_check_to_package(make_run, cli, tmp_path):
     schema = {"schema.age": [0, 120], "schema.bmi": "number"}
     root = make_run(**{**VOTES, **schema, "data.unit": "patient_id", "data.n_records": 200})
     assert cli("run", root)[0] == 0
@@ -286,7 +282,7 @@ def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_
 
 
 @pytest.mark.heavy
-def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run, cli, tmp_path):
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
     assert cli("run", root)[0] == 0
     assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
@@ -299,7 +295,7 @@ def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, 
 
 
 @pytest.mark.heavy
-def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: Any) -> None:
+def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run, cli):
     root = make_run(**WITHOUT_POOL, **WARD, **{"method.marginals": 0})
     assert cli("run", root)[0] == 0
     settings = root / "quorate.toml"
@@ -314,13 +310,13 @@ def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: A
 
 
 @pytest.mark.parametrize(("declared", "said"), [("?", "still open"), ([5, 1], "'age'"), ("text", "drop")])
-def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: Any, declared: Any, said: str) -> None:
+def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run, cli, declared, said):
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.age": declared})
     assert said in " ".join(cli.refused(2, "run", root).split())
     assert not (root / "ledger.db").exists()
 
 
-def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(make_run: Any) -> None:
+def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(make_run):
     root = make_run(**LISTS_ALONE)
     settings = read_settings(root / "quorate.toml")
     read = reader_of(settings, LogisticRegression(), public_table(settings))
@@ -329,7 +325,7 @@ def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(mak
         read(pl.DataFrame({"ward": ["north"], "odd": [1]}))
 
 
-def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any, cli: Any) -> None:
+def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli):
     root = make_run(**LISTS_ALONE, **{"schema.seen": None, "data.evaluation": "evaluation.csv"})
     edit(root, "[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n")
     for name in ("private", "evaluation"):
@@ -349,9 +345,7 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any
 
 
 @pytest.mark.parametrize("marginals", [0, None])
-def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(
-    make_run: Any, cli: Any, marginals: int | None
-) -> None:
+def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(make_run, cli, marginals):
     root = make_run(**LISTS_ALONE, **({} if marginals is None else {"method.marginals": marginals}))
     table = pl.read_csv(root / "private.csv")
     table.with_columns(note=pl.lit("x")).write_csv(root / "private.csv")

@@ -66,7 +66,7 @@ def section(name: str, **more: Any) -> dict[str, Any]:
     return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
 
 
-def test_every_mechanism_is_here() -> None:
+def test_every_mechanism_is_here():
     assert set(NOISE) == set(KINDS)
     assert {name for name, kind in KINDS.items() if required_fields(kind)} == set(GIVEN)
 
@@ -76,7 +76,7 @@ def test_every_mechanism_is_here() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
-def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run: Any, name: str) -> None:
+def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run, name):
     root = make_run(n=300, m=60, **section(name))
     batch = load_run(root)
     mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
@@ -109,7 +109,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
-def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
+def test_the_whole_noise_may_be_given(make_run, name):
     root = make_run(n=300, m=60, **section(name, **NOISE[name]))
     batch = load_run(root)
     for field, value in NOISE[name].items():
@@ -120,7 +120,7 @@ def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", [name for name, noise in NOISE.items() if len(noise) > 1])
-def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
+def test_a_part_of_the_noise_is_refused(make_run, name):
     field, value = next(iter(NOISE[name].items()))
     with pytest.raises(InvalidParameter, match=f"{name} got a part of its noise; give .* and .*, or none"):
         load_run(make_run(**section(name, **{field: value})))
@@ -128,9 +128,7 @@ def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in GIVEN.items() for field in fields])
-def test_a_field_that_must_be_given_is_asked_for_with_an_example(
-    make_run: Any, cli: Any, name: str, field: str
-) -> None:
+def test_a_field_that_must_be_given_is_asked_for_with_an_example(make_run, cli, name, field):
     root = make_run(**{**section(name), f"mechanism.{field}": None})
     assert f"{name} needs {field}. Example: {field} = " in " ".join(cli.refused(2, "check", root).split())
     assert not (root / "ledger.db").exists()
@@ -138,7 +136,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", KINDS)
-def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
+def test_an_unknown_field_names_the_nearest(make_run, cli, name):
     field = user_fields(KINDS[name])[0]
     said = cli.refused(2, "check", make_run(**section(name, **{f"{field}x": 1.0})))
     assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
@@ -146,7 +144,7 @@ def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ["GaussianNoisyMax", "StableSparseVector", "InteractiveNoisyMax", "PermuteAndFlip"])
-def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -> None:
+def test_what_follows_from_the_task_is_not_the_users(make_run, name):
     for field in task_fields(KINDS[name]):
         with pytest.raises(InvalidParameter, match=f"has no key '{field}'"):
             load_run(make_run(f"{name}-{field}", **section(name, **{field: 1})))
@@ -164,14 +162,14 @@ def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -
         ("StableSparseVector", "calibration", "tite"),
     ],
 )  # fmt: skip
-def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: str, field: str, value: Any) -> None:
+def test_a_field_out_of_range_is_one_clear_line(make_run, cli, name, field, value):
     said = cli.refused(2, "check", make_run(m=60, **section(name, **{field: value})), "--json")
     assert field in said
     assert "Traceback" not in said
 
 
 @pytest.mark.heavy
-def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
+def test_soft_labels_are_written_as_scores(make_run):
     root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
     facts = run(root)
     rows = labels(root)
@@ -183,7 +181,7 @@ def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run: Any, cli: Any) -> None:
+def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run, cli):
     """Twelve teachers are never far enough from a tie: ten are declined, then the stream is closed."""
     how = section("StableSparseVector", cutoff=10, online_answers=7)
     root = make_run(n=300, m=60, **how, **{"student.declined": "random", "budget.epsilon": 0.5})
@@ -217,7 +215,7 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run:
 
 
 @pytest.mark.heavy
-def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run: Any) -> None:
+def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run):
     """Noisy counts and a noisy max cost the same; a stored half-lead is no class."""
     root = make_run(m=60, **section("NoisyCounts", sigma=30.0), **{"budget.composition": "zcdp"})
     run(root)
@@ -230,7 +228,7 @@ def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_
 
 
 @pytest.mark.heavy
-def test_another_threshold_is_another_release(make_run: Any) -> None:
+def test_another_threshold_is_another_release(make_run):
     root = make_run(m=60, **section("ConfidentNoisyMax"))
     run(root)
     edit(root, "threshold = 8.0", "threshold = 9.0")
@@ -239,7 +237,7 @@ def test_another_threshold_is_another_release(make_run: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> None:
+def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
     root = make_run(m=60, **section("NoisyCounts"))
     soft = 'name = "SoftLabel"\ncutoff = 5\nbins = 4'
     for old, new, shape, dtype in (
@@ -283,7 +281,7 @@ def kill(root: Path, when: str, at: int) -> None:
 
 
 @pytest.mark.heavy
-def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) -> None:
+def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
     root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
     kill(root, "after", 2)
     with Ledger(root / "ledger.db") as ledger:
@@ -308,7 +306,7 @@ def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) ->
 
 
 @pytest.mark.heavy
-def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None:
+def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
     size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
     mechanism = section("InteractiveNoisyMax", confidence=0.8)
     whole, broken = make_run("whole", **size, **mechanism), make_run("broken", **size, **mechanism)
@@ -326,7 +324,7 @@ def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])
-def test_online_answers_come_from_the_same_mechanism(make_run: Any, name: str) -> None:
+def test_online_answers_come_from_the_same_mechanism(make_run, name):
     many = {"cutoff": 30} if "cutoff" in GIVEN.get(name, {}) else {}
     how = section(name, online_answers=6, **many)
     root = make_run(n=600, m=40, **how, **{"budget.epsilon": 500.0 if many else 60.0})
@@ -370,7 +368,7 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_an_estimator_takes_a_mechanism_as_it_is(mechanism: Any, tmp_path: Path) -> None:
+def test_an_estimator_takes_a_mechanism_as_it_is(mechanism, tmp_path):
     made = classifier(mechanism, tmp_path, online_answers=5).fit(X, Y, public=PublicPool(POOL))
     assert made.released_.mechanism == mechanism
     assert made.guarantee_.mechanism == f"at most 35 answers of {told(mechanism)}"
@@ -394,9 +392,7 @@ def test_an_estimator_takes_a_mechanism_as_it_is(mechanism: Any, tmp_path: Path)
         (PermuteAndFlip(epsilon=0.1, sensitivity=0.99), {}, "sensitivity >= 1"),
     ],
 )
-def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(
-    mechanism: Any, more: dict[str, Any], said: str, tmp_path: Path
-) -> None:
+def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(mechanism, more, said, tmp_path):
     with pytest.raises(InvalidParameter) as refusal:
         classifier(mechanism, tmp_path, **more).fit(X, Y, public=PublicPool(POOL))
     assert said in str(refusal.value)
@@ -404,7 +400,7 @@ def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(
 
 
 @pytest.mark.heavy
-def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path):
     mechanism = SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3)
     made = classifier(mechanism, tmp_path).set_params(classes=[0, 1, 2])
     with pytest.raises(InvalidParameter, match="two classes"):

@@ -20,7 +20,7 @@ def files(root: Path) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) -> None:
+def test_a_check_before_the_first_run_writes_nothing(make_run, cli):
     root = make_run(**{"data.unit": "patient_id"})
     before = files(root)
     code, out, _ = cli("check", root)
@@ -32,13 +32,13 @@ def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) ->
     assert files(root) == after
 
 
-def test_one_teacher_is_not_several(make_run: Any, cli: Any) -> None:
+def test_one_teacher_is_not_several(make_run, cli):
     _, out, _ = cli("check", make_run(**{"teachers.count": 1}))
     assert "  train      1 teacher; " in out
 
 
 @pytest.mark.heavy
-def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -> None:
+def test_the_check_notes_what_may_not_have_been_meant(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(ill=pl.lit("no"), patient_id=pl.lit("P1"), ward=pl.lit("north"), bmi=pl.lit(None)).write_csv(
@@ -57,7 +57,7 @@ def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -
 
 
 @pytest.mark.heavy
-def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run: Any, cli: Any) -> None:
+def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run, cli):
     noted = "is [data] public and [data] evaluation: the model is scored on rows that it learns from"
     said = " ".join(
         cli("check", make_run(**{"data.public": "evaluation.csv", "data.evaluation": "evaluation.csv"}))[1].split()
@@ -66,13 +66,13 @@ def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run: Any, cl
     assert "The words are explained in docs/glossary.md." in said
 
 
-def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
+def test_the_check_is_silent_where_all_is_well(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
     assert "note " not in cli("check", root)[1]
 
 
 @pytest.mark.heavy
-def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run: Any, cli: Any) -> None:
+def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run, cli):
     root, column = make_run(**{"data.unit": "Patienten_ID", "data.n_records": 210}), "Patienten_ID"
     for name in ("private.csv", "public.csv"):
         table = pl.read_csv(root / name)
@@ -86,9 +86,7 @@ def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run: Any, cli: 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("changes", [{}, {"method.by": "direct", "data.n_records": 200}])
-def test_the_same_finished_run_publishes_the_same(
-    make_run: Any, cli: Any, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_finished_run_publishes_the_same(make_run, cli, changes, monkeypatch):
     root = make_run(**changes)
     cli.ok("run", root)
     public = [root / "public" / name for name in ("facts.json", "report.html", "model_card.md")]
@@ -100,7 +98,7 @@ def test_the_same_finished_run_publishes_the_same(
 
 
 @pytest.mark.heavy
-def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run: Any, cli: Any) -> None:
+def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run, cli):
     root = make_run(**{"method.by": "direct", "data.n_records": 200})
     cli.ok("run", root)
     edit(root, 'by = "direct"', 'by = "votes"')
@@ -112,7 +110,7 @@ def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run: Any, cl
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["run", "ask"])
-def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: str) -> None:
+def test_a_lost_key_of_a_finished_run_is_named(make_run, cli, verb):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     (root / "private" / "run.key").unlink()
@@ -128,7 +126,7 @@ def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: st
 
 
 @pytest.mark.heavy
-def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
+def test_a_seeded_run_never_had_a_key(make_run, cli):
     root = make_run(**{"run.unsafe_noise_seed": 1, "budget.epsilon": 9.0, "mechanism.sigma": 200.0})
     assert cli("run", root)[0] == 0
     settings = (root / "quorate.toml").read_text().replace("unsafe_noise_seed = 1\n", "")
@@ -137,7 +135,7 @@ def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli: Any) -> None:
+def test_settings_that_changed_after_a_finished_run_are_named(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     settings = root / "quorate.toml"
@@ -155,7 +153,7 @@ def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli
 
 
 @pytest.mark.heavy
-def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) -> None:
+def test_too_many_new_rows_say_how_many_may_be_asked(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(9).write_csv(root / "new.csv")
@@ -166,7 +164,7 @@ def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) ->
     assert "new.csv lacks the column 'bmi'" in cli("ask", root, root / "new.csv")[2]
 
 
-def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_say_what_to_write(make_run, cli, monkeypatch):
     root = make_run(**{"data.private": None})
     assert '[data] private is required. The rows to protect. Example: private = "visits.csv"' in cli("check", root)[2]
     (root / "quorate.toml").write_text("[data]\nprivate = visits.csv\n")
@@ -187,9 +185,7 @@ def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest
 
 
 @pytest.mark.heavy
-def test_a_ledger_that_may_not_be_written_charges_nothing(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_that_may_not_be_written_charges_nothing(make_run, cli, monkeypatch):
     root = make_run()
     assert cli("run", root)[0] == 0
 
@@ -214,9 +210,7 @@ def scale_the_private_table(root: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(
-    make_run: Any, cli: Any, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(make_run, cli, caplog, recwarn):
     root = make_run()
     assert "scaled" not in cli("check", root)[1]
     scale_the_private_table(root)
@@ -244,7 +238,7 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public.csv", "evaluation.csv"])
-def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run: Any, cli: Any, table: str) -> None:
+def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run, cli, table):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 200, "data.evaluation": "evaluation.csv"})
     said = f"rows of {table} carry ids of private.csv"
     shown = pl.read_csv(root / table)
@@ -260,7 +254,7 @@ def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_r
 
 
 @pytest.mark.heavy
-def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
+def test_a_direct_run_compares_no_ids(make_run, cli):
     direct = {"method.by": "direct", "method.rounds": 2, "data.unit": "patient_id", "data.n_records": 200}
     root = make_run(**direct)
     pool = pl.read_csv(root / "public.csv")
@@ -273,13 +267,13 @@ def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_note_about_the_private_table_is_in_no_json(make_run: Any, cli: Any) -> None:
+def test_a_note_about_the_private_table_is_in_no_json(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     assert "n_records = 300 is more than 10 % off" in cli("check", root)[1]
     assert "10 % off" not in cli("check", root, "--json")[1]
 
 
-def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> None:
+def test_notes_about_the_public_table_have_codes(make_run, cli):
     root = make_run()
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
@@ -289,7 +283,7 @@ def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> Non
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, cli: Any, by: str) -> None:
+def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run, cli, by):
 
     def dated(name: str, there: str) -> str:
         root = make_run(name, **({"method.by": by} if by == "direct" else {}))
@@ -307,7 +301,7 @@ def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, 
 
 
 @pytest.mark.heavy
-def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any) -> None:
+def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run, cli):
     out = cli("check", make_run())[1]
     said = "note delta = 1e-5 was not compared with 1 / n, since n, the number of records, is not known"
     assert said in " ".join(out.split())
@@ -315,7 +309,7 @@ def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any)
 
 
 @pytest.mark.heavy
-def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: Any) -> None:
+def test_too_many_teachers_are_refused_with_what_would_do(make_run, cli):
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     said = cli.refused(2, "check", declared)
     assert "[teachers] count must be at most 400, the number of records, got 500; try [teachers] count = " in said
@@ -326,7 +320,7 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
 
 
 @pytest.mark.heavy
-def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run: Any, cli: Any) -> None:
+def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 3})
     assert cli("run", root)[0] == 0
     settings, first = root / "quorate.toml", (root / "quorate.toml").read_text()
@@ -360,7 +354,7 @@ def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_o
 
 
 @pytest.mark.heavy
-def test_what_was_stored_is_not_shown_as_work(make_run: Any, cli: Any) -> None:
+def test_what_was_stored_is_not_shown_as_work(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 3})
     said = cli("run", root)[2]
     for stage in ("training teachers (12)", "counting votes", "releasing labels", "fitting the student"):

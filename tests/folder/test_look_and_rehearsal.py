@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import Cli, MakeRun
 
 from quorate.run.look import Look, Names
 
@@ -16,7 +15,7 @@ DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 200, "method.
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
-def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, method: str) -> None:
+def test_a_folder_is_looked_at_on_the_terminal_alone(make_run, cli, method):
     root = make_run(m=60, **{**(DIRECT if method == "direct" else {}), "data.unit": "patient_id"})
     public = pl.read_csv(root / "public.csv")
     private = pl.read_csv(root / "private.csv")
@@ -41,9 +40,7 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, me
 
 
 @pytest.mark.heavy
-def test_a_table_that_is_read_part_by_part_is_counted_so(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_is_read_part_by_part_is_counted_so(make_run, cli, monkeypatch):
     root = make_run(m=60, **DIRECT)
     whole = cli("check", root, "--look")[1]
     monkeypatch.setattr("quorate.folder.tables.CELLS_IN_MEMORY", 0)
@@ -55,12 +52,12 @@ def test_a_table_that_is_read_part_by_part_is_counted_so(
 @pytest.mark.parametrize(
     ("counts", "hopeless"), [({}, False), ({"rows": 0}, True), ({"labels": (0, 5)}, True), ({"ids": 0}, True)]
 )
-def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts: dict[str, Any], hopeless: bool) -> None:
+def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts, hopeless):
     look = Look(**{"names": Names(), "n": 5, "labels": (3, 1), "ids": None, "rows": None, "cells": (), **counts})
     assert any("no row can be used" in words for _, words in look.lines()) == hopeless
 
 
-def test_a_look_at_numbers_speaks_of_no_class() -> None:
+def test_a_look_at_numbers_speaks_of_no_class():
     look = Look(names=Names(), n=5, labels=(3, 1), ids=None, rows=3, cells=(), of_number=True)
     assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())
 
@@ -69,7 +66,7 @@ WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_reco
 
 
 @pytest.mark.heavy
-def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
+def test_check_and_run_say_what_to_expect(make_run, cli):
     root = make_run(**WITH_LABELS)
     out = cli.ok("check", root, "--rehearse")
     assert "  expect     accuracy " in out
@@ -95,7 +92,7 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
+def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
     err = cli.refused(2, "check", make_run(), "--rehearse")
     assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
     direct = make_run("direct", **{"method.by": "direct"})

@@ -51,7 +51,7 @@ TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
 @pytest.mark.parametrize(
     "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
 )
-def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run: Any, left: tuple[str, ...]) -> None:
+def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run, left):
     root = make_run(n=200, m=40)
     run(root)
     delete(root, *set(TRACES) - set(left))
@@ -64,7 +64,7 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
 
 
 @pytest.mark.heavy
-def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, tmp_path: Path) -> None:
+def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run, tmp_path):
     root = make_run(n=200, m=40)
     with RunFolder(root).open_ledger(BUDGET):
         pass
@@ -83,7 +83,7 @@ def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, t
 
 
 @pytest.mark.heavy
-def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any) -> None:
+def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
     root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
     for each in (root, other):
         run(each)
@@ -97,7 +97,7 @@ def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("slot", [0, 1])
-def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run: Any, slot: int) -> None:
+def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run, slot):
     """Were its slots written in turn, the older one would count where the newer is spoilt."""
     root = make_run(n=200, m=40)
     RunFolder(root).make()
@@ -122,7 +122,7 @@ def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
-def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli: Any, published: str) -> None:
+def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, published):
     root = make_run(n=200, m=40)
     run(root)
     head = root / "private" / "ledger.head"
@@ -146,7 +146,7 @@ def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli:
 
 
 @pytest.mark.heavy
-def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run: Any) -> None:
+def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run):
     """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
     root = make_run(n=200, m=40)
     run(root)
@@ -157,7 +157,7 @@ def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(mak
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
 
 
-def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run: Any) -> None:
+def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run):
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
     folder.make()
@@ -168,7 +168,7 @@ def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(ma
     assert _head(root).hash in folder.head.read_text()
 
 
-def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) -> None:
+def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run):
     """Whoever puts back the ledger and the anchor of the process's start, or of any later moment, is found out."""
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
@@ -203,7 +203,7 @@ def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) ->
 
 
 @pytest.mark.heavy
-def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run: Any, cli: Any) -> None:
+def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run, cli):
     root = make_run(n=200, m=40)
     run(root)
     older = of_ledger(root)
@@ -220,7 +220,7 @@ def _head(root: Path) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_run_after_the_head_was_noted_goes_on(make_run: Any) -> None:
+def test_a_run_after_the_head_was_noted_goes_on(make_run):
     root = make_run(n=200, m=40)
     run(root)
     with Ledger(root / "ledger.db") as ledger:
@@ -271,7 +271,7 @@ POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
-def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: Any, point: str) -> None:
+def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, point):
     root = make_run(n=200, m=40)
     said = root / "said.txt"
     assert Forked(KILLED, root, point, said=said).wait(60) == -signal.SIGKILL, said.read_text()
@@ -290,7 +290,7 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: A
 
 
 @pytest.mark.heavy
-def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any) -> None:
+def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run):
     root = make_run(n=200, m=40)
     check(load_run(root))
     assert not RunFolder(root).has_ledger
@@ -301,7 +301,7 @@ def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any)
 
 
 @pytest.mark.parametrize("left", ["ledger.db.key", "ledger.db.lock"])
-def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path: Path, left: str) -> None:
+def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path, left):
     path = tmp_path / "ledger.db"
     fingerprint_key(path)
     with Ledger(path, budget=BUDGET) as ledger:
@@ -315,7 +315,7 @@ def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path: Path, left: st
     assert {file.name for file in tmp_path.iterdir()} <= {left, "ledger.db.lock"}
 
 
-def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path: Path) -> None:
+def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path):
     path = tmp_path / "ledger.db"
     os.close(os.open(tmp_path / "ledger.db.lock", os.O_CREAT | os.O_RDWR, 0o600))
     fingerprint_key(path)
@@ -324,7 +324,7 @@ def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path: Path) ->
     assert (tmp_path / "ledger.db.key").exists()
 
 
-def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path: Path) -> None:
+def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path, budget=BUDGET).close()
     (tmp_path / "ledger.db.lock").unlink()

@@ -56,7 +56,7 @@ def entries(folder: Path) -> list[object]:
 
 
 @pytest.mark.heavy
-def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cli: Any) -> None:
+def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder, cli):
     found = estimate_for_plan(folder, spend=1.5)
     assert entries(folder) == [NoisySum.costing(1.5).event]
     assert found.epsilon == 1.5
@@ -81,7 +81,7 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cl
 
 
 @pytest.mark.heavy
-def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path) -> None:
+def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder):
     direct = TOML.replace("n_jobs = 1\n", "").replace("[teachers]\ncount = 40", '[method]\nby = "direct"')
     for toml, spend, said in (
         (TOML, None, r"--spend 0\.1"),
@@ -99,7 +99,7 @@ def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path)
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run_goes_on(folder: Path) -> None:
+def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run_goes_on(folder):
     code, _, said = shell("quorate plan . --estimate", folder)
     assert (code, "--spend" in said) == (2, True)
     assert shell("quorate plan . --spend 1", folder)[0] == 2
@@ -117,7 +117,7 @@ def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run
 
 
 @pytest.mark.heavy
-def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder: Path) -> None:
+def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder):
     (folder / "quorate.toml").write_text(TOML.replace('label = "ill"', 'label = "ill"\nevaluation = "absent.csv"'))
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
     assert (code != 0, "absent.csv" in said, "nothing was charged" in said) == (True, True, True)
@@ -135,14 +135,14 @@ def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(fol
         ("--commonest 0.3", "at least 1/2"),
     ],
 )
-def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: Path, given: str, said: str) -> None:
+def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder, given, said):
     code, _, refused = shell(f"quorate plan . --estimate --spend 1 {given}", folder)
     assert (code, said in refused) == (2, True)
     assert not (folder / "ledger.db").exists()
 
 
 @pytest.mark.heavy
-def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder: Path) -> None:
+def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder):
     public = pl.read_csv(folder / "public.csv")
     public[:24].write_csv(folder / "public.csv")
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
@@ -153,9 +153,7 @@ def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse
 
 
 @pytest.mark.heavy
-def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
-    folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli, monkeypatch):
     def fails(root: Path, *, learning_curve: Any = None, **how: Any) -> Any:
         if learning_curve is not None:
             raise InvalidParameter("something nobody thought of")
@@ -170,7 +168,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
 
 
 @pytest.mark.heavy
-def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_after_the_charge_says_that_it_was_charged(folder, monkeypatch):
     def fails(*_args: object, **_how: object) -> None:
         raise InvalidParameter("a teacher is wrong")
 
@@ -184,7 +182,7 @@ def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monk
 
 
 @pytest.mark.heavy
-def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder: Path) -> None:
+def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder):
     (folder / "quorate.toml").write_text(TOML.replace("[run]\n", "[run]\nunsafe_noise_seed = 1\n"))
     found = estimate_for_plan(folder, spend=1.0)
     assert (found.seeded, found.tree()["seeded"]) == (True, True)

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -96,9 +95,7 @@ VALUES = [
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("changes", "code", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
-def test_a_wrong_value_is_one_line_and_charges_nothing(
-    make_run: Any, cli: Any, changes: dict[str, Any], code: int, expected: str
-) -> None:
+def test_a_wrong_value_is_one_line_and_charges_nothing(make_run, cli, changes, code, expected):
     root = make_run(**changes)
     for verb in ("check", "run"):
         found, _, said = cli(verb, root)
@@ -110,8 +107,8 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(
 @pytest.mark.parametrize("key", ["public", "evaluation", "calibration"])
 @pytest.mark.parametrize("by", ["votes", "auto"])
 def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is_read(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, key: str, by: str
-) -> None:
+    make_run, cli, monkeypatch, key, by
+):
     """A plan, which says that it opens no private file, rehearsed on its rows and showed how a model of them scores."""
     root = make_run(**{f"data.{key}": "../private.csv", "data.n_records": 400, "method.by": by})
     (root / "private.csv").rename(root.parent / "private.csv")
@@ -125,7 +122,7 @@ def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is
 
 
 @pytest.mark.heavy
-def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run: Any, cli: Any) -> None:
+def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run, cli):
     """What was published is still exported, and a run is refused as another release, not as a wrong file."""
     root = finished_run()
     settings = root / "quorate.toml"
@@ -141,7 +138,7 @@ def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finis
     assert charged(root) == before
 
 
-def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run: Any, cli: Any) -> None:
+def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run, cli):
     root = make_run(**{"run.epsilon": 5.0, "run.delta": 1e-4, "data.n_records": 400})
     (root / "private.csv").write_text("no table,at all\n1\n")
     for verb in ("check", "plan", "run"):
@@ -175,9 +172,7 @@ def sparse(root: Path) -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("by", ["votes", "direct"])
 @pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
-def test_columns_that_are_named_for_a_table_without_names_are_refused(
-    make_run: Any, cli: Any, key: str, by: str
-) -> None:
+def test_columns_that_are_named_for_a_table_without_names_are_refused(make_run, cli, key, by):
     changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
     if by == "direct":
         changes |= DIRECT
@@ -218,7 +213,7 @@ FILES: list[tuple[str, Break, str]] = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
-def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, broken: Break, expected: str) -> None:
+def test_a_wrong_file_is_one_line_and_charges_nothing(make_run, cli, broken, expected):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     broken(root)
     for verb in ("check", "run"):
@@ -226,7 +221,7 @@ def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, b
     assert charged(root) == []
 
 
-def test_no_message_shows_a_private_value(make_run: Any, cli: Any) -> None:
+def test_no_message_shows_a_private_value(make_run, cli):
     root = make_run()
     table = pl.read_csv(root / "private.csv")
     table.with_columns(ill=pl.lit("secretly-otherwise")).write_csv(root / "private.csv")
@@ -235,7 +230,7 @@ def test_no_message_shows_a_private_value(make_run: Any, cli: Any) -> None:
     assert "secretly" not in out + said
 
 
-def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: Any, cli: Any) -> None:
+def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run, cli):
     root = make_run(**{"teachers.model": "fitted_ward:teacher"})
     (root / "fitted_ward.py").write_text(
         "from sklearn.pipeline import make_pipeline\n"
@@ -248,7 +243,7 @@ def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: 
     assert charged(root) == []
 
 
-def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_settings_that_are_missing_or_no_toml_are_one_line(make_run, cli, tmp_path):
     root = make_run()
     for content, expected in ((b"[data\n", "is not valid TOML"), (b"\xff\xfe", "cannot be read as UTF-8")):
         (root / "quorate.toml").write_bytes(content)
@@ -257,7 +252,7 @@ def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: A
 
 
 @pytest.mark.heavy
-def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: Any, cli: Any) -> None:
+def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run, cli):
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as ledger:
         ledger.reserve(PureDP(3.5), delta=0, purposes={"label": 1}, key="earlier")
@@ -275,14 +270,14 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
 
 
 @pytest.mark.heavy
-def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
+def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run, cli):
     root = make_run(**{"mechanism.sigma": 0.5})
     assert "raise sigma" in one_line(cli.refused(3, "run", root))
     assert charged(root) == []
 
 
 @pytest.mark.heavy
-def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_of_other_data_is_refused(make_run, cli):
     root, other = make_run("ours"), make_run("theirs", n=300)
     assert cli("run", other)[0] == 0
     for each in other.glob("ledger.db*"):
@@ -294,7 +289,7 @@ def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_whose_key_is_gone_is_refused(make_run, cli):
     root = make_run()
     assert cli("run", root)[0] == 0
     (root / "ledger.db.key").unlink()
@@ -302,7 +297,7 @@ def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_with_another_budget_is_refused(make_run, cli):
     root = make_run()
     Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
     assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(
@@ -310,7 +305,7 @@ def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> Non
     )
 
 
-def test_a_ledger_that_another_process_holds_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_that_another_process_holds_is_refused(make_run, cli):
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as held:
         code, _, said = cli("run", root)
@@ -339,7 +334,7 @@ TAMPERED: list[tuple[str, Break]] = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [row[1] for row in TAMPERED], ids=[row[0] for row in TAMPERED])
-def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli: Any, tamper: Break) -> None:
+def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run, cli, tamper):
     root = make_run()
     assert cli("run", root)[0] == 0
     tamper(root)
@@ -353,7 +348,7 @@ def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli:
         assert one_line(cli.refused(5, *command))
 
 
-def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
+def test_a_run_key_that_was_emptied_is_no_key(make_run, cli):
     root = make_run()
     (root / "private").mkdir()
     (root / "private" / "run.key").write_bytes(b"")
@@ -361,7 +356,7 @@ def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: Any) -> None:
+def test_a_teacher_that_takes_no_missing_values_meets_none(make_run, cli):
     """Built-in models see encoded rows, in which a missing value is a value of its own."""
     root = make_run()
     for name in ("private.csv", "public.csv"):
@@ -370,7 +365,7 @@ def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: A
     assert cli("run", root)[0] == 0
 
 
-def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run, cli):
     root = make_run(**{"teachers.model": "bare_ward:teacher"})
     (root / "bare_ward.py").write_text(
         "from sklearn.linear_model import LogisticRegression\ndef teacher():\n    return LogisticRegression()\n"
@@ -386,7 +381,7 @@ def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run:
 
 
 @pytest.mark.parametrize("missing", [1, 40])
-def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: Any, cli: Any, missing: int) -> None:
+def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run, cli, missing):
     root = make_run(**{"data.unit": "patient_id"})
     table = pl.read_csv(root / "private.csv")
     kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
@@ -400,9 +395,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: A
 
 
 @pytest.mark.heavy
-def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(make_run, cli, monkeypatch):
     """Charged, and then killed before its report: the edit asks for another release of the same budget."""
     root = make_run()
     with monkeypatch.context() as patch:

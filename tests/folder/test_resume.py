@@ -113,9 +113,7 @@ def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("often", [1, pytest.param(2, marks=pytest.mark.faults)])
-def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_promises(
-    make_run: Any, often: int
-) -> None:
+def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_promises(make_run, often):
     size = {"n": 1200, "m": 2400, "teachers.count": 70, "run.unsafe_noise_seed": 11}
     unbroken, broken = make_run("unbroken", **size), make_run("broken", **size)
     process = start(unbroken)
@@ -205,7 +203,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
 
 
 @pytest.mark.heavy
-def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
+def test_a_run_without_a_seed_keeps_the_same_promises(make_run):
     root = make_run(m=600, **ROOM_FOR_TWO)
     snapshots = killed_and_resumed(root)
     assert breaches(snapshots, n_queries=len(label_rows(root))) == []
@@ -215,14 +213,14 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run, monkeypatch):
     root = make_run(m=600, **ROOM_FOR_TWO)
     monkeypatch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
 @pytest.mark.heavy
-def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypatch):
     """The twin forgets what was stored and draws every query anew, under a reservation it pays for."""
     root = make_run(m=600, **ROOM_FOR_TWO)
     perform_killed(root, after=3, in_flight=False)
@@ -243,7 +241,7 @@ def label_rows_in_ledger(root: Path) -> list[Any]:
 
 
 @pytest.mark.heavy
-def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any, cli: Any) -> None:
+def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run, cli):
     root = make_run()
     store_at(root / "ledger.db", create=True).close()
     assert cli("check", root)[0] == 0
@@ -251,7 +249,7 @@ def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any
 
 
 @pytest.mark.heavy
-def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any) -> None:
+def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
     """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
     root = make_run(m=600)
     perform_killed(root, after=2, in_flight=True)
@@ -264,9 +262,7 @@ def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any
 
 
 @pytest.mark.heavy
-def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
     from quorate.noise import SeededNoise
 
     def numbered(self: SeededNoise, purpose: str, index: int) -> SeededNoise:
@@ -290,9 +286,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("model", ["logistic", "lightgbm"])
-def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
-    model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_run, monkeypatch):
     if model == "lightgbm":
         pytest.importorskip("lightgbm")
     else:
@@ -326,9 +320,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
 
 
 @pytest.mark.heavy
-def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make_run, cli, monkeypatch):
     pytest.importorskip("lightgbm")
     root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
     run(root)
@@ -344,9 +336,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
 
 
 @pytest.mark.heavy
-def test_a_large_table_is_told_to_be_read_before_it_is(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatch):
     """And how far that is, in parts of which nobody can tell a number of rows."""
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     monkeypatch.setattr(canonical, "_BLOCK_CELLS", 100)
@@ -358,7 +348,7 @@ def test_a_large_table_is_told_to_be_read_before_it_is(
 
 
 @pytest.mark.heavy
-def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run: Any) -> None:
+def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run):
     """The key of a charge is the same in every process, whatever a parameter's repr says."""
     root = make_run(**{"teachers.model": "address_ward:teacher"})
     (root / "address_ward.py").write_text(
@@ -382,7 +372,7 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
 
 
 @pytest.mark.heavy
-def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
+def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run):
     root = make_run()
     first = load_run(root).charge_key
     assert load_run(root).charge_key == first
@@ -391,7 +381,7 @@ def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) ->
 
 
 @pytest.mark.heavy
-def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
+def test_other_data_under_the_same_name_do_not_resume(make_run):
     from quorate.errors import LedgerMismatch
 
     root = make_run(m=600)
@@ -406,7 +396,7 @@ def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> None:
+def test_control_c_stops_with_the_code_that_says_resumable(make_run):
     root = make_run(m=2400)
     process = start(root)
     until = time.monotonic() + 120
@@ -430,7 +420,7 @@ def shuffled(root: Path) -> None:
     (root / "private.csv").write_text("\n".join([lines[0], *rows]) + "\n")
 
 
-def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run: Callable[..., Path]) -> None:
+def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run):
     """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
     root = make_run()
     before = load_run(root)
@@ -443,7 +433,7 @@ def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_
 
 
 @pytest.mark.heavy
-def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
+def test_a_shuffle_changes_nothing_where_units_have_ids(make_run):
     root = make_run(**{"data.unit": "patient_id"})
     before = load_run(root)
     shuffled(root)

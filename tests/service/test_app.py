@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import polars as pl
 import pytest
-from tests.service.conftest import NOW, Running, Serve, rows, running
+from tests.service.conftest import NOW, Running, rows, running
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Receipt
@@ -23,7 +21,7 @@ def charged_of(run: Running) -> int:
 
 
 @pytest.mark.heavy
-def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> None:
+def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve):
     run = serve()
     told = run.post({"row": rows(1)[0]})
 
@@ -36,7 +34,7 @@ def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> 
 
 
 @pytest.mark.heavy
-def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve: Serve) -> None:
+def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve):
     run = serve()
     one, two, three = rows(3)
     first = run.post({"rows": [one, two, one]}).json()
@@ -50,7 +48,7 @@ def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serv
 
 
 @pytest.mark.heavy
-def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve: Serve) -> None:
+def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve):
     run = serve()
     row = rows(1)[0]
     before = run.entries
@@ -64,7 +62,7 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
 
 
 @pytest.mark.heavy
-def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -> None:
+def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
     run = serve()
     row = {"age": 40, "bmi": 25.0, "ward": "north"}
     run.post({"row": row})
@@ -75,16 +73,14 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("threshold", "label"), [(0.001, "yes"), (0.999, "no")])
-def test_the_model_answers_from_the_threshold_that_the_run_chose(
-    serve: Serve, own_run: Callable[..., Path], threshold: float, label: str
-) -> None:
+def test_the_model_answers_from_the_threshold_that_the_run_chose(serve, own_run, threshold, label):
     run = serve(own_run(**{"method.by": "direct", "student.decision_threshold": threshold}))
     told = run.post({"rows": rows(6)}).json()
     assert {(point["by"], point["label"]) for point in told["answers"]} == {("model", label)}
 
 
 @pytest.mark.heavy
-def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -> None:
+def test_when_nothing_is_left_the_student_answers_marked_as_such(serve):
     run = serve()
     run.post({"rows": rows(10)})
     told = run.post({"rows": rows(6, seed=8)}).json()
@@ -97,7 +93,7 @@ def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -
 
 
 @pytest.mark.heavy
-def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) -> None:
+def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     run = serve(after_budget="refuse")
     run.post({"rows": rows(10)})
     refused = run.post({"rows": rows(6, seed=8)})
@@ -110,7 +106,7 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) ->
 
 
 @pytest.mark.heavy
-def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
+def test_the_budget_is_what_the_ledger_says(serve):
     run = serve()
     run.post({"rows": rows(5)})
     told = run.get("/v1/budget").json()
@@ -122,7 +118,7 @@ def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
+def test_what_was_promised_is_the_run_s_own_guarantee(serve):
     run = serve()
     told = run.get("/v1/guarantee").json()
 
@@ -131,7 +127,7 @@ def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callable[..., Path]) -> None:
+def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
     root = own_run()
     with running(root) as run:
         first = run.post({"rows": rows(5)}).json()
@@ -145,7 +141,7 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callabl
 
 
 @pytest.mark.heavy
-def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: Callable[..., Path]) -> None:
+def test_a_direct_run_answers_for_free(finished, own_run):
     root = own_run(**{"method.by": "direct"})
     with running(root) as run:
         told = run.post({"rows": rows(30)}).json()
@@ -161,7 +157,7 @@ SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/m
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("scope", ["ask", "read", "admin"])
-def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
+def test_a_key_may_do_what_its_scope_says(serve, scope):
     run = serve(scopes=(scope,))
 
     def status(path: str) -> int:
@@ -172,7 +168,7 @@ def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
 
 
 @pytest.mark.heavy
-def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
+def test_health_needs_no_key_and_says_nothing(serve):
     run = serve()
 
     assert run.http.get("/livez").json() == {"status": "live"}
@@ -183,7 +179,7 @@ def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/v2", 404)]
 )
-def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, status: int) -> None:
+def test_elsewhere_there_is_a_problem_too(serve, method, path, status):
     told = serve().http.request(method, path)
 
     assert told.status_code == status
@@ -192,7 +188,7 @@ def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, 
 
 
 @pytest.mark.heavy
-def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> None:
+def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve):
     run = serve()
     one, two = rows(2)
     first: Any = run.post({"row": one}, **{"idempotency-key": "a"})
@@ -209,7 +205,7 @@ def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> 
 
 
 @pytest.mark.heavy
-def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
+def test_a_key_that_asks_too_often_waits(serve):
     run = serve(requests_per_minute=2)
     told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
 
@@ -218,7 +214,7 @@ def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
+def test_a_receipt_is_held_by_the_ledger(own_run):
     root = own_run()
     with running(root) as run:
         receipt = Receipt.from_object(run.post({"row": rows(1)[0]}).json()["receipt"])
@@ -228,7 +224,7 @@ def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
-def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., Path], after_budget: str) -> None:
+def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
     root = own_run()
     token, key = KeyFile(root / "private").create("a trial", ["ask"], quota=3)
     for attempt in range(2):
@@ -257,7 +253,7 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., 
 
 
 @pytest.mark.heavy
-def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Callable[..., Path]) -> None:
+def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run):
     root = own_run()
     one, two = rows(2)
     token, _ = KeyFile(root / "private").create("a ward", ["ask"])
@@ -272,7 +268,7 @@ def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Ca
 
 
 @pytest.mark.heavy
-def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run: Callable[..., Path]) -> None:
+def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run):
     root = own_run(**{"mechanism.online_answers": 0})
     pool = pl.read_csv(root / "public.csv").to_dicts()[:3]
     with running(root) as run:
@@ -288,7 +284,7 @@ class Unreliable(httpx.BaseTransport):
     """Carries requests to a service, and loses every answer of the first `lost`."""
 
     def __init__(self, lost: int) -> None:
-        self.inner, self.lost, self.seen = httpx.HTTPTransport(), lost, []  # type: ignore[var-annotated]
+        self.inner, self.lost, self.seen = httpx.HTTPTransport(), lost, []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response = self.inner.handle_request(request)
@@ -307,7 +303,7 @@ def client(run: Running, **how: Any) -> Client:
 
 
 @pytest.mark.heavy
-def test_it_asks_and_reads_what_is_left(serve: Serve) -> None:
+def test_it_asks_and_reads_what_is_left(serve):
     run = serve()
     with client(run) as asking:
         one, two = rows(2)
@@ -318,7 +314,7 @@ def test_it_asks_and_reads_what_is_left(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve: Serve) -> None:
+def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve):
     run, transport = serve(), Unreliable(lost=3)
     with client(run, transport=transport) as asking:
         asking.label(rows(1)[0])
@@ -329,7 +325,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
 
 
 @pytest.mark.heavy
-def test_two_requests_have_two_keys(serve: Serve) -> None:
+def test_two_requests_have_two_keys(serve):
     transport = Unreliable(lost=0)
     with client(serve(), transport=transport) as asking:
         for row in rows(2):
@@ -338,7 +334,7 @@ def test_two_requests_have_two_keys(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_it_gives_up_after_its_retries(serve: Serve) -> None:
+def test_it_gives_up_after_its_retries(serve):
     run, transport = serve(), Unreliable(lost=99)
     with client(run, transport=transport, retries=2) as asking:
         with pytest.raises(NoAnswer, match=r"ReadError: the answer is lost.*may have been charged") as lost:
@@ -353,7 +349,7 @@ def test_it_gives_up_after_its_retries(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
+def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -367,7 +363,7 @@ def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
 
 
 @pytest.mark.parametrize("text", ["<html>", "[]", "7", "{}"])
-def test_what_is_no_service_is_said_to_be_none(text: str) -> None:
+def test_what_is_no_service_is_said_to_be_none(text):
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text=text))
     with Client("http://service", "k", transport=transport) as asking:
         for ask in (lambda: asking.label({}), lambda: asking.label_many([{}]), asking.budget):
@@ -375,7 +371,7 @@ def test_what_is_no_service_is_said_to_be_none(text: str) -> None:
                 ask()
 
 
-def test_a_refusal_that_passes_is_tried_again_and_no_other() -> None:
+def test_a_refusal_that_passes_is_tried_again_and_no_other():
     told = {"answers_left": 1, "epsilon_spent": 1.0, "answer": {"label": "no", "status": "answered", "by": "ensemble"}}
     waits: list[float] = []
     answers = iter(
