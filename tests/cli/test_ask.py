@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +39,25 @@ def test_a_class_a_row_is_printed_and_charged(asked, cli):
     assert len(out.split()) == 5
     assert set(out.split()) <= {"no", "yes"}
     assert "1 answer left" in said
-    assert json.loads(cli("status", asked, "--json")[1])["answers_left"] == 1
+    assert cli.json("status", asked)["answers_left"] == 1
 
 
 def test_a_row_that_was_answered_before_costs_nothing(asked, cli):
-    first = json.loads(cli("ask", asked, asked / "new.csv", "--json")[1])
+    first = cli.json("ask", asked, asked / "new.csv")
     assert first["answers_left"] == 1
     assert first["seeded"] is False
     before = entries(asked)
-    assert json.loads(cli("ask", asked, asked / "new.csv", "--json")[1]) == first
+    assert cli.json("ask", asked, asked / "new.csv") == first
     assert entries(asked) == before
     turned = pl.read_csv(asked / "new.csv").reverse()
     pl.concat([turned, turned]).write_csv(asked / "turned.csv")
-    again = json.loads(cli("ask", asked, asked / "turned.csv", "--json")[1])
+    again = cli.json("ask", asked, asked / "turned.csv")
     assert again == {**first, "answers": first["answers"][::-1] * 2, "statuses": ["answered"] * 10}
 
 
 def test_a_row_of_the_public_pool_has_its_label_already(asked, cli):
     labels = pl.read_csv(asked / "public" / "labels.csv")
-    found = json.loads(cli("ask", asked, asked / "public.csv", "--json")[1])
+    found = cli.json("ask", asked, asked / "public.csv")
     assert found["answers_left"] == 6
     assert [found["answers"][row] for row in labels["row"]] == labels["label"].to_list()
 
@@ -80,7 +79,7 @@ def test_a_run_that_has_not_finished_is_not_asked(make_run, cli):
     root = make_run(m=60, **{"mechanism.online_answers": 6})
     code, out, said = cli("ask", root, root / "public.csv")
     assert (code, out) == (4, "")
-    assert f"quorate run {root}" in " ".join(said.split())
+    assert f"quorate run {root}" in said.words
 
 
 def test_a_run_that_kept_nothing_back_is_not_asked(make_run, cli):
@@ -111,8 +110,8 @@ def test_a_seeded_run_says_so_with_every_answer(make_run, cli):
     cli("run", root)
     _, out, said = cli("ask", root, root / "public.csv")
     assert len(out.split()) == 60
-    assert "seeded noise: reproducible, therefore not private" in " ".join(said.split())
-    assert json.loads(cli("ask", root, root / "public.csv", "--json")[1])["seeded"] is True
+    assert "seeded noise: reproducible, therefore not private" in said.words
+    assert cli.json("ask", root, root / "public.csv")["seeded"] is True
 
 
 def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(asked, cli, monkeypatch):

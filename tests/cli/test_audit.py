@@ -31,7 +31,7 @@ def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished, 
     assert lines[1].startswith("one answer: two classes tie")
     assert lines[2].startswith("all 150 answers: two classes tie")
     assert lines[1].endswith(" 99.16 %")
-    text = " ".join(out.split())
+    text = out.words
     assert "Shards: No violation found: one unit moved at most 1 teacher" in text
     assert "No violation found, at confidence 95 % for all bounds together. That is not a proof" in text
     assert "all 150 answers" in said
@@ -48,7 +48,7 @@ def test_its_result_is_published_with_the_run(finished, cli, tmp_path):
     assert shown["seed"] == 1
     written = json.loads((finished / "public" / "audit.json").read_text())
     assert {key: written[key] for key in shown} == shown
-    facts = json.loads(cli("report", finished, "--json")[1])
+    facts = cli.json("report", finished)
     assert [line["lower_bound"] for line in facts["audit"]["lines"]] == [
         each["proved_epsilon"] for each in shown["attacks"]
     ]
@@ -66,7 +66,7 @@ def test_a_broken_run_is_called_one(finished, cli, monkeypatch):
         gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
     )
     out = cli.ok("audit", finished, "--runs", 20_000, "--seed", 1, "--confidence", "0.999999")
-    assert "VIOLATED: an attack on the mechanism proves more than was claimed" in " ".join(out.split())
+    assert "VIOLATED: an attack on the mechanism proves more than was claimed" in out.words
     assert "An attack proves more than was claimed" in (finished / "public" / "report.html").read_text()
 
 
@@ -109,7 +109,7 @@ def test_the_cheats_are_shown_with_where_they_come_from(cli, few):
         assert lines[case.name].endswith("yes")
     for case in correct:
         assert lines[case.name].endswith(" no")
-    text = " ".join(out.split())
+    text = out.words
     for case in (*broken, *correct):
         assert " ".join(case.source.split()) in text
     assert "2 of 2 broken ones caught, 0 of 1 correct ones." in text
@@ -132,7 +132,7 @@ def test_the_cheats_as_json_are_one_object(cli):
 @pytest.mark.heavy
 def test_it_says_how_small_a_fault_would_have_been_found(finished, cli):
     out = cli.ok("audit", finished, "--runs", 400, "--seed", 1)
-    text = " ".join(out.split())
+    text = out.words
     assert "No size was measured at the setting of this audit" in text
     assert "There, noise smaller by" in text
     assert max(map(len, out.splitlines()[:-1])) <= 80

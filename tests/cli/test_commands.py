@@ -27,6 +27,8 @@ from quorate.ledger.entries import Reserved
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 DIRECT = {"method.by": "direct"}
 
 
@@ -42,6 +44,7 @@ def interrupted(*args: object, **how: object) -> None:
 # --- init, check, run -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli, tmp_path):
     out = cli.ok("init", tmp_path / "new")
     assert out.endswith(f"next: edit it, then quorate plan {tmp_path / 'new'}\n")
@@ -56,6 +59,7 @@ def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli, tmp_path)
     assert settings.run.unsafe_noise_seed is None
 
 
+@pytest.mark.quick
 def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_on(cli, tmp_path):
     cli("init", tmp_path)
     path = tmp_path / "quorate.toml"
@@ -77,13 +81,13 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     )
 
 
+@pytest.mark.quick
 def test_init_never_overwrites(cli, tmp_path):
     (tmp_path / "quorate.toml").write_text("mine")
     assert "exists already; edit it, or choose another folder" in cli.refused(4, "init", tmp_path)
     assert (tmp_path / "quorate.toml").read_text() == "mine"
 
 
-@pytest.mark.heavy
 def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(make_run, cli, monkeypatch):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     monkeypatch.chdir(root.parent)
@@ -96,6 +100,7 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(ma
     assert "training teachers (12)" in said
 
 
+@pytest.mark.quick
 def test_check_says_what_would_happen_and_what_to_call_next(make_run, cli):
     root = make_run()
     out = cli.ok("check", root)
@@ -104,7 +109,6 @@ def test_check_says_what_would_happen_and_what_to_call_next(make_run, cli):
     assert f"quorate run {root}" in out
 
 
-@pytest.mark.heavy
 def test_check_keeps_to_80_columns_and_cuts_no_word(finished, make_run, cli):
     for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
         _, out, _ = cli("check", root)
@@ -113,18 +117,16 @@ def test_check_keeps_to_80_columns_and_cuts_no_word(finished, make_run, cli):
         assert "\n             " in out, "the lines that follow stand under the first one"
 
 
-@pytest.mark.heavy
 def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run, cli):
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
-    assert "the number of records was read off private.csv and is treated as public" in " ".join(out.split())
+    assert "the number of records was read off private.csv and is treated as public" in out.words
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished, cli, tmp_path):
     for command in (
         ("check", finished), ("run", finished), ("status", finished), ("report", finished),
@@ -137,7 +139,6 @@ def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished, cli
         assert isinstance(json.loads(out), dict), command
 
 
-@pytest.mark.heavy
 def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished, cli):
     facts = Facts.from_json((finished / "public" / "facts.json").read_text())
     assert Facts.from_json(cli("report", finished, "--json")[1]) == facts
@@ -145,6 +146,7 @@ def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished, c
     assert (again.guarantee, again.answers, again.setup) == (facts.guarantee, facts.answers, facts.setup)
 
 
+@pytest.mark.quick
 def test_an_error_under_json_is_one_object_on_stderr(make_run, cli):
     code, out, said = cli("run", make_run(**{"budget.epsilon": 0}), "--json")
     assert out == ""
@@ -154,30 +156,28 @@ def test_an_error_under_json_is_one_object_on_stderr(make_run, cli):
 # --- status, report, ledger, export --------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_status_tells_a_run_before_during_and_after(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
-    before = json.loads(cli("status", root, "--json")[1])
+    before = cli.json("status", root)
     assert (before["state"], before["left"], set(before["stages"].values())) == ("not started", None, {False})
     cli("run", root)
-    after = json.loads(cli("status", root, "--json")[1])
+    after = cli.json("status", root)
     assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
     assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
     (root / "public" / "facts.json").unlink()
-    assert json.loads(cli("status", root, "--json")[1])["state"] == "interrupted; it resumes"
+    assert cli.json("status", root)["state"] == "interrupted; it resumes"
     with Ledger(root / "ledger.db"):
-        busy = json.loads(cli("status", root, "--json")[1])
+        busy = cli.json("status", root)
     assert busy["state"] == "running"
     text = cli("status", root)[1]
     assert "5 online answers" in text
     assert f"quorate run {root}" in text
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("changes", "purpose"), [({}, "label"), (DIRECT, "gradient round")], ids=["labels", "rounds"])
 def test_status_tells_what_a_broken_off_block_lost(monkeypatch, make_run, cli, changes, purpose):
     root = make_run(**changes)
-    assert json.loads(cli("status", root, "--json")[1])["lost"] is None
+    assert cli.json("status", root)["lost"] is None
     with monkeypatch.context() as patch:
         patch.setattr(Reservation, "store", interrupted)
         assert cli("run", root)[0] == 6
@@ -185,23 +185,21 @@ def test_status_tells_what_a_broken_off_block_lost(monkeypatch, make_run, cli, c
         (block,) = ledger.reservations()[0].blocks(purpose)
     told = f"lost       {several(block.count, purpose)}, charged and never released: a process ended in between"
     assert told in cli("status", root)[1].splitlines()
-    assert json.loads(cli("status", root, "--json")[1])["lost"] == {purpose: block.count}
+    assert cli.json("status", root)["lost"] == {purpose: block.count}
     assert cli("run", root)[0] == 0
     assert told in cli("status", root)[1].splitlines(), "also once the run went on"
     whole = make_run("whole", **changes)
     assert cli("run", whole)[0] == 0
-    assert json.loads(cli("status", whole, "--json")[1])["lost"] == {}
+    assert cli.json("status", whole)["lost"] == {}
 
 
-@pytest.mark.heavy
 def test_reading_the_ledger_adds_nothing_to_it(finished, cli):
-    before = json.loads(cli("ledger", "show", finished, "--json")[1])["entries"]
+    before = cli.json("ledger", "show", finished)["entries"]
     for command in (("status", finished), ("ledger", "show", finished), ("ledger", "verify", finished)):
         assert cli(*command)[0] == 0
-    assert json.loads(cli("ledger", "show", finished / "ledger.db", "--json")[1])["entries"] == before
+    assert cli.json("ledger", "show", finished / "ledger.db")["entries"] == before
 
 
-@pytest.mark.heavy
 def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished, cli):
     out = cli.ok("ledger", "show", finished)
     lines = out.splitlines()
@@ -211,10 +209,9 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished, cli):
     said = cli("ledger", "verify", finished)[1]
     assert said.startswith(f"verified: {len(lines) - 1} entries, head ")
     assert said.endswith("; 1 charge priced again, none below what its event costs\n")
-    assert json.loads(cli("ledger", "verify", finished, "--json")[1])["charges_priced"] == 1
+    assert cli.json("ledger", "verify", finished)["charges_priced"] == 1
 
 
-@pytest.mark.heavy
 def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run, cli):
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
     root = make_run(n=200, m=40)
@@ -240,6 +237,7 @@ def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run, cli):
     assert "was charged less than its event costs" in said
 
 
+@pytest.mark.quick
 def test_a_link_to_a_ledger_is_refused_in_one_line(finished, cli, tmp_path):
     for target in (finished / "ledger.db", tmp_path / "nowhere"):
         link = tmp_path / f"{target.name}.link"
@@ -250,12 +248,12 @@ def test_a_link_to_a_ledger_is_refused_in_one_line(finished, cli, tmp_path):
         assert len(said.strip().splitlines()) <= 2
 
 
+@pytest.mark.quick
 def test_a_ledger_that_is_not_there_is_not_made(cli, tmp_path):
     assert "there is no ledger at" in cli.refused(4, "ledger", "show", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.heavy
 def test_the_internal_report_is_for_its_owner_alone(finished, cli):
     out = cli.ok("report", finished, "--edition", "internal")
     page = finished / "private" / "report-internal.html"
@@ -277,7 +275,6 @@ NUMBER = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "changes",
     [
@@ -310,7 +307,6 @@ def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(make_run, cli
     cli.ok("check-export", "outbox")
 
 
-@pytest.mark.heavy
 def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run, cli):
     root = make_run(**{"student.model": "boosting"})
     assert f"try next    quorate status {root}" in cli.ok("run", root)
@@ -319,7 +315,6 @@ def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_ru
     assert "cannot leave as ONNX" in cli("export", root, "--to", root / "onnx", "--format", "tre", "--model", "onnx")[2]
 
 
-@pytest.mark.heavy
 def test_a_report_in_another_language_is_published_beside_the_first_and_follows_it(cli, finished, tmp_path):
     for language in ("de", "fr"):
         assert cli("report", finished, "--language", language)[1].strip().endswith(f"public/report.{language}.html")
@@ -334,17 +329,18 @@ def test_a_report_in_another_language_is_published_beside_the_first_and_follows_
     assert again.partition("<details>")[0][:20_000] == german[:20_000]  # further on it says when it ran
 
 
+@pytest.mark.quick
 def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run, cli):
     root = make_run()
     assert f"start or resume it with: quorate run {root}" in cli.refused(4, "report", root)
 
 
+@pytest.mark.quick
 def test_export_copies_what_may_leave_and_refuses_a_second_time(finished, cli, tmp_path):
     assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
     assert "is not empty; name a new folder" in cli.refused(4, "export", finished, "--to", tmp_path / "outbox")
 
 
-@pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()
@@ -358,12 +354,14 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
     assert "nothing was charged" not in cli.refused(6, "run", root), "nobody has looked"
 
 
+@pytest.mark.quick
 def test_a_stop_of_what_stores_nothing_says_so(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.folder.methods.check", interrupted)
     said = cli.refused(6, "check", make_run())
     assert "quorate: interrupted; nothing is left half written; type the same command again" in said
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("changes", "stages", "said"),
     [
@@ -394,7 +392,6 @@ def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
     assert stored_so_far(root) == said
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "changes", "stored"),
     [
@@ -416,6 +413,7 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make
     assert charges(root) == 1
 
 
+@pytest.mark.quick
 def test_status_counts_the_teachers_that_are_stored(make_run, cli):
     root = make_run(**{"teachers.count": 100})
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
@@ -425,10 +423,9 @@ def test_status_counts_the_teachers_that_are_stored(make_run, cli):
     assert "· teachers: 64 stored" in half[1], half
     (root / "private" / "teachers-00064.stage").write_bytes(b"")
     assert "✓ teachers: 100 stored" in cli("status", root)[1]
-    assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 100
+    assert cli.json("status", root)["teachers_stored"] == 100
 
 
-@pytest.mark.heavy
 def test_status_opens_no_report_that_is_gone(make_run, cli):
     root = make_run()
     cli("run", root)
@@ -441,7 +438,6 @@ def test_status_opens_no_report_that_is_gone(make_run, cli):
     assert (root / "public" / "report.html").exists()
 
 
-@pytest.mark.heavy
 def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run, cli):
     root = make_run(**{"data.n_records": 400})
     checked = cli("check", root)[1]
@@ -452,6 +448,7 @@ def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run, 
     assert "of 4 charged, 0 left" in shown[1]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
@@ -485,7 +482,6 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(cli, tmp_path, monkey
     assert "free" not in said or number == errno.ENOSPC
 
 
-@pytest.mark.heavy
 def test_every_door_says_that_a_ledger_was_deleted(finished, cli):
     for each in finished.glob("ledger.db*"):
         each.unlink()

@@ -17,6 +17,8 @@ from quorate.folder import methods
 from quorate.folder.settings import read_settings
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
     "seconds", "report", "direct_accuracy", "commonest_class",
@@ -40,7 +42,6 @@ def facts_of(folder: Path) -> Facts:
     return Facts.from_json((folder / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.heavy
 def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path):
     demo_module.write_inputs(tmp_path, public=False)
     settings = read_settings(tmp_path / "quorate.toml")
@@ -55,7 +56,6 @@ def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_pa
     assert direct.method.feature_map == "auto"
 
 
-@pytest.mark.heavy
 def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adult_with_privacy(folder):
     facts, direct = facts_of(folder), facts_of(folder / "direct")
     by_votes, by_rounds, non_private = facts.utility.student, direct.utility.student, facts.utility.non_private
@@ -76,7 +76,6 @@ def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adul
     assert sizes == [32_561, 8_140, 8_141]
 
 
-@pytest.mark.heavy
 def test_the_demo_shows_everything_that_was_promised_about_it(session):
     (folder, out), facts = session, facts_of(session[0])
     assert max(map(len, out.splitlines()[1:])) <= 80
@@ -92,7 +91,6 @@ def test_the_demo_shows_everything_that_was_promised_about_it(session):
     assert (folder / "public" / "report.html").is_file()
 
 
-@pytest.mark.heavy
 def test_the_demo_as_json_tells_its_figures(folder, tmp_path, cli, monkeypatch):
     """Of the demo above: its figures are taken as they are, and not computed again."""
     ready = iter([facts_of(folder), facts_of(folder / "direct")])
@@ -113,6 +111,7 @@ def test_the_demo_as_json_tells_its_figures(folder, tmp_path, cli, monkeypatch):
     assert told["sigma"] > 0
 
 
+@pytest.mark.quick
 def test_a_second_demo_takes_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for expected in ("quorate-demo", "quorate-demo-2", "quorate-demo-3"):
@@ -120,6 +119,5 @@ def test_a_second_demo_takes_a_folder_of_its_own(tmp_path, monkeypatch):
         Path(expected).mkdir()
 
 
-@pytest.mark.heavy
 def test_a_folder_that_holds_a_run_is_not_used_again(folder, cli):
     assert "holds a run already; choose a new folder with --out" in cli.refused(4, "demo", "--out", folder)

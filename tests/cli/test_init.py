@@ -137,7 +137,7 @@ def test_a_number_is_begun_in_a_range_that_is_declared(tables, cli, by):
     code, out, err = cli("init", "run", "--from", "private.csv", *options)
     if by == "--label":
         assert code == 2
-        assert "--range goes with --target; write --target ill in place of --label ill" in " ".join(err.split())
+        assert "--range goes with --target; write --target ill in place of --label ill" in err.words
         return
     assert (code, out.splitlines()[-1]) == (0, "next: quorate check run"), err
     data = tomllib.loads(path.read_text(encoding="utf-8"))["data"]
@@ -189,7 +189,7 @@ def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(tables, cli, 
 def test_a_first_line_that_would_go_on_into_rows_is_refused(tables, cli, name):
     (tables / name).write_bytes(b'person,age,"ill\nP17,39,yes\nP18,"50",no\n')
     err = cli.refused(4, "init", "run", "--from", name, "--yes")
-    assert "its first line ends within quotation marks" in " ".join(err.split())
+    assert "its first line ends within quotation marks" in err.words
     assert "P17" not in err
     for read in (read_data, column_names):
         with pytest.raises(DataRefused, match="ends within quotation marks"):
@@ -221,7 +221,7 @@ def test_what_is_wrong_is_one_line(tables, cli, options, told):
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_csv("other.csv")
     code, _, err = cli("init", "run", "--from", "private.csv", *options)
     assert code in (2, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
     assert not (tables / "run").exists()
 
 
@@ -389,8 +389,8 @@ def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_p
     evaluation.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
     options = ("--from", private, "--evaluation", evaluation, "--label", "ill", "--yes")
     out = cli.ok("init", tmp_path / "run", *options)
-    assert 'date_format = "dd.mm.yyyy"' in " ".join(out.split())
-    assert "is 'Patienten_ID' whose row it is?" in " ".join(out.split())
+    assert 'date_format = "dd.mm.yyyy"' in out.words
+    assert "is 'Patienten_ID' whose row it is?" in out.words
     text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
     assert "quorate plan" not in text.partition("[data]")[0]
     document = tomllib.loads(text)
@@ -419,7 +419,7 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
     options = ("--label", "ill", "--unit", "person", "--classes", "no,yes", "--epsilon", 1, "--n-records", 90, "--yes")
     out = cli.ok("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
     assert "fill in [schema] (2 columns)" in out
-    assert "never what was read off private rows" in " ".join(out.split())
+    assert "never what was read off private rows" in out.words
     document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["schema"] == {"age": "?", "ward name": "?"}
     assert document["method"] == {"by": "auto"}
@@ -429,7 +429,7 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
         (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "auto"', f'by = "{by}"'))
         (tmp_path / "private.csv").write_text("age,ward name,person,ill\n54,north,P1,no\n")
         err = cli.refused(2, "check", tmp_path / "run")
-        assert "[schema]: still open: columns 'age', 'ward name'" in " ".join(err.split())
+        assert "[schema]: still open: columns 'age', 'ward name'" in err.words
 
 
 def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path, cli):
@@ -481,4 +481,4 @@ def test_the_private_table_given_as_a_public_one_is_refused_before_it_is_read(ta
     (tables / "link.csv").symlink_to(tables / "private.csv")
     code, out, err = cli("init", "run", "--from", "private.csv", f"--{key}", name, "--label", "ill", "--yes")
     assert (code, out) == (4, ""), err
-    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in " ".join(err.split())
+    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in err.words

@@ -12,6 +12,8 @@ import pytest
 
 from quorate.ledger import Ledger
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -29,7 +31,6 @@ def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,5
     return ("learn", table, "--label", "ill", "--class", "no", "--class", "yes", "--epsilon", "1", *cuts, *more)
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_rule_is_learned_written_and_given_again(cli, table, tmp_path):
     out = tmp_path / "out"
@@ -49,7 +50,6 @@ def test_a_rule_is_learned_written_and_given_again(cli, table, tmp_path):
         assert ledger.spent.epsilon == 1.0
 
 
-@pytest.mark.heavy
 def test_another_folder_for_the_files_is_no_other_budget(cli, table, tmp_path):
     assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
     (tmp_path / "link.csv").symlink_to(table)
@@ -58,7 +58,6 @@ def test_another_folder_for_the_files_is_no_other_budget(cli, table, tmp_path):
     assert not (tmp_path / "b").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli, table, tmp_path):
     ledger = ("--ledger", tmp_path / "ledger.db", "--out", tmp_path / "out")
@@ -72,7 +71,6 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli, table, tmp_pa
     assert cli(*asked(other, *ledger))[0] == 4
 
 
-@pytest.mark.heavy
 def test_a_check_charges_nothing(cli, table, tmp_path):
     said = cli.ok(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
     assert said.splitlines()[:5] == [
@@ -93,7 +91,6 @@ def test_a_check_charges_nothing(cli, table, tmp_path):
     assert json.loads(cli.ok(*asked(table, "--check", "--json")))["unlabelled"] == 2_000
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli, table, tmp_path):
     out, ledger = ("--out", tmp_path / "out"), tmp_path / "private.csv.ledger.db"
@@ -127,7 +124,6 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli, table
         assert opened.spent.epsilon == 1.0
 
 
-@pytest.mark.heavy
 def test_the_private_table_is_read_once(cli, table, tmp_path, monkeypatch):
     from quorate.learn import rule
 
@@ -173,12 +169,12 @@ def test_cuts_that_public_facts_exclude_are_refused_before_the_private_table_is_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.quick
 def test_private_rows_never_decide_that_a_cut_is_idle(cli, table, tmp_path):
     code, said, _ = cli(*asked(table, "--check", age=("--cut", "age=300", "--domain", "age=0..400")))
     assert (code, "Nothing was charged" in said) == (0, True)
 
 
-@pytest.mark.heavy
 def test_cuts_may_be_told_by_public_rows(cli, table, tmp_path):
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
@@ -190,6 +186,7 @@ def test_cuts_may_be_told_by_public_rows(cli, table, tmp_path):
     assert "reproducible, therefore not private" in (tmp_path / "out" / "report.html").read_text()
 
 
+@pytest.mark.quick
 def test_the_private_table_is_no_pool(cli, table, tmp_path):
     """In another order, and with its labels left out."""
     lines = table.read_text().splitlines()
@@ -223,6 +220,7 @@ def test_refusals_name_the_options_and_charge_nothing(cli, table, tmp_path, more
     assert not (tmp_path / "out" / "rule.json").exists()
 
 
+@pytest.mark.quick
 def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli, table, tmp_path):
     table.write_text(table.read_text().replace(",yes", ",perhaps", 1))
     said = cli.refused(4, *asked(table, "--out", tmp_path / "out", "--json"))
@@ -230,7 +228,6 @@ def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli, tabl
     assert json.loads(said)["charged"] == "nothing was charged"
 
 
-@pytest.mark.heavy
 def test_what_the_guarantee_rests_on_is_printed(cli, table, tmp_path):
     said = cli.ok(*asked(table, "--out", tmp_path / "out"))
     rule = json.loads((tmp_path / "out" / "rule.json").read_text())
@@ -238,6 +235,7 @@ def test_what_the_guarantee_rests_on_is_printed(cli, table, tmp_path):
     assert caveats == rule["guarantee"]["caveats"] != []
 
 
+@pytest.mark.quick
 def test_a_date_is_no_cut(cli, table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = cli.refused(2, *asked(table, "--cut", "seen=2024-03-01,2024-04-01", "--check"))
@@ -247,7 +245,6 @@ def test_a_date_is_no_cut(cli, table, tmp_path, monkeypatch):
     assert "--column: 'seen' is cut at dates" in said
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_another_rule_is_not_written_over(cli, table, tmp_path):
     """Neither one that was asked for in another way, which costs nothing, nor one of another table in the same."""

@@ -122,15 +122,15 @@ def test_every_later_report_shows_the_raise_and_its_reason(finished, cli):
     assert cli("report", finished)[0] == 0
     assert raised in page.read_text()
     assert "budget ε 4; raised once" in page.read_text()
-    [told] = json.loads(cli("report", finished, "--json")[1])["spending"]["raises"]
+    [told] = cli.json("report", finished)["spending"]["raises"]
     assert (told["epsilon"], told["reason"]) == (5.0, "approved by the board")
     assert raised in cli("status", finished)[1]
-    assert json.loads(cli("status", finished, "--json")[1])["raises"] == [told]
+    assert cli.json("status", finished)["raises"] == [told]
     assert "to ε 5.0, δ 1e-05, reason approved by the board" in cli("ledger", "show", finished)[1]
 
     done = cli("run", finished)[1]
     assert "raised      on 2" in done
-    assert "approved by the board" in " ".join(done.split())
+    assert "approved by the board" in done.words
     assert raised in card.read_text().replace("\\", "")
     assert Facts.from_json((finished / "public" / "facts.json").read_text()).spending.raises is not None
 
@@ -200,9 +200,9 @@ def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_b
 
 def test_an_export_holds_every_entry_and_overwrites_nothing(finished, cli, tmp_path):
     whole = json.loads(cli.ok("ledger", "export", finished))
-    shown = json.loads(cli("ledger", "show", finished, "--json")[1])
+    shown = cli.json("ledger", "show", finished)
     assert {key: whole[key] for key in shown} == shown
-    assert whole["head"] == json.loads(cli("ledger", "verify", finished, "--json")[1])["head"]
+    assert whole["head"] == cli.json("ledger", "verify", finished)["head"]
 
     file = tmp_path / "ledger.json"
     assert cli("ledger", "export", finished / "ledger.db", "--to", file)[0] == 0
@@ -218,9 +218,7 @@ def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path, cli):
     assert "no client has a quota" in cli("ledger", "quota", place)[1]
     code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--answers", 3, "--reason", "a trial")
     assert (code, out.strip()) == (0, "ann: 0 drawn, of 3 answers, 3 left")
-    assert json.loads(cli("ledger", "quota", place, "--json")[1]) == {
-        "quotas": [{"client": "ann", "quota": 3, "drawn": 0, "left": 3}]
-    }
+    assert cli.json("ledger", "quota", place) == {"quotas": [{"client": "ann", "quota": 3, "drawn": 0, "left": 3}]}
     code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--remove", "--reason", "a contract")
     assert (code, out.strip()) == (0, "ann: 0 drawn, no quota")
     shown = cli("ledger", "show", place)[1]
@@ -253,7 +251,7 @@ def test_a_receipt_is_accepted_as_json_as_a_file_and_as_an_answer_that_holds_it(
     kept = place.with_name("kept.jsonl")
     kept.write_text(f'{{"answers": [1], "receipt": {receipt}}}\n{{"answers": [0], "receipt": null}}\n')
     assert "2 receipts checked" in cli.ok("ledger", "verify", place, "--receipt", receipt, "--receipt", kept)
-    assert json.loads(cli("ledger", "verify", place, "--receipt", f"[{receipt}]", "--json")[1])["receipts"] == 1
+    assert cli.json("ledger", "verify", place, "--receipt", f"[{receipt}]")["receipts"] == 1
 
 
 def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(told, cli):

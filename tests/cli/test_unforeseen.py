@@ -119,7 +119,7 @@ def test_what_cannot_be_written_is_refused_before_the_charge(method, make_run, c
     code, _, err = cli("run", folder)
     assert code != 0
     assert "nothing was charged" in err
-    shown = json.loads(cli("ledger", "show", folder, "--json")[1])
+    shown = cli.json("ledger", "show", folder)
     assert shown["spent"]["epsilon"] == 0
 
 

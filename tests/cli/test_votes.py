@@ -99,7 +99,7 @@ def test_a_budget_that_is_too_small_is_refused_with_its_own_exit_code(cli, file,
     out = tmp_path / "out"
     typed = ("votes", "release", file, *CLASSES, "--delta", 1e-5, "--out", out)
     said = cli.refused(2, *typed, "--epsilon", 0.3, "--data-dependent")
-    assert "leaves nothing for labels" in " ".join(said.split())
+    assert "leaves nothing for labels" in said.words
     assert not (out / "ledger.db").exists()
     cli.refused(3, *typed, "--epsilon", 0.5, "--set", "sigma=10")
     assert not (out / "public" / "labels.csv").exists()
@@ -132,7 +132,7 @@ def test_a_ledger_of_other_votes_is_refused(cli, file, tmp_path):
 def test_a_wrong_argument_is_one_line_and_nothing_is_written(cli, file, tmp_path, verb, more, said):
     budget = ("--epsilon", 2) if verb == "release" else ()
     wrong = cli.refused(2, "votes", verb, file, *CLASSES, *budget, "--delta", 1e-5, "--out", tmp_path / "out", *more)
-    assert said in " ".join(wrong.split())
+    assert said in wrong.words
     assert "Traceback" not in wrong
     assert not (tmp_path / "out").exists()
 
@@ -215,7 +215,7 @@ def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli, file, tmp_path):
     out, why = tmp_path / "out", "approved by the board"
     release(cli, file, out)
     said = cli.refused(4, "ledger", "open", out, "--raise-budget", why)
-    assert "say it with --epsilon and --delta" in " ".join(said.split())
+    assert "say it with --epsilon and --delta" in said.words
     assert "quorate init" not in said
     again = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, "--set", "sigma=400")
     assert cli(*again)[0] == 3  # nothing is left
@@ -236,7 +236,7 @@ def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli, file, 
     run = ("votes", "release", changed, *CLASSES, "--epsilon", 2, "--delta", 1e-6, "--out", out, "--set", "sigma=400")
     assert cli(*run)[0] == 4
     said = cli.refused(4, "ledger", "open", out, "--same-release", why)
-    assert "name the changed file with --votes FILE --classes no,yes" in " ".join(said.split())
+    assert "name the changed file with --votes FILE --classes no,yes" in said.words
     assert cli("ledger", "open", out, "--same-release", why, "--votes", changed, *CLASSES)[0] == 0
     cli.ok(*run)
     assert charges(out) == 2
@@ -250,7 +250,7 @@ def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli, file, tmp_pa
         (("--raise-budget", "why", "--epsilon", 4), "edit [budget] there"),
         (("--same-release", "why", "--votes", file, *CLASSES), "are for votes made elsewhere"),
     ):
-        assert said in " ".join(cli.refused(2, "ledger", "open", out, *options).split())
+        assert said in cli.refused(2, "ledger", "open", out, *options).words
 
 
 def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli, tmp_path):

@@ -382,7 +382,7 @@ def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that
     assert "It holds no sum of a file" in chain.evidence
     assert {each.code for each in check_export(path, ledger=ledger, digest=made.digest).checks
             if each.outcome is Outcome.FAILED} == {"digest"}  # fmt: skip
-    assert "is seen by --digest alone" in " ".join(cli("check-export", "--help")[1].split())
+    assert "is seen by --digest alone" in cli("check-export", "--help")[1].words
 
 
 def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made, tmp_path):

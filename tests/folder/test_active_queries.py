@@ -39,6 +39,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 
+pytestmark = pytest.mark.mostly_heavy
+
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
 
@@ -69,7 +71,6 @@ class Few(Strategy):
         return history.not_asked(pool.shape[0])[: max(0, min(5, self.most - len(history.rows)))]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("strategy", "mechanism"),
     [
@@ -89,7 +90,6 @@ def test_a_classifier_learns_from_what_a_strategy_asked(rows, strategy, mechanis
     assert 3.9 < clf.guarantee_.epsilon <= 4.0
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows):
     """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
@@ -99,13 +99,11 @@ def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows):
     assert [len(each.queries_) for each in fits] == [30, 100, 100]
 
 
-@pytest.mark.heavy
 def test_random_asks_the_points_that_a_plain_number_asks(rows):
     by_strategy, by_number = (fitted(rows, queries, unsafe_noise_seed=3) for queries in (Random(100), 100))
     assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows):
     clf = fitted(rows, Few(100))
@@ -123,7 +121,6 @@ def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows):
     assert Facts.from_json(facts.to_json()) == facts
 
 
-@pytest.mark.heavy
 def test_no_reader_can_take_the_one_for_the_other(rows):
     clf = fitted(rows, Few(100))
     facts = clf.facts()
@@ -147,7 +144,6 @@ def test_no_reader_can_take_the_one_for_the_other(rows):
         assert ex_post not in promise
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("queries", [100, Random(100), Margin(100)])
 def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows, queries):
     clf = fitted(rows, queries)
@@ -156,7 +152,6 @@ def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows, queries)
     assert "ex post" not in clf.summary()
 
 
-@pytest.mark.heavy
 def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_run(rows, tmp_path):
     path = tmp_path / "ledger.db"
     X, y = rows
@@ -167,7 +162,6 @@ def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_ru
     assert clf.ex_post_epsilon_ is None
 
 
-@pytest.mark.heavy
 def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows):
     X, _ = rows
     clf = fitted(rows, Few(60), online_answers=5)
@@ -185,13 +179,11 @@ def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows):
     assert clf.ask(X[2_500:2_502]) == clf.ask(X[2_500:2_502])
 
 
-@pytest.mark.heavy
 def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows):
     with pytest.raises(BudgetExhausted, match="0 answers are left"):
         fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
 
 
-@pytest.mark.heavy
 def test_an_answer_given_as_a_label_is_not_paid_for_again(rows):
     X, _ = rows
     clf = fitted(rows, Few(60))
@@ -200,7 +192,6 @@ def test_an_answer_given_as_a_label_is_not_paid_for_again(rows):
     assert clf.facts().spending.answers_left == 30
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows):
     """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
@@ -219,7 +210,6 @@ def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_
     assert Counting.seen[-1] == 50
 
 
-@pytest.mark.heavy
 def test_sparse_rows_are_asked_like_dense_ones(rows):
     from scipy.sparse import csr_matrix
 
@@ -232,7 +222,6 @@ def test_sparse_rows_are_asked_like_dense_ones(rows):
     assert sorted(sparse.queries_[:10].tolist()) == sorted(dense.queries_[:10].tolist())
 
 
-@pytest.mark.heavy
 def test_points_that_stand_twice_in_the_pool_are_one_query(rows):
     X, y = rows
     twice = np.vstack([X[N_PRIVATE:2_100], X[N_PRIVATE:2_100]])
@@ -242,11 +231,13 @@ def test_points_that_stand_twice_in_the_pool_are_one_query(rows):
         classifier(Random(101)).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(twice))
 
 
+@pytest.mark.quick
 def test_a_classifier_with_a_strategy_can_be_cloned_and_shown():
     clf = clone(classifier(Margin(30, learner=LogisticRegression(C=2.0))))
     assert repr(clf.queries) == "Margin(n=30, learner=LogisticRegression(C=2.0), batch=None)"
 
 
+@pytest.mark.quick
 def test_before_fit_there_is_nothing_to_read():
     assert not hasattr(classifier(Few(10)), "ex_post_epsilon_")
 
@@ -259,7 +250,6 @@ class Broken(Strategy):
         raise RuntimeError("no such column")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("queries", "more", "match"),
     [
@@ -282,7 +272,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(rows, querie
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
 def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run, cli, strategy):
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
@@ -297,16 +286,14 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run, cli, strate
     assert labels(root) == rows
 
 
-@pytest.mark.heavy
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run, cli):
     out = cli.ok("check", make_run(**ACTIVE))
-    words = " ".join(out.split())
+    words = out.words
     assert "why Margin chooses the queries from released answers, and may stop early" in words
     assert "note whether Margin beats a random subset of the same size depends on the task" in words
     assert "60 labels" in words
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
 def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli, strategy):
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
@@ -315,22 +302,23 @@ def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli, s
     assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
 
 
+@pytest.mark.quick
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run):
     found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"}))).found
     assert found["strategy"] is None
     assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
 
 
-@pytest.mark.heavy
 def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run, cli):
     root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
-    found = {each["code"]: each for each in json.loads(cli("check", root, "--json")[1])["cautions"]}
+    found = {each["code"]: each for each in cli.json("check", root)["cautions"]}
     assert found[GAIN_IS_UNCERTAIN]["severity"] == "note"
     assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")
-    said = " ".join(cli("check", root)[1].split())
+    said = cli("check", root)[1].words
     assert all(each["message"] in said for each in found.values())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("queries", ["all", "auto", None])
 def test_a_strategy_needs_to_be_told_how_many(queries):
     given = {"strategy": "margin", **({} if queries is None else {"queries": queries})}
@@ -343,6 +331,7 @@ def test_a_strategy_needs_to_be_told_how_many(queries):
         settings_from(document, folder=Path())
 
 
+@pytest.mark.quick
 def test_an_unknown_strategy_is_refused_with_the_nearest(make_run, cli):
     assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
 
@@ -353,7 +342,6 @@ def stopping(root: Path) -> Any:
     return replace(batch, task=replace(batch.task, strategy=Few(60, most=20)))
 
 
-@pytest.mark.heavy
 def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run):
     root = make_run(**ACTIVE)
     with pytest.raises(PreconditionFailed, match="not all released"):
@@ -380,7 +368,6 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     assert later.spending.ex_post.epsilon > made.spending.ex_post.epsilon
 
 
-@pytest.mark.heavy
 def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run):
     """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
     root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
@@ -396,7 +383,6 @@ def blocks(root: Path) -> list[Any]:
         return [(each.first, each.count, each.answers) for each in reservation.blocks("label")]
 
 
-@pytest.mark.heavy
 def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run):
     """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
     size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}

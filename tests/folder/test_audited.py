@@ -46,7 +46,7 @@ from quorate.report import Facts, render_html
 CONFIDENCE = 1 - 1e-6
 
 
-pytestmark = pytest.mark.usefixtures("small_shards")
+pytestmark = [pytest.mark.mostly_heavy, pytest.mark.usefixtures("small_shards")]
 
 
 @pytest.fixture
@@ -98,6 +98,7 @@ def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_me
             assert len(zero) <= mechanism.n_queries
 
 
+@pytest.mark.quick
 def test_hard_votes_stand_where_the_test_of_a_mechanism_decides():
     test = DistanceToInstability(0.5, 1e-6)
     (votes,) = hard_votes(test, 250, 3)
@@ -114,19 +115,20 @@ def test_hard_votes_stand_where_the_test_of_a_mechanism_decides():
     assert np.array_equal(np.sign(after - before), np.sign(distance - before))
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("threshold", [200.0, 200.5, 200.49, 201.0])
 def test_one_of_two_neighbours_passes_a_test_without_noise(threshold):
     votes = hard_votes(ConfidentNoisyMax(threshold, 150.0, 40.0, form="binary"), 250, 2)[-1]
     assert [bool(side.max() >= threshold) for side in votes.neighbours] == [True, False]
 
 
+@pytest.mark.quick
 def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both():
     first, last = hard_votes(GaussianNoisyMax(sigma=40.0), 100, 5)
     assert first.neighbours[1].tolist() == [49, 51, 0, 0, 0]
     assert last.neighbours[1].tolist() == [0, 0, 0, 49, 51]
 
 
-@pytest.mark.heavy
 def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide():
     many = Composed((Repeated(DiscreteGaussian(30.0, 1.0), 9), DiscreteGaussian(10.0, 2**0.5)))
     assert claim_on(many, 1e-5) == GaussianClaim((9 / 900 + 2 / 100) ** 0.5)
@@ -135,6 +137,7 @@ def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide():
     assert claim_on(PureDP(0.5), 1e-5) == PureClaim(0.5)
 
 
+@pytest.mark.quick
 def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to():
     runs = np.random.default_rng(0).integers(40, 60, (7, 11, 2))
     for mechanism in (GaussianNoisyMax(9.0), ConfidentNoisyMax(52, 4.0, 4.0)):
@@ -149,7 +152,6 @@ def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to():
 # --- correct runs are not flagged ------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished):
     found = audit(finished, confidence=0.95)
     assert not found.violated, found.verdict
@@ -169,14 +171,12 @@ def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_c
     assert "not a proof" in found.verdict
 
 
-@pytest.mark.heavy
 def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished):
     found = audit(finished, confidence=0.9, runs=400)
     parts = [*found.attacks, *found.schedule.comparisons]
     assert [part.confidence for part in parts] == pytest.approx([1 - 0.1 / 6] * 6)
 
 
-@pytest.mark.heavy
 def test_bounds_and_comparisons_share_the_confidence(make_run, monkeypatch):
     found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", confidence=0.9, runs=400)
     parts = [each.result.confidence for each in found.attacks] + [
@@ -206,7 +206,6 @@ def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str
     return audit_run(batch, AuditOptions(**{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(make_run, name, monkeypatch):
     found = audit_mechanism_of(make_run, monkeypatch, name)
@@ -217,7 +216,6 @@ def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(make_run, name
 # --- how small a fault would have been found --------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished):
     found = audit(finished, runs=400)
     assert not found.sizes.here
@@ -228,7 +226,6 @@ def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished):
     assert found.tree()["sizes"]["measured_at_this_setting"] is False
 
 
-@pytest.mark.heavy
 def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_programs(finished, monkeypatch):
     rows = tuple(row for row in stored_sizes() if row.setting.mechanism == "NoisyCounts")
     monkeypatch.setattr(audits, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
@@ -247,7 +244,6 @@ def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_pr
 # --- broken ones are -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(finished, monkeypatch):
     monkeypatch.setattr(
         gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
@@ -311,7 +307,6 @@ def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(
     ("fault", "name", "settings", "runs"),
@@ -336,7 +331,6 @@ def test_a_run_of_a_faulty_mechanism_is_flagged(make_run, monkeypatch, fault, na
     assert found.verdict.startswith("VIOLATED")
 
 
-@pytest.mark.heavy
 def test_noisy_counts_that_share_a_draw_are_flagged(finished, monkeypatch):
     with_noise_shared_by_two_queries(monkeypatch)
     found = audit(finished, runs=4_000)
@@ -344,7 +338,6 @@ def test_noisy_counts_that_share_a_draw_are_flagged(finished, monkeypatch):
     assert not any(each.violated for each in found.attacks[:2]), "each answer, and their sums, have the right noise"
 
 
-@pytest.mark.heavy
 def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(make_run, monkeypatch):
     priced = StageNoise.event
     monkeypatch.setattr(
@@ -356,7 +349,6 @@ def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(
     assert "one sparse-vector stage loses more than was charged for it" in found.verdict
 
 
-@pytest.mark.heavy
 def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(make_run, monkeypatch):
     root = make_run()
     priced = gaussian_noise.gaussian_event
@@ -367,7 +359,6 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     assert audit(root).violated
 
 
-@pytest.mark.heavy
 def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(finished, monkeypatch):
     """Somebody scales the pooled rows before they are cut into shards."""
     task = load_run(finished).task
@@ -404,7 +395,6 @@ class Restless(ClassifierMixin, BaseEstimator):
         return np.resize(self.classes_, X.shape[0])
 
 
-@pytest.mark.heavy
 def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished, make_run):
     task = load_run(finished).task
     found, why_not = shards_of(replace(task, teacher=Restless()), seed=1)
@@ -416,7 +406,6 @@ def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished, make_
     assert "two dozen public rows" in (why_not or "")
 
 
-@pytest.mark.heavy
 def test_shards_are_audited_without_a_look_at_private_rows(finished):
     """Persons of a run have several rows; a balanced partition claims replacements alone."""
     task = load_run(finished).task.without_private_rows()
@@ -430,7 +419,6 @@ def test_shards_are_audited_without_a_look_at_private_rows(finished):
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished):
     batch = load_run(finished)
     before = read_facts(finished)
@@ -453,7 +441,6 @@ def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished)
     assert again == told, "an earlier audit is replaced"
 
 
-@pytest.mark.heavy
 def test_a_violation_reaches_the_report(finished):
     found = audit(finished, runs=400)
     attack = found.attacks[1]
@@ -465,7 +452,6 @@ def test_a_violation_reaches_the_report(finished):
     assert "the guarantee does not hold" in render_html(told)
 
 
-@pytest.mark.heavy
 def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished):
     found = audit(finished)
     whole = found.attacks[1]
@@ -474,7 +460,6 @@ def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished):
     assert whole.proved == epsilon_of_gaussian(1e-5, whole.result.lower_bound)
 
 
-@pytest.mark.heavy
 def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(finished, monkeypatch):
     monkeypatch.setattr(audits, "shards_of", lambda *args, **how: (None, "not here"))
 
@@ -485,7 +470,6 @@ def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(f
     assert bounds() != bounds(seed=2)
 
 
-@pytest.mark.heavy
 def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished):
     batch = load_run(finished)
     publish_audit(batch.folder, read_facts(finished), audit(finished, runs=400))
@@ -494,7 +478,6 @@ def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished):
     assert read_facts(finished).audit is None
 
 
-@pytest.mark.heavy
 def test_what_was_not_run_is_not_audited(finished, make_run):
     with pytest.raises(PreconditionFailed, match="nothing to audit"):
         audit(make_run("never"))
@@ -503,14 +486,12 @@ def test_what_was_not_run_is_not_audited(finished, make_run):
         audit(finished)
 
 
-@pytest.mark.heavy
 def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run):
     root = make_run(**{"run.unsafe_noise_seed": 3})
     run(root)
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"n_jobs": 0}])
 def test_wrong_arguments_are_refused(finished, wrong):
     with pytest.raises(InvalidParameter):

@@ -49,7 +49,7 @@ def evaluated(folder: Path, n: int, **sections: dict[str, Any]) -> None:
 
 
 def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
+    listed: list[dict[str, Any]] = cli.json("ledger", "show", folder)["entries"]
     return listed
 
 
@@ -116,7 +116,7 @@ def test_the_first_row_of_a_rehearsal_is_what_runs(folder, cli):
     assert settings_to_run(folder) == chosen
     code, out, err = cli("check", folder)
     assert code == 0, err
-    assert "on the labelled public rows" in " ".join(out.split())
+    assert "on the labelled public rows" in out.words
     assert err.startswith(TAKES_A_WHILE)
     assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
 

@@ -26,6 +26,8 @@ from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 from quorate.voting.recipe import recipe
 
+pytestmark = pytest.mark.mostly_heavy
+
 Facts = dict[str, Any]
 
 FEW_COLUMNS = {"n_public": 400, "width": 12}  # what is said of ε and δ follows from neither
@@ -140,7 +142,6 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
     ]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=6))  # the recipe is asked about each, in its room
 def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(facts, wish, tmp_path, cli):
     root = folder(tmp_path / "run", facts, wish)
@@ -149,7 +150,6 @@ def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(facts, wish, t
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))
 def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts, wish, unpaid):
     clf, given = estimator(facts, wish, ledger=unpaid)
@@ -166,14 +166,12 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts, wish,
         assert str(of_fit.value) == f"{first.code}: {first.words}"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=10))
 def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts, wish):
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
 def test_a_sound_set_up_gets_no_caution_from_the_command(facts, wish, tmp_path, cli):
     out = cli.ok("check", folder(tmp_path / "run", facts, wish))
@@ -181,7 +179,6 @@ def test_a_sound_set_up_gets_no_caution_from_the_command(facts, wish, tmp_path, 
     assert "caution" not in out
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(2)  # of a fit alone each code is tried in tests/estimators/test_every_caution.py
 @pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
 def test_what_budget_model_and_pool_tell_is_said_by_both(facts, wish, code, tmp_path, cli, unpaid):
@@ -194,12 +191,9 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(facts, wish, code, tmp_
             clf.fit(**given)
     exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
     assert exit_code == 0
-    assert found.words.replace("the public rows", "public.csv") in " ".join(out.split()).replace(
-        "the public rows", "public.csv"
-    )
+    assert found.words.replace("the public rows", "public.csv") in out.words.replace("the public rows", "public.csv")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by, make_run, cli):
     """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
@@ -222,7 +216,6 @@ DROWNED = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
 def test_check_and_run_refuse_it_and_settings_let_it_run(make_run, cli):
     root = make_run(**DROWNED)
     for command in ("check", "run"):
@@ -234,7 +227,6 @@ def test_check_and_run_refuse_it_and_settings_let_it_run(make_run, cli):
     assert cli("run", root)[0] == 0
 
 
-@pytest.mark.heavy
 def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(make_run, cli):
     """As a run of an earlier version may: what is paid for is not refused."""
     root = make_run(**DROWNED | {"run.allow_hopeless": True})
@@ -285,12 +277,12 @@ def test_a_refusal_in_a_folder_names_keys_and_no_argument(make_run, cli, changes
     assert not [name for name in ("queries=", "n_teachers", "n_records=", "allow_hopeless=") if name in err]
 
 
-@pytest.mark.heavy
 def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run, cli):
     err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
     assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given", "told"),
     [({"queries": 900}, r"^queries=900 but"), ({"n_teachers": 900}, r"try n_teachers=\d+$")],

@@ -220,7 +220,7 @@ def test_the_private_query_as_the_public_one_is_refused(make_run, cli):
     queries = {"data.private_query": "select * from v order by id", "data.public_query": "select * from v order by id;"}
     root = make_run(**urls, **queries)
     sqlite3.connect(root / "c.db").close()
-    assert "[data] public is the private file again" in " ".join(cli.refused(4, "check", root).split())
+    assert "[data] public is the private file again" in cli.refused(4, "check", root).words
 
 
 @pytest.mark.heavy
@@ -388,7 +388,7 @@ def test_a_password_in_the_settings_is_refused_and_not_shown(url, make_run, cli)
     root = make_run(**{"data.private": url, "data.private_query": "select * from visits order by id"})
     code, out, err = cli("check", root)
     assert code == 2
-    assert "[data] private holds a password" in " ".join(err.split())
+    assert "[data] private holds a password" in err.words
     assert "s3cret" not in out + err
     assert "s3cret" not in repr(DatabaseQuery("sqlite:///s3cret.db", "s3cret", "[data] private", root))
 
@@ -396,7 +396,7 @@ def test_a_password_in_the_settings_is_refused_and_not_shown(url, make_run, cli)
 def test_a_password_among_words_of_libpq_is_not_shown(make_run, cli):
     code, out, err = cli("check", make_run(**{"data.public": "host=h user=ann password = s3cret dbname=clinic"}))
     assert code == 2
-    assert "[data] public holds a password" in " ".join(err.split())
+    assert "[data] public holds a password" in err.words
     assert "s3cret" not in out + err
 
 
@@ -432,7 +432,7 @@ def test_a_colon_that_is_no_password_is_taken(url, tmp_path):
 def test_wrong_settings_of_a_database_are_one_line(changes, told, make_run, cli):
     code, _, err = cli("check", make_run(**changes))
     assert code in (2, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
 
 
 def test_a_file_that_sqlite_does_not_open_is_one_line(make_run, cli, monkeypatch):

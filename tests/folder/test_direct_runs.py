@@ -29,6 +29,8 @@ from quorate.folder.template import filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 @pytest.fixture
 def make_direct(make_run: Any) -> Any:
@@ -43,7 +45,6 @@ def keys_of(tree: Any) -> Any:
     return [keys_of(each) for each in tree] if isinstance(tree, list) else type(tree).__name__
 
 
-@pytest.mark.heavy
 def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct, cli):
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
@@ -69,7 +70,6 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
             assert b"score was left out" not in file.read_bytes()
 
 
-@pytest.mark.heavy
 def test_the_whole_way(make_direct, cli, tmp_path):
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
     out = cli.ok("check", root)
@@ -99,7 +99,6 @@ def test_the_whole_way(make_direct, cli, tmp_path):
     assert set(guessed) <= {"no", "yes"}
 
 
-@pytest.mark.heavy
 def test_what_check_says_is_what_the_run_does(make_direct):
     root = make_direct()
     told = check(read_run(root, begin=False)).found
@@ -111,14 +110,12 @@ def test_what_check_says_is_what_the_run_does(make_direct):
     assert json.dumps(told)
 
 
-@pytest.mark.heavy
 def test_progress_is_told_by_rounds(make_direct):
     seen: list[tuple[str, int, int]] = []
     execute(read_run(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
-@pytest.mark.heavy
 def test_a_finished_run_comes_out_the_same_for_nothing(make_direct):
     root = make_direct()
     run(root)
@@ -129,7 +126,6 @@ def test_a_finished_run_comes_out_the_same_for_nothing(make_direct):
     assert read_facts(root).spending.spent_epsilon == spent
 
 
-@pytest.mark.heavy
 def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeypatch):
     root = make_direct()
     first = read_run(root).task.plan
@@ -146,7 +142,6 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeyp
     assert not read_run(root).task.stored
 
 
-@pytest.mark.heavy
 def test_coordinates_of_other_settings_take_no_place_of_these(make_direct):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
@@ -158,7 +153,6 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct):
     assert charges(root) == 2
 
 
-@pytest.mark.heavy
 def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(make_direct, cli, monkeypatch):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
     run(root)
@@ -166,7 +160,7 @@ def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charge
     stage.unlink()
     monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
     for command in ("check", "run"):
-        assert "last bits differ" in " ".join(cli.refused(4, command, root).split())
+        assert "last bits differ" in cli.refused(4, command, root).words
     assert charges(root) == 1
 
 
@@ -202,6 +196,7 @@ def test_a_setting_that_makes_no_sense_is_refused_in_one_line(make_direct, cli, 
     assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
 
 
+@pytest.mark.quick
 def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote():
     document = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
@@ -212,7 +207,6 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote():
         settings_from(document, folder=Path())
 
 
-@pytest.mark.heavy
 def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
     root = make_direct()
     run(root)
@@ -220,7 +214,6 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
     assert "no internal edition" in cli.refused(4, "report", root, "--edition", "internal")
 
 
-@pytest.mark.heavy
 def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
     root = make_direct()
     run(root)
@@ -243,6 +236,7 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
     assert "holds no charge" in cli.refused(4, "audit", root)
 
 
+@pytest.mark.quick
 def test_every_method_can_be_asked_for_everything():
     assert sorted(METHODS) == ["direct", "votes"]
 
@@ -295,7 +289,6 @@ def without(make_direct: Any, cli: Any) -> dict[str, str]:
 USABLE = {"a missing number", "a value that no public row has"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct, odd):
     root = make_direct()
@@ -306,7 +299,6 @@ def test_a_row_that_cannot_be_used_is_left_out(make_direct, odd):
     assert (after[1] == before[1]).all()
 
 
-@pytest.mark.heavy
 def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in ODD.keys() - USABLE:
@@ -314,7 +306,6 @@ def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(make_dir
     assert everything_told(root, cli) == without
 
 
-@pytest.mark.heavy
 def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in USABLE:
@@ -323,7 +314,6 @@ def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(make_direct, 
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
-@pytest.mark.heavy
 def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct, cli):
     root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rows = pl.read_csv(root / "private.csv")
@@ -334,7 +324,6 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct, cli)
     assert [name for name in shown if shown[name] != rest[name]] == ["model"]
 
 
-@pytest.mark.heavy
 def test_no_private_row_at_all_runs_through(make_direct, cli, without):
     root = make_direct("warde", **SEEDED)
     (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
@@ -342,6 +331,7 @@ def test_no_private_row_at_all_runs_through(make_direct, cli, without):
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
+@pytest.mark.quick
 def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct, cli):
     for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
         root = make_direct(f"run{len(changes)}", **changes)
@@ -351,7 +341,6 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
         assert not [each for each in ("26.125", "Ann", "ills") if each in err]
 
 
-@pytest.mark.heavy
 def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, monkeypatch):
     """The twin tells how many rows it used: the comparison above sees it."""
     real = method.ROUNDS.facts
@@ -368,7 +357,6 @@ def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, m
     assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
 
 
-@pytest.mark.heavy
 def test_what_one_row_holds_never_changes_how_another_is_read(make_direct):
     root = make_direct()
     alone = read_run(root, begin=False).task
@@ -382,7 +370,6 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct):
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct):
     cases: list[tuple[dict[str, Any], Any, str]] = [
         ({"data.public": "private.csv"}, DataRefused, "private file again"),
@@ -401,7 +388,6 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
         read_run(root)
 
 
-@pytest.mark.heavy
 def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct, cli):
     root = make_direct(**{"budget.composition": "zcdp"})
     assert "ε = 4, δ = 1e-5" in cli.ok("check", root)
@@ -428,14 +414,13 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct, cli,
     with Ledger(root / "ledger.db", budget=budget_of(read_settings(root / "quorate.toml"))) as ledger:
         ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
     err = cli.refused(3, "check", root)
-    said = " ".join(err.split())
+    said = err.words
     assert "give a smaller epsilon, for which the rounds take more noise" in said
     assert "nothing more was charged" in said
     assert "sigma" not in said
     assert "queries" not in said
 
 
-@pytest.mark.heavy
 def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
     root = make_direct()
     run(root)
@@ -446,7 +431,6 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
     run(root)
 
 
-@pytest.mark.heavy
 def test_other_data_are_refused(make_direct):
     root = make_direct()
     run(root)
@@ -457,7 +441,6 @@ def test_other_data_are_refused(make_direct):
     assert read_run(root).fingerprint != ""
 
 
-@pytest.mark.heavy
 def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct):
     root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
     rng = np.random.default_rng(0)
@@ -477,7 +460,6 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct):
     assert run(root).rounds is not None
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [400, None])
 def test_a_number_that_was_read_is_said_to_be_read(make_direct, cli, declared):
     root = make_direct(**{"data.n_records": declared})
@@ -489,14 +471,13 @@ def test_a_number_that_was_read_is_said_to_be_read(make_direct, cli, declared):
     assert ("read off the data and treated as public" in page) == (declared is None)
 
 
-@pytest.mark.heavy
 def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct, cli):
     """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
     said = []
     for name, classes in (("right", ["no", "yes"]), ("wrong", ["nein", "ja"])):
         code, out, _ = cli("check", make_direct(name, **{"data.classes": classes}))
         assert code == 0
-        said.append([note for note in " ".join(out.split()).split(" note ") if "NOT checked" in note])
+        said.append([note for note in out.words.split(" note ") if "NOT checked" in note])
     line = said[0][0].partition(" Nothing was charged")[0]
     assert said[1][0].partition(" Nothing was charged")[0] == line
     assert len(said[0]) == len(said[1]) == 1
@@ -507,6 +488,7 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
     assert "refused" not in check.evidence
 
 
+@pytest.mark.quick
 def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path):
     known = {
         "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
@@ -521,6 +503,7 @@ def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path)
         read_settings(tmp_path / "quorate.toml")
 
 
+@pytest.mark.quick
 def test_all_that_is_for_the_other_method_is_named_at_once(make_direct, cli):
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
     said = cli.refused(2, "check", make_direct(**changes))
@@ -529,12 +512,11 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct, cli):
     assert "[method] rounds and [method] clip are for the direct method" in said
 
 
-@pytest.mark.heavy
 def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]
     settings = edit(root, "[data]", '[data]\nunit_name = "spa guest"')
-    assert "divided by the number of spa guests n₀" in " ".join(cli("check", root)[1].split())
+    assert "divided by the number of spa guests n₀" in cli("check", root)[1].words
     for refused in ("record", "guest's labels", "<b>"):
         (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))
         code, _, said = cli("check", root)

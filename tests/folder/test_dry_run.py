@@ -27,6 +27,8 @@ from quorate.errors import InvalidParameter
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.students import LabelStudent, NoiseAwareStudent, SelfTraining, SpreadLabels, VoteShareStudent
 
+pytestmark = pytest.mark.mostly_heavy
+
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
 SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "n_jobs": 1}
@@ -83,7 +85,6 @@ class Loud(GaussianNB):
         return super().fit(X, y)
 
 
-@pytest.mark.heavy
 def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_charged():
     teacher = make_pipeline(FunctionTransformer(rows_of_pandas), LogisticRegression())
     names = ["a", "b", "c"]
@@ -98,7 +99,6 @@ def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_cha
     assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run, cli, verb):
     root: Path = make_run(**{"teachers.model": "unread_ward:teacher"})
@@ -115,7 +115,6 @@ def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run, c
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd):
     marked = X.copy()
@@ -127,14 +126,12 @@ def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "none"], ids=repr)
 def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer):
     with pytest.raises(InvalidParameter, match="the teacher Answers fails on the public rows"):
         fit(Answers(answer))
 
 
-@pytest.mark.heavy
 def test_a_student_is_rehearsed_as_well():
     with pytest.raises(InvalidParameter, match=r"the student Answers fails.*not one of its labels"):
         fit(student=Answers("perhaps"))
@@ -144,7 +141,6 @@ def test_a_student_is_rehearsed_as_well():
     assert fit(student=Answers("yes")).predict(POOL).tolist() == ["yes"] * len(POOL)
 
 
-@pytest.mark.heavy
 def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(capfd, caplog):
     disabled = logging.root.manager.disable
     fit(Loud(), GaussianNB())
@@ -153,7 +149,6 @@ def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(capfd, caplog):
     assert logging.root.manager.disable == disabled
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -169,7 +164,6 @@ def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher):
     fit(teacher, pool=POOL[:7])
 
 
-@pytest.mark.heavy
 def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing():
     fit(Answers(7), pool=POOL[:5])
 
@@ -204,7 +198,6 @@ SOFT: dict[str, Any] = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e
 INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("student", "said", "how"),
     [
@@ -228,7 +221,6 @@ def test_a_student_is_tried_in_the_form_in_which_it_learns(student, said, how):
     assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", ["GaussianNoisyMax", "LaplaceNoisyMax"])
 def test_a_student_that_fails_at_weights_learns_from_labels(mechanism):
     fit(GaussianNB(), RefusesWeights(), mechanism=mechanism, allow_hopeless=True)
@@ -254,7 +246,6 @@ def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack):
     assert SelfTraining(STACKS[stack]).learner is STACKS[stack]
 
 
-@pytest.mark.heavy
 def test_a_stack_by_default_arguments_is_fitted_by_every_teacher_and_as_the_student():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_200, 3))

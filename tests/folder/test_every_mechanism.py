@@ -38,6 +38,8 @@ from quorate.run.stage_store import FolderStages
 from quorate.voting.flow import votes
 from quorate.voting.method import told
 
+pytestmark = pytest.mark.mostly_heavy
+
 KINDS = for_runs()
 GIVEN: dict[str, dict[str, Any]] = {
     "ConfidentNoisyMax": {"threshold": 8.0},
@@ -66,6 +68,7 @@ def section(name: str, **more: Any) -> dict[str, Any]:
     return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
 
 
+@pytest.mark.quick
 def test_every_mechanism_is_here():
     assert set(NOISE) == set(KINDS)
     assert {name for name, kind in KINDS.items() if required_fields(kind)} == set(GIVEN)
@@ -74,7 +77,6 @@ def test_every_mechanism_is_here():
 # --- what a run writes and costs ------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run, name):
     root = make_run(n=300, m=60, **section(name))
@@ -107,7 +109,6 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert name in html
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
 def test_the_whole_noise_may_be_given(make_run, name):
     root = make_run(n=300, m=60, **section(name, **NOISE[name]))
@@ -130,7 +131,7 @@ def test_a_part_of_the_noise_is_refused(make_run, name):
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in GIVEN.items() for field in fields])
 def test_a_field_that_must_be_given_is_asked_for_with_an_example(make_run, cli, name, field):
     root = make_run(**{**section(name), f"mechanism.{field}": None})
-    assert f"{name} needs {field}. Example: {field} = " in " ".join(cli.refused(2, "check", root).split())
+    assert f"{name} needs {field}. Example: {field} = " in cli.refused(2, "check", root).words
     assert not (root / "ledger.db").exists()
 
 
@@ -139,7 +140,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(make_run, cli, 
 def test_an_unknown_field_names_the_nearest(make_run, cli, name):
     field = user_fields(KINDS[name])[0]
     said = cli.refused(2, "check", make_run(**section(name, **{f"{field}x": 1.0})))
-    assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
+    assert f"has no key '{field}x'; did you mean \"{field}\"?" in said.words
 
 
 @pytest.mark.default_cases(2)
@@ -168,7 +169,6 @@ def test_a_field_out_of_range_is_one_clear_line(make_run, cli, name, field, valu
     assert "Traceback" not in said
 
 
-@pytest.mark.heavy
 def test_soft_labels_are_written_as_scores(make_run):
     root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
     facts = run(root)
@@ -180,12 +180,11 @@ def test_soft_labels_are_written_as_scores(make_run):
     assert all(row["label"] == ("yes" if float(row["score_yes"]) > 0.5 else "no") for row in rows if row["score_yes"])
 
 
-@pytest.mark.heavy
 def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run, cli):
     """Twelve teachers are never far enough from a tie: ten are declined, then the stream is closed."""
     how = section("StableSparseVector", cutoff=10, online_answers=7)
     root = make_run(n=300, m=60, **how, **{"student.declined": "random", "budget.epsilon": 0.5})
-    said = " ".join(cli("run", root)[1].split())
+    said = cli("run", root)[1].words
     assert "10 asked · 0 answered · 10 declined · 50 never asked" in said
     facts = json.loads((root / "public" / "facts.json").read_text(encoding="utf-8"))
     counted = {"asked": 10, "answered": 0, "declined": 10, "never_asked": 50}
@@ -201,20 +200,19 @@ def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run,
     assert words in (root / "public" / "model_card.md").read_text(encoding="utf-8")
     assert words in (root / "public" / "report.html").read_text(encoding="utf-8")
     assert [row["status"] for row in labels(root)] == ["declined"] * 10 + ["never asked"] * 50
-    status = json.loads(cli("status", root, "--json")[1])
+    status = cli.json("status", root)
     assert (status["answers"], status["answers_left"]) == (counted, 0)
     assert words in cli("status", root)[1]
     pl.read_csv(root / "public.csv").head(3).write_csv(root / "new.csv")
     assert cli("ask", root, root / "new.csv")[1].split() == ["declined"] * 3  # they were the first three asked
     pl.read_csv(root / "evaluation.csv").head(3).write_csv(root / "new.csv")
     refusal = cli.refused(3, "ask", root, root / "new.csv")
-    assert "StableSparseVector is closed: all 10 of its stages are used up" in " ".join(refusal.split())
+    assert "StableSparseVector is closed: all 10 of its stages are used up" in refusal.words
 
 
 # --- the same ledger, another mechanism -----------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run):
     """Noisy counts and a noisy max cost the same; a stored half-lead is no class."""
     root = make_run(m=60, **section("NoisyCounts", sigma=30.0), **{"budget.composition": "zcdp"})
@@ -227,7 +225,6 @@ def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_
     assert facts.answers.declined == 0
 
 
-@pytest.mark.heavy
 def test_another_threshold_is_another_release(make_run):
     root = make_run(m=60, **section("ConfidentNoisyMax"))
     run(root)
@@ -236,7 +233,6 @@ def test_another_threshold_is_another_release(make_run):
         run(root)
 
 
-@pytest.mark.heavy
 def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run):
     root = make_run(m=60, **section("NoisyCounts"))
     soft = 'name = "SoftLabel"\ncutoff = 5\nbins = 4'
@@ -280,7 +276,6 @@ def kill(root: Path, when: str, at: int) -> None:
     assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
 
 
-@pytest.mark.heavy
 def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
     root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
     kill(root, "after", 2)
@@ -305,7 +300,6 @@ def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run):
     assert facts.guarantee.epsilon == spent.epsilon
 
 
-@pytest.mark.heavy
 def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
     size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
     mechanism = section("InteractiveNoisyMax", confidence=0.8)
@@ -322,7 +316,6 @@ def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run):
 # --- online answers -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])
 def test_online_answers_come_from_the_same_mechanism(make_run, name):
     many = {"cutoff": 30} if "cutoff" in GIVEN.get(name, {}) else {}
@@ -354,7 +347,6 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
     )  # fmt: skip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -399,7 +391,6 @@ def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(mec
     assert not (tmp_path / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path):
     mechanism = SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3)
     made = classifier(mechanism, tmp_path).set_params(classes=[0, 1, 2])

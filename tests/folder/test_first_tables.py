@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -48,12 +47,10 @@ def test_a_table_with_decimal_commas_is_that_with_points(make_run, cli, by):
     for name in ("private.csv", "public.csv", "evaluation.csv"):
         table = pl.read_csv(commas / name)
         table.with_columns(pl.col("bmi").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(commas / name)
-    assert "column 'bmi' of public.csv holds numbers with a decimal comma (3,5)" in " ".join(
-        cli("check", commas)[1].split()
-    )
+    assert "column 'bmi' of public.csv holds numbers with a decimal comma (3,5)" in cli("check", commas)[1].words
     for one, two in zip(numbers_of(points, by), numbers_of(commas, by), strict=True):
         assert np.array_equal(one, two)
-    codes = [each["code"] for each in json.loads(cli("check", commas, "--json")[1])["cautions"]]
+    codes = [each["code"] for each in cli.json("check", commas)["cautions"]]
     assert "columns-with-decimal-commas" in codes
 
 
@@ -70,7 +67,7 @@ def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_el
 @pytest.mark.parametrize("by", WAYS)
 def test_a_pool_of_few_rows_is_said_to_be_small(make_run, cli, n, by):
     root = make_run(m=n, **WAYS[by])
-    found = json.loads(cli("check", root, "--json")[1])
+    found = cli.json("check", root)
     assert FEW_PUBLIC_ROWS in [each["code"] for each in found["cautions"]]
     assert f"there are {n} different public rows, and " in cli.ok("check", root)
 
@@ -95,9 +92,7 @@ def test_public_rows_that_repeat_others_are_counted(make_run, cli):
     root = make_run()
     pool = pl.read_csv(root / "public.csv")
     pl.concat([pool, pool[:7], pool[:1]]).write_csv(root / "public.csv")
-    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in " ".join(
-        cli("check", root)[1].split()
-    )
+    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in cli("check", root)[1].words
 
 
 @pytest.mark.heavy
@@ -155,7 +150,7 @@ def test_a_column_to_leave_out_may_be_in_any_one_table(make_run, cli, by):
 def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run, cli):
     root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
     with_ids(root, "private.csv", "public.csv")
-    notes = json.loads(cli("plan", root, "--rehearse", "no", "--json")[1])["notes"]
+    notes = cli.json("plan", root, "--rehearse", "no")["notes"]
     [note] = [each for each in notes if "drop" in each]
     assert note.startswith("[data] drop names 'idd', which no public table has; did you mean 'id'? The private file")
 
@@ -196,7 +191,7 @@ def with_tables(root: Path) -> Path:
 def test_a_run_reads_them_and_comes_out_the_same_again(make_run, cli, how):
     changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}
     root = with_tables(make_run(**changes))
-    assert "'patient'" in " ".join(cli.ok("check", root).split())
+    assert "'patient'" in cli.ok("check", root).words
     assert cli("run", root)[0] == 0
     before = (root / "public" / "facts.json").read_text(encoding="utf-8") if not how else ""
     assert cli("run", root)[0] == 0
@@ -215,7 +210,7 @@ def test_a_run_reads_them_and_comes_out_the_same_again(make_run, cli, how):
     ],
 )
 def test_what_data_says_wrongly_of_columns_is_one_line(make_run, cli, changes, told):
-    assert told in " ".join(cli.refused(2, "check", with_tables(make_run(**changes))).split())
+    assert told in cli.refused(2, "check", with_tables(make_run(**changes))).words
 
 
 def test_a_private_cell_turns_no_text_column_into_numbers(make_run, cli):

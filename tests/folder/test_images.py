@@ -24,6 +24,8 @@ from quorate.folder import tables
 from quorate.folder.methods import read_run
 from quorate.run import usable_rows
 
+pytestmark = pytest.mark.mostly_heavy
+
 IMAGES, LABELS = load_digits(return_X_y=True)
 KEPT = LABELS < 2
 IMAGES = np.kron(IMAGES[KEPT].reshape(-1, 8, 8), np.ones((2, 2)))  # 16 × 16
@@ -54,7 +56,6 @@ def by_pillow(kind: str) -> Any:
 WRITERS = {"pgm": pgm, "npy": npy, "png": by_pillow("PNG"), "jpg": by_pillow("JPEG")}
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_arrays_of_images_are_learned_from_by_defaults(kind):
@@ -68,7 +69,6 @@ def test_arrays_of_images_are_learned_from_by_defaults(kind):
     assert (votes.predict(X[N:]) == LABELS[N:]).mean() > 0.8
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_private_image_of_another_size_is_left_out_and_changes_no_other():
     given = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}
@@ -78,11 +78,13 @@ def test_a_private_image_of_another_size_is_left_out_and_changes_no_other():
     assert (one.coef_ == other.coef_).all()  # with the same noise
 
 
+@pytest.mark.quick
 def test_colours_are_pixels():
     pool = PublicPool(np.random.default_rng(0).random((30, 12, 12, 3)))
     assert (pool.image_shape, pool.width) == ((12, 12, 3), 432)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("kind", WRITERS)
 def test_each_kind_of_file_is_read(kind, tmp_path):
     (tmp_path / f"a.{kind}").write_bytes(WRITERS[kind](IMAGES[0]))
@@ -110,7 +112,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("what", BROKEN)
 def test_what_a_private_file_holds_changes_no_other_row(what, tmp_path):
     folder(tmp_path)
@@ -124,7 +125,6 @@ def test_what_a_private_file_holds_changes_no_other_row(what, tmp_path):
     assert (alone[0] == before[3]).all()
 
 
-@pytest.mark.heavy
 def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(make_run, monkeypatch):
     root = make_run(**{"data.images": "scans", **DIRECT, "run.unsafe_noise_seed": 5})
     folder(root)
@@ -187,6 +187,7 @@ def test_a_private_name_or_file_of_any_kind_is_an_unusable_row_without_a_word(wh
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.quick
 def test_that_test_has_cases_that_a_reader_without_care_fails(tmp_path):
     """A twin: names and files are looked at outside of what catches errors."""
     (tmp_path / "z.npy").write_bytes(zipped())
@@ -200,6 +201,7 @@ def test_that_test_has_cases_that_a_reader_without_care_fails(tmp_path):
             np.asarray(np.full(1, np.longdouble("1e400")), dtype=np.float64)
 
 
+@pytest.mark.quick
 def test_whether_pillow_is_needed_is_told_by_public_names_alone(tmp_path, monkeypatch):
     for kind in ("npy", "png"):
         (tmp_path / f"a.{kind}").write_bytes(WRITERS[kind](IMAGES[0]))
@@ -219,7 +221,6 @@ def cheating(root: Path, names: list[str]) -> Any:
     return public_images(root, names, called="private.csv")[0]
 
 
-@pytest.mark.heavy
 def test_that_test_catches_a_size_that_private_images_tell(tmp_path):
     folder(tmp_path)
     BROKEN["another size"](tmp_path / "scans" / "7.pgm")
@@ -249,6 +250,7 @@ def test_of_a_private_image_of_another_size_the_header_alone_is_read(name, tmp_p
     assert most < 1 << 20
 
 
+@pytest.mark.quick
 def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.pgm")
     writer = threading.Thread(target=lambda: (tmp_path / "a.pgm").write_bytes(pgm(IMAGES[0])))
@@ -260,6 +262,7 @@ def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path):
     assert found is None
 
 
+@pytest.mark.quick
 def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path):
     rows = "\n".join(" ".join(str(int(each)) for each in row) for row in IMAGES[0])
     (tmp_path / "a.pgm").write_text(f"P2\n# made here\n16 16\n# most\n16\n{rows}\n")
@@ -271,7 +274,6 @@ def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path):
         assert read_image(tmp_path, "b.pgm") is None
 
 
-@pytest.mark.heavy
 def test_names_that_lead_elsewhere_are_no_images(tmp_path):
     folder(tmp_path)
     (tmp_path / "secret.pgm").write_bytes(pgm(IMAGES[0]))
@@ -282,7 +284,6 @@ def test_names_that_lead_elsewhere_are_no_images(tmp_path):
 DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": N}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
 def test_a_run_on_a_folder_of_images(how, make_run, cli):
     root = make_run(**{"data.images": "scans", "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0, **how})
@@ -303,7 +304,6 @@ def test_a_run_on_a_folder_of_images(how, make_run, cli):
     assert "one image a row: 256 numbers, its pixels row by row, from 0 to " in card
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
 def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run, cli):
     more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
@@ -312,7 +312,6 @@ def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run, cli):
     assert json.loads(cli.ok("plan", root, "--json"))["rows"][0]["expected"]["basis"] == "labelled public rows"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
 def test_that_most_private_images_are_missing_is_told_to_the_owner(how, make_run, cli):
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **how})
@@ -322,7 +321,7 @@ def test_that_most_private_images_are_missing_is_told_to_the_owner(how, make_run
     for name in range(7, N):
         (root / "scans" / f"{name}.pgm").unlink()
     out = cli.ok("check", root)
-    assert (said in " ".join(out.split())) != bool(how)  # of a direct run nothing is said that depends on private rows
+    assert (said in out.words) != bool(how)  # of a direct run nothing is said that depends on private rows
     assert "hold 0 alone" not in cli("check", root, "--json")[1]
 
 
@@ -343,17 +342,15 @@ def test_what_is_wrong_with_public_images_is_one_line(change, told, make_run, cl
     change(root)
     code, _, err = cli("check", root)
     assert code in (2, 3, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
 
 
-@pytest.mark.heavy
 def test_images_without_public_ones_are_refused_in_one_line(make_run, cli):
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)
-    assert "[data] images needs [data] public" in " ".join(cli.refused(2, "check", root).split())
+    assert "[data] images needs [data] public" in cli.refused(2, "check", root).words
 
 
-@pytest.mark.heavy
 def test_images_in_a_list_are_learned_from_and_predicted():
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 700)

@@ -31,12 +31,12 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run, cli, method):
     n = len(private) + (method == "direct")
     assert f"labels {len(private):,} of {n:,} can be used" in said
     assert f"ids {len(private):,} of {n:,} can be used" in said
-    assert "carry ids of private.csv" in " ".join(out.split())
+    assert "carry ids of private.csv" in out.words
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     code, out, err = cli("check", root, "--look", "--json")
     assert (code, out) == (2, "")
-    assert "--look is for your eyes alone" in " ".join(err.split())
-    assert "NOT checked" not in plain or "check --look counts" in " ".join(plain.split())
+    assert "--look is for your eyes alone" in err.words
+    assert "NOT checked" not in plain or "check --look counts" in plain.words
 
 
 @pytest.mark.heavy
@@ -46,7 +46,7 @@ def test_a_table_that_is_read_part_by_part_is_counted_so(make_run, cli, monkeypa
     monkeypatch.setattr("quorate.folder.tables.CELLS_IN_MEMORY", 0)
     monkeypatch.setattr("quorate.run.usable_rows.CELLS", 1 << 8)
     assert cli("check", root, "--look")[1] == whole
-    assert json.loads(cli("check", root, "--json")[1])
+    assert cli.json("check", root)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,10 @@ def test_check_and_run_say_what_to_expect(make_run, cli):
     root = make_run(**WITH_LABELS)
     out = cli.ok("check", root, "--rehearse")
     assert "  expect     accuracy " in out
-    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in " ".join(
-        out.split()
-    )
-    expected = json.loads(cli("check", root, "--rehearse", "--json")[1])["expected"]
-    assert json.loads(cli("check", root, "--json")[1])["expected"] == expected  # by itself, where there are labels
-    assert "expected" not in json.loads(cli("check", root, "--no-rehearse", "--json")[1])
+    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in out.words
+    expected = cli.json("check", root, "--rehearse")["expected"]
+    assert cli.json("check", root)["expected"] == expected  # by itself, where there are labels
+    assert "expected" not in cli.json("check", root, "--no-rehearse")
     assert not (root / "ledger.db").exists()
 
     out = cli.ok("run", root, "--rehearse")
@@ -94,10 +92,10 @@ def test_check_and_run_say_what_to_expect(make_run, cli):
 @pytest.mark.heavy
 def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
     err = cli.refused(2, "check", make_run(), "--rehearse")
-    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    assert "name a table of them: [data] evaluation" in err.words, err
     direct = make_run("direct", **{"method.by": "direct"})
     err = cli.refused(2, "check", direct, "--rehearse")
-    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    assert "name a table of them: [data] evaluation" in err.words, err
     labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
-    expected = json.loads(cli("check", labelled, "--json")[1])["expected"]
+    expected = cli.json("check", labelled)["expected"]
     assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1

@@ -24,6 +24,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 
+pytestmark = pytest.mark.mostly_heavy
+
 BUDGET = Budget(4.0, 1e-5)
 LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
 
@@ -47,7 +49,6 @@ def put_back(root: Path, files: dict[str, bytes]) -> None:
 TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
 )
@@ -63,7 +64,6 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run, tmp_path):
     root = make_run(n=200, m=40)
     with RunFolder(root).open_ledger(BUDGET):
@@ -82,7 +82,6 @@ def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run, tmp_pa
     assert str(_head(root).sequence) in head.read_text()
 
 
-@pytest.mark.heavy
 def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
     root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
     for each in (root, other):
@@ -95,7 +94,6 @@ def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
         run(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run, slot):
     """Were its slots written in turn, the older one would count where the newer is spoilt."""
@@ -120,7 +118,6 @@ def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run
         run(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
 def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, published):
     root = make_run(n=200, m=40)
@@ -145,7 +142,6 @@ def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, publ
     assert AnchorFile(head, at=lambda _: None).read() == noted
 
 
-@pytest.mark.heavy
 def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run):
     """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
     root = make_run(n=200, m=40)
@@ -157,6 +153,7 @@ def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(mak
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
 
 
+@pytest.mark.quick
 def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run):
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
@@ -168,6 +165,7 @@ def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(ma
     assert _head(root).hash in folder.head.read_text()
 
 
+@pytest.mark.quick
 def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run):
     """Whoever puts back the ledger and the anchor of the process's start, or of any later moment, is found out."""
     root = make_run(n=200, m=40)
@@ -202,7 +200,6 @@ def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run):
             assert AnchorFile(folder.head, at=lambda _: None).read() == _head(root)
 
 
-@pytest.mark.heavy
 def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run, cli):
     root = make_run(n=200, m=40)
     run(root)
@@ -219,7 +216,6 @@ def _head(root: Path) -> Any:
         return ledger.head
 
 
-@pytest.mark.heavy
 def test_a_run_after_the_head_was_noted_goes_on(make_run):
     root = make_run(n=200, m=40)
     run(root)
@@ -269,7 +265,6 @@ POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "
           "anchor written 2", "anchored 2", "first entry", "end"]  # fmt: skip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
 def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, point):
     root = make_run(n=200, m=40)
@@ -289,7 +284,6 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, p
         pass
 
 
-@pytest.mark.heavy
 def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run):
     root = make_run(n=200, m=40)
     check(load_run(root))
@@ -300,6 +294,7 @@ def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run):
 # --- without a run's folder -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("left", ["ledger.db.key", "ledger.db.lock"])
 def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path, left):
     path = tmp_path / "ledger.db"
@@ -315,6 +310,7 @@ def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path, left):
     assert {file.name for file in tmp_path.iterdir()} <= {left, "ledger.db.lock"}
 
 
+@pytest.mark.quick
 def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path):
     path = tmp_path / "ledger.db"
     os.close(os.open(tmp_path / "ledger.db.lock", os.O_CREAT | os.O_RDWR, 0o600))
@@ -324,6 +320,7 @@ def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path):
     assert (tmp_path / "ledger.db.key").exists()
 
 
+@pytest.mark.quick
 def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path, budget=BUDGET).close()

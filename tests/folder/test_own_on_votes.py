@@ -235,6 +235,6 @@ def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(cli, tmp_path,
     shown = json.loads(cli.ok("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json"))
     assert shown["analysis"] is None
     assert not (tmp_path / "out").exists()
-    twin = json.loads(cli("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax", "--json")[1])
+    twin = cli.json("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax")
     assert twin["analysis"] is not None
     assert twin["data_independent_epsilon"] == shown["data_independent_epsilon"]

@@ -20,6 +20,8 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import NoisySum
 from quorate.release.charge import LABEL
 
+pytestmark = pytest.mark.mostly_heavy
+
 TOML = """\
 [data]
 private = "private.csv"
@@ -55,7 +57,6 @@ def entries(folder: Path) -> list[object]:
         return [each.event for each in ledger.reservations()]
 
 
-@pytest.mark.heavy
 def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder, cli):
     found = estimate_for_plan(folder, spend=1.5)
     assert entries(folder) == [NoisySum.costing(1.5).event]
@@ -80,7 +81,6 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder, cli):
     assert "\nestimate   one was released for quorate plan, and charged\n" in stands
 
 
-@pytest.mark.heavy
 def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder):
     direct = TOML.replace("n_jobs = 1\n", "").replace("[teachers]\ncount = 40", '[method]\nby = "direct"')
     for toml, spend, said in (
@@ -97,7 +97,6 @@ def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder):
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
 def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run_goes_on(folder):
     code, _, said = shell("quorate plan . --estimate", folder)
@@ -116,7 +115,6 @@ def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run
     assert len(entries(folder)) == 2
 
 
-@pytest.mark.heavy
 def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder):
     (folder / "quorate.toml").write_text(TOML.replace('label = "ill"', 'label = "ill"\nevaluation = "absent.csv"'))
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
@@ -141,7 +139,6 @@ def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder, 
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder):
     public = pl.read_csv(folder / "public.csv")
     public[:24].write_csv(folder / "public.csv")
@@ -152,7 +149,6 @@ def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli, monkeypatch):
     def fails(root: Path, *, learning_curve: Any = None, **how: Any) -> Any:
         if learning_curve is not None:
@@ -167,7 +163,6 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli
     assert "nothing more was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
 
 
-@pytest.mark.heavy
 def test_what_fails_after_the_charge_says_that_it_was_charged(folder, monkeypatch):
     def fails(*_args: object, **_how: object) -> None:
         raise InvalidParameter("a teacher is wrong")
@@ -181,7 +176,6 @@ def test_what_fails_after_the_charge_says_that_it_was_charged(folder, monkeypatc
     assert estimate_for_plan(folder, spend=1.0).left == pytest.approx(2.0, abs=1e-9)
 
 
-@pytest.mark.heavy
 def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder):
     (folder / "quorate.toml").write_text(TOML.replace("[run]\n", "[run]\nunsafe_noise_seed = 1\n"))
     found = estimate_for_plan(folder, spend=1.0)

@@ -77,7 +77,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(table, out, more, code
     (tmp_path / "empty").mkdir()
     before = {path.name for path in tmp_path.iterdir()}
     ended, shown, told = cli("predict", run, tmp_path / table, "--out", tmp_path / out, *more)
-    assert said in " ".join(told.split()), told
+    assert said in told.words, told
     assert (ended, shown) == (code, "")
     assert {path.name for path in tmp_path.iterdir()} == before
     assert "ancient" not in told
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(run
     rows = ROWS.with_columns(ward=pl.lit("Gyn\u00e4kologie"))
     (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode("cp1252"))
     said = cli.refused(4, "predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
-    assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in " ".join(said.split())
+    assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in said.words
     assert "Gyn" not in said
     assert not (tmp_path / "out.csv").exists()
     (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode())

@@ -388,7 +388,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run, c
     table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
     for verb in ("check", "run"):
         said = cli.refused(4, verb, root)
-        line = " ".join(said.split())
+        line = said.words
         assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
         assert str(missing) not in line.replace("QUO-E005", "")
     assert not (root / "ledger.db").exists()
@@ -406,7 +406,7 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(make
     settings.write_text(original.replace("count = 12", "count = 13"))
     for verb in ("check", "run"):
         said = cli.refused(3, verb, root)
-        line = " ".join(said.split())
+        line = said.words
         assert "differ from those of the run begun here, which was charged; put them back" in line
         assert "raise" not in line
     settings.write_text(original)

@@ -31,6 +31,8 @@ from quorate.run import progress
 from quorate.voting import flow, kept_votes
 from quorate.voting.task import Task
 
+pytestmark = pytest.mark.mostly_heavy
+
 CLI = "from quorate.cli import main; main()"
 
 
@@ -111,7 +113,6 @@ def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
     return sorted(found)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("often", [1, pytest.param(2, marks=pytest.mark.faults)])
 def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_promises(make_run, often):
     size = {"n": 1200, "m": 2400, "teachers.count": 70, "run.unsafe_noise_seed": 11}
@@ -202,7 +203,6 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     return [*snapshots, Snapshot.of(root)]
 
 
-@pytest.mark.heavy
 def test_a_run_without_a_seed_keeps_the_same_promises(make_run):
     root = make_run(m=600, **ROOM_FOR_TWO)
     snapshots = killed_and_resumed(root)
@@ -212,14 +212,12 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run):
     assert statuses.count("interrupted") == 2 * 64
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run, monkeypatch):
     root = make_run(m=600, **ROOM_FOR_TWO)
     monkeypatch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
-@pytest.mark.heavy
 def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypatch):
     """The twin forgets what was stored and draws every query anew, under a reservation it pays for."""
     root = make_run(m=600, **ROOM_FOR_TWO)
@@ -240,7 +238,6 @@ def label_rows_in_ledger(root: Path) -> list[Any]:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
 
 
-@pytest.mark.heavy
 def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run, cli):
     root = make_run()
     store_at(root / "ledger.db", create=True).close()
@@ -248,7 +245,6 @@ def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run, cli
     assert cli("run", root)[0] == 0
 
 
-@pytest.mark.heavy
 def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
     """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
     root = make_run(m=600)
@@ -261,7 +257,6 @@ def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
             reservation.store(lost, [0] * lost.count)
 
 
-@pytest.mark.heavy
 def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
     from quorate.noise import SeededNoise
 
@@ -284,7 +279,6 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run
     assert whole != killed
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("model", ["logistic", "lightgbm"])
 def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_run, monkeypatch):
     if model == "lightgbm":
@@ -319,7 +313,6 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_
     assert label_rows(broken) == label_rows(whole)
 
 
-@pytest.mark.heavy
 def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make_run, cli, monkeypatch):
     pytest.importorskip("lightgbm")
     root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
@@ -335,7 +328,6 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make
     assert cli("ask", root, asked)[0] == 0
 
 
-@pytest.mark.heavy
 def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatch):
     """And how far that is, in parts of which nobody can tell a number of rows."""
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
@@ -347,7 +339,6 @@ def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatc
     assert "training teachers (12)" in said
 
 
-@pytest.mark.heavy
 def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run):
     """The key of a charge is the same in every process, whatever a parameter's repr says."""
     root = make_run(**{"teachers.model": "address_ward:teacher"})
@@ -371,7 +362,6 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
     assert len(keys) == 1
 
 
-@pytest.mark.heavy
 def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run):
     root = make_run()
     first = load_run(root).charge_key
@@ -380,7 +370,6 @@ def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run):
     assert load_run(root).charge_key != first
 
 
-@pytest.mark.heavy
 def test_other_data_under_the_same_name_do_not_resume(make_run):
     from quorate.errors import LedgerMismatch
 
@@ -395,7 +384,6 @@ def test_other_data_under_the_same_name_do_not_resume(make_run):
     assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
 
 
-@pytest.mark.heavy
 def test_control_c_stops_with_the_code_that_says_resumable(make_run):
     root = make_run(m=2400)
     process = start(root)
@@ -420,6 +408,7 @@ def shuffled(root: Path) -> None:
     (root / "private.csv").write_text("\n".join([lines[0], *rows]) + "\n")
 
 
+@pytest.mark.quick
 def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run):
     """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
     root = make_run()
@@ -432,7 +421,6 @@ def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_
     assert after.charge_key != before.charge_key
 
 
-@pytest.mark.heavy
 def test_a_shuffle_changes_nothing_where_units_have_ids(make_run):
     root = make_run(**{"data.unit": "patient_id"})
     before = load_run(root)

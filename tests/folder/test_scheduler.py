@@ -35,7 +35,7 @@ from quorate.release.keys import fingerprint_key
 from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
-pytestmark = [on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
+pytestmark = [pytest.mark.mostly_heavy, on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
 
 SCHEDULER = "import sys; from distributed.cli.dask_scheduler import main; main()"
 WORKER = "import sys; from distributed.cli.dask_worker import main; main()"
@@ -213,7 +213,6 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(cluster, before, here, tm
     assert spilled == []
 
 
-@pytest.mark.heavy
 def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(cluster, tmp_path, monkeypatch):
     how = {**DIRECT, "method.rounds": 5, "run.unsafe_noise_seed": 5, "data.unit": "patient_id"}
     here = write_run(tmp_path / "here", n=400, m=60, **how)
@@ -263,7 +262,6 @@ exact.exp = lambda x: {other}
 """
 
 
-@pytest.mark.heavy
 def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
     tmp_path, capsys, monkeypatch
 ):
@@ -365,7 +363,6 @@ tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
 """
 
 
-@pytest.mark.heavy
 def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster, tmp_path):
     root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
     (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
@@ -455,7 +452,6 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cl
     assert charges(root) == 1
 
 
-@pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
     cluster, before, tmp_path, monkeypatch, capsys
 ):
@@ -488,7 +484,6 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tm
     assert list((tmp_path / "shared").iterdir()) == []
 
 
-@pytest.mark.heavy
 def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
@@ -514,6 +509,7 @@ def main_says(root: Path, cluster: Cluster, *, code: int) -> None:
     assert ended.value.code == code
 
 
+@pytest.mark.quick
 def test_the_option_is_for_teachers_and_an_address_is_checked_first(make_run, capsys):
     root = make_run(m=60)
     for options, why in (

@@ -110,7 +110,7 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(make_spooled, cli
     root = make_spooled()
     small = cli("check", root)[1]
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
-    said, told = " ".join(cli("check", root)[1].split()), cli("check", root, "--json")[1]
+    said, told = cli("check", root)[1].words, cli("check", root, "--json")[1]
     assert "private.csv has 0 MB: expect about" in said
     assert "of one core" in said
     assert "private.csv has" not in small
@@ -118,7 +118,7 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(make_spooled, cli
     monkeypatch.setattr(cell_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
     monkeypatch.setattr(cell_run, "allowed_memory", lambda _: 1)
     monkeypatch.setattr(cell_run, "bytes_held", lambda _: 10**10)
-    said = " ".join(cli("check", root)[1].split())
+    said = cli("check", root)[1].words
     assert "where 0 MB are free: make room, or the run is refused before its charge" in said
     assert "10 GB of memory" in said
     assert "This machine allows 0 MB of memory: take one with more, or save the table as Parquet" in said
@@ -232,7 +232,7 @@ def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run,
         first, second, *_ = told.splitlines()
         assert (code, shown) == (4, "")
         assert "part=11" in first
-        assert "lacks the column 'age', which other parts have" in " ".join(told.split())
+        assert "lacks the column 'age', which other parts have" in told.words
         assert "part=12" in told
         assert "part=07" not in told
         assert second
@@ -246,4 +246,4 @@ def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run, c
     (root / "quorate.toml").write_text(
         text.replace("public_parts/**/*.parquet", "private_parts/part=1?"), encoding="utf-8"
     )
-    assert "is the private file again" in " ".join(cli.refused(4, "check", root).split())
+    assert "is the private file again" in cli.refused(4, "check", root).words

@@ -15,12 +15,13 @@ from quorate.ledger import Ledger, Receipt
 from quorate.service import Client, NoAnswer, Refused
 from quorate.service.keys import KeyFile
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 def charged_of(run: Running) -> int:
     return run.service.records.charged
 
 
-@pytest.mark.heavy
 def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve):
     run = serve()
     told = run.post({"row": rows(1)[0]})
@@ -33,7 +34,6 @@ def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve):
     assert (answer["label"] in ("no", "yes")) == (answer["status"] == "answered")
 
 
-@pytest.mark.heavy
 def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve):
     run = serve()
     one, two, three = rows(3)
@@ -47,7 +47,6 @@ def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serv
     assert charged_of(run) == 3
 
 
-@pytest.mark.heavy
 def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve):
     run = serve()
     row = rows(1)[0]
@@ -61,7 +60,6 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     assert run.entries - before <= 3  # the session, the block, its answers
 
 
-@pytest.mark.heavy
 def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
     run = serve()
     row = {"age": 40, "bmi": 25.0, "ward": "north"}
@@ -71,7 +69,6 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
     assert told["answers_left"] == 11
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("threshold", "label"), [(0.001, "yes"), (0.999, "no")])
 def test_the_model_answers_from_the_threshold_that_the_run_chose(serve, own_run, threshold, label):
     run = serve(own_run(**{"method.by": "direct", "student.decision_threshold": threshold}))
@@ -79,7 +76,6 @@ def test_the_model_answers_from_the_threshold_that_the_run_chose(serve, own_run,
     assert {(point["by"], point["label"]) for point in told["answers"]} == {("model", label)}
 
 
-@pytest.mark.heavy
 def test_when_nothing_is_left_the_student_answers_marked_as_such(serve):
     run = serve()
     run.post({"rows": rows(10)})
@@ -92,7 +88,6 @@ def test_when_nothing_is_left_the_student_answers_marked_as_such(serve):
     assert run.post({"rows": rows(10)}).json()["answers"][0]["by"] == "ensemble"  # still the stored answer
 
 
-@pytest.mark.heavy
 def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     run = serve(after_budget="refuse")
     run.post({"rows": rows(10)})
@@ -105,7 +100,6 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     assert run.post({"rows": rows(2, seed=8)}).status_code == 200
 
 
-@pytest.mark.heavy
 def test_the_budget_is_what_the_ledger_says(serve):
     run = serve()
     run.post({"rows": rows(5)})
@@ -117,7 +111,6 @@ def test_the_budget_is_what_the_ledger_says(serve):
     assert told["ledger"]["verified_at"] == NOW.isoformat()
 
 
-@pytest.mark.heavy
 def test_what_was_promised_is_the_run_s_own_guarantee(serve):
     run = serve()
     told = run.get("/v1/guarantee").json()
@@ -126,7 +119,6 @@ def test_what_was_promised_is_the_run_s_own_guarantee(serve):
     assert 3.99 < told["epsilon"] <= 4.0
 
 
-@pytest.mark.heavy
 def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
     root = own_run()
     with running(root) as run:
@@ -140,7 +132,6 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
         ledger.verify(prices=True)
 
 
-@pytest.mark.heavy
 def test_a_direct_run_answers_for_free(finished, own_run):
     root = own_run(**{"method.by": "direct"})
     with running(root) as run:
@@ -155,7 +146,6 @@ def test_a_direct_run_answers_for_free(finished, own_run):
 SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin", "/": "read"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("scope", ["ask", "read", "admin"])
 def test_a_key_may_do_what_its_scope_says(serve, scope):
     run = serve(scopes=(scope,))
@@ -167,7 +157,6 @@ def test_a_key_may_do_what_its_scope_says(serve, scope):
     assert {path: status(path) for path in SCOPES} == {path: 200 if path in allowed else 403 for path in SCOPES}
 
 
-@pytest.mark.heavy
 def test_health_needs_no_key_and_says_nothing(serve):
     run = serve()
 
@@ -187,7 +176,6 @@ def test_elsewhere_there_is_a_problem_too(serve, method, path, status):
     assert status != 405 or told.headers["allow"] == "POST"
 
 
-@pytest.mark.heavy
 def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve):
     run = serve()
     one, two = rows(2)
@@ -204,7 +192,6 @@ def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve):
     assert run.post({"row": two}, **{"idempotency-key": "a"}).status_code == 200
 
 
-@pytest.mark.heavy
 def test_a_key_that_asks_too_often_waits(serve):
     run = serve(requests_per_minute=2)
     told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
@@ -213,7 +200,6 @@ def test_a_key_that_asks_too_often_waits(serve):
     assert int(told[-1].headers["retry-after"]) >= 1
 
 
-@pytest.mark.heavy
 def test_a_receipt_is_held_by_the_ledger(own_run):
     root = own_run()
     with running(root) as run:
@@ -222,7 +208,6 @@ def test_a_receipt_is_held_by_the_ledger(own_run):
         ledger.check_receipt(receipt)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
 def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
     root = own_run()
@@ -252,7 +237,6 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
         ledger.verify(prices=True)
 
 
-@pytest.mark.heavy
 def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run):
     root = own_run()
     one, two = rows(2)
@@ -267,7 +251,6 @@ def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run):
         assert run.left == 11
 
 
-@pytest.mark.heavy
 def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run):
     root = own_run(**{"mechanism.online_answers": 0})
     pool = pl.read_csv(root / "public.csv").to_dicts()[:3]
@@ -302,7 +285,6 @@ def client(run: Running, **how: Any) -> Client:
     return Client(str(run.http.base_url), run.token, sleep=lambda _: None, **how)
 
 
-@pytest.mark.heavy
 def test_it_asks_and_reads_what_is_left(serve):
     run = serve()
     with client(run) as asking:
@@ -313,7 +295,6 @@ def test_it_asks_and_reads_what_is_left(serve):
         assert asking.guarantee()["unit"] == "record"
 
 
-@pytest.mark.heavy
 def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve):
     run, transport = serve(), Unreliable(lost=3)
     with client(run, transport=transport) as asking:
@@ -324,7 +305,6 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
     assert (run.left, run.service.records.charged) == (11, 1)
 
 
-@pytest.mark.heavy
 def test_two_requests_have_two_keys(serve):
     transport = Unreliable(lost=0)
     with client(serve(), transport=transport) as asking:
@@ -333,7 +313,6 @@ def test_two_requests_have_two_keys(serve):
     assert len({key for key, _ in transport.seen}) == 2
 
 
-@pytest.mark.heavy
 def test_it_gives_up_after_its_retries(serve):
     run, transport = serve(), Unreliable(lost=99)
     with client(run, transport=transport, retries=2) as asking:
@@ -348,7 +327,6 @@ def test_it_gives_up_after_its_retries(serve):
     assert run.service.records.charged == 1
 
 
-@pytest.mark.heavy
 def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -362,6 +340,7 @@ def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
         asking.budget()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text", ["<html>", "[]", "7", "{}"])
 def test_what_is_no_service_is_said_to_be_none(text):
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text=text))
@@ -371,6 +350,7 @@ def test_what_is_no_service_is_said_to_be_none(text):
                 ask()
 
 
+@pytest.mark.quick
 def test_a_refusal_that_passes_is_tried_again_and_no_other():
     told = {"answers_left": 1, "epsilon_spent": 1.0, "answer": {"label": "no", "status": "answered", "by": "ensemble"}}
     waits: list[float] = []

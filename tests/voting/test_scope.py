@@ -34,6 +34,8 @@ from quorate.voting import kept_votes
 from quorate.voting.recipe import recipe
 from quorate.voting.scope import LABELS_ONLY, PARTITION_IS_STATED
 
+pytestmark = pytest.mark.mostly_heavy
+
 N = 300
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(N, 3))
@@ -56,7 +58,6 @@ def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> Subsampl
     return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("order", [("balanced", "hash"), ("hash", "balanced")])
 def test_what_holds_for_replacements_alone_is_never_told_as_more(make, order):
@@ -70,7 +71,6 @@ def test_what_holds_for_replacements_alone_is_never_told_as_more(make, order):
     assert second.caveats == (DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
 
 
-@pytest.mark.heavy
 def test_two_runs_that_promise_the_same_need_no_further_caveat():
     ledger = ledger_for_several()
     fit(ledger)
@@ -79,7 +79,6 @@ def test_two_runs_that_promise_the_same_need_no_further_caveat():
     assert told.caveats == (BY_POSITION, NOT_DURABLE, EARLIER)
 
 
-@pytest.mark.heavy
 def test_a_number_that_was_read_once_stays_a_caveat():
     ledger = ledger_for_several()
     read = fit(ledger, n_teachers="auto", epsilon=20.0).guarantee_
@@ -89,7 +88,6 @@ def test_a_number_that_was_read_once_stays_a_caveat():
     assert N_IS_PUBLIC in later.facts().guarantee.caveats
 
 
-@pytest.mark.heavy
 def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public():
     """Rows and units set the number of teachers: both are declared, or read and said to be read."""
     told = {}
@@ -104,6 +102,7 @@ def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public()
     assert told == {"none": ([True, True], False), "units": ([False, False], True), "both": ([False, False], False)}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("declared", "groups"),
     [({"n_rows": 300}, None), ({"n_rows": 74, "n_records": 75}, GROUPS), ({"n_rows": 0}, GROUPS)],
@@ -113,7 +112,6 @@ def test_a_number_of_rows_that_cannot_be_is_refused(declared, groups):
         fit(ledger_for_several(), groups=groups, **declared)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("grouped_first", [False, True])
 def test_a_ledger_of_one_unit_takes_no_release_for_another(make, grouped_first, monkeypatch):
@@ -131,7 +129,6 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(make, grouped_first, 
     assert made.guarantee_.unit == ("person" if grouped_first else "record")
 
 
-@pytest.mark.heavy
 def test_two_words_for_a_unit_are_two_units():
     ledger = ledger_for_several()
     fit(ledger, groups=GROUPS, unit="patient")
@@ -139,7 +136,6 @@ def test_two_words_for_a_unit_are_two_units():
         fit(ledger, groups=GROUPS, unit="household")
 
 
-@pytest.mark.heavy
 def test_a_charge_that_says_nothing_is_said_to(tmp_path):
     with Ledger(tmp_path / "ledger.db", budget=Budget(100.0, 1e-2)) as ledger:
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="by hand")
@@ -148,6 +144,7 @@ def test_a_charge_that_says_nothing_is_said_to(tmp_path):
         assert fit(ledger).guarantee_.caveats == (BY_POSITION, NOT_CLAIMED, EARLIER)
 
 
+@pytest.mark.quick
 def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path):
     counts = RNG.multinomial(100, [0.7, 0.2, 0.1], size=20).astype(np.int64)
     file = VotesFile(Secret(counts), ("a", "b", "c"), 100)
@@ -187,6 +184,7 @@ def test_caveats_that_ledgers_hold_keep_their_words(caveat, in_version_0_1):
     assert not charged.covers(retried)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
 @pytest.mark.parametrize("unit", ["record", "person"])
 def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_version_0_1_wrote(caveat, unit):
