@@ -480,13 +480,3 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(cli, tmp_path, monkey
     said = cli.refused(4, "init", tmp_path / "new")
     assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said
     assert "free" not in said or number == errno.ENOSPC
-
-
-def test_every_door_says_that_a_ledger_was_deleted(finished, cli):
-    for each in finished.glob("ledger.db*"):
-        each.unlink()
-    verbs = (("run", finished), ("check", finished), ("status", finished), ("ledger", "show", finished))
-    (words,) = {cli.refused(5, *typed).splitlines()[-2] for typed in verbs}
-    assert "ledger.db and its anchor are missing, but were there" in words
-    for typed in (("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
-        assert cli(*typed)[0] == 5

@@ -55,17 +55,6 @@ def test_a_release_charges_once_and_repeats_its_labels(cli, file, tmp_path):
         assert (ledger.head.sequence, len(ledger.reservations())) == (entries, 1)
 
 
-def test_a_release_says_what_the_owner_states(cli, file, tmp_path):
-    out = cli.ok(
-        "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out",
-        "--unit", "patient",
-    )  # fmt: skip
-    assert "the owner's statement and was not checked" in out
-    assert "patient" in out
-    guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
-    assert "as the owner states" in guarantee["neighbours"]
-
-
 @pytest.mark.heavy
 def test_labels_of_each_teacher_are_taken(cli, tmp_path):
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
@@ -77,12 +66,6 @@ def test_labels_of_each_teacher_are_taken(cli, tmp_path):
     )  # fmt: skip
     assert json.loads(out)["n_teachers"] == 200
     assert {row["label"] for row in labels(tmp_path / "out")} <= {"yes", ""}
-
-
-def test_seeded_noise_is_marked(cli, file, tmp_path):
-    shown = release(cli, file, tmp_path / "out", "--unsafe-noise-seed", 4)
-    assert "not private" in shown["caveats"][0]
-    assert all("not private" in row["guarantee"] for row in labels(tmp_path / "out"))
 
 
 @pytest.mark.heavy
@@ -103,14 +86,6 @@ def test_a_budget_that_is_too_small_is_refused_with_its_own_exit_code(cli, file,
     assert not (out / "ledger.db").exists()
     cli.refused(3, *typed, "--epsilon", 0.5, "--set", "sigma=10")
     assert not (out / "public" / "labels.csv").exists()
-
-
-def test_a_ledger_of_other_votes_is_refused(cli, file, tmp_path):
-    out = tmp_path / "out"
-    release(cli, file, out)
-    pl.DataFrame(COUNTS[1:], schema=NAMES).write_csv(file)
-    said = cli.refused(4, "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out)
-    assert "Traceback" not in said
 
 
 @pytest.mark.default_cases(3)
@@ -201,15 +176,6 @@ def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli, fi
     assert not any((out / "public").iterdir())
 
 
-def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli, file, tmp_path):
-    said = cli.ok(
-        "votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", tmp_path / "out", "--json",
-        "--mechanism", "PermuteAndFlip", "--set", "epsilon=0.01",
-    )  # fmt: skip
-    assert json.loads(said)["analysis"] is None
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.heavy
 def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli, file, tmp_path):
     out, why = tmp_path / "out", "approved by the board"
@@ -251,12 +217,3 @@ def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli, file, tmp_pa
         (("--same-release", "why", "--votes", file, *CLASSES), "are for votes made elsewhere"),
     ):
         assert said in cli.refused(2, "ledger", "open", out, *options).words
-
-
-def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli, tmp_path):
-    names = ["=1+1", "@b", "c", "-d"]
-    path = tmp_path / "votes.csv"
-    pl.DataFrame(COUNTS, schema=names).write_csv(path)
-    out = tmp_path / "out"
-    cli.ok("votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out)
-    assert {row["label"] for row in labels(out)} <= {"'=1+1", "'@b", "c", "'-d"}

@@ -132,7 +132,9 @@ def entries(root: Path) -> int:
 
 
 def charges(root: Path) -> int:
-    """Number of charges in a run's ledger."""
+    """Number of charges in a run's ledger; none where there is no ledger."""
+    if not (root / "ledger.db").exists():
+        return 0
     with Ledger(root / "ledger.db") as ledger:
         return len(ledger.reservations())
 

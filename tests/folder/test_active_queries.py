@@ -93,15 +93,11 @@ def test_a_classifier_learns_from_what_a_strategy_asked(rows, strategy, mechanis
 @pytest.mark.several_fits
 def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows):
     """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
-    fits = [fitted(rows, queries) for queries in (Few(100), Random(100), 100)]
+    fits = [fitted(rows, queries, unsafe_noise_seed=3) for queries in (Few(100), Random(100), 100)]
     assert len({each.recipe_.mechanism.sigma for each in fits}) == 1
     assert len({each.guarantee_.epsilon for each in fits}) == 1
     assert [len(each.queries_) for each in fits] == [30, 100, 100]
-
-
-def test_random_asks_the_points_that_a_plain_number_asks(rows):
-    by_strategy, by_number = (fitted(rows, queries, unsafe_noise_seed=3) for queries in (Random(100), 100))
-    assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
+    assert sorted(fits[1].queries_.tolist()) == fits[2].queries_.tolist()
 
 
 @pytest.mark.several_fits
@@ -208,18 +204,6 @@ def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_
     assert Counting.seen[-1] == 400
     fitted(rows, Random(50), mechanism="GaussianNoisyMax", student=Counting())
     assert Counting.seen[-1] == 50
-
-
-def test_sparse_rows_are_asked_like_dense_ones(rows):
-    from scipy.sparse import csr_matrix
-
-    X, y = rows
-    dense = fitted(rows, Margin(60), unsafe_noise_seed=1)
-    sparse = classifier(Margin(60), unsafe_noise_seed=1).fit(
-        csr_matrix(X[:N_PRIVATE]), y[:N_PRIVATE], public=PublicPool(csr_matrix(X[N_PRIVATE:2_400]))
-    )
-    assert len(sparse.queries_) == len(dense.queries_) == 60
-    assert sorted(sparse.queries_[:10].tolist()) == sorted(dense.queries_[:10].tolist())
 
 
 def test_points_that_stand_twice_in_the_pool_are_one_query(rows):
@@ -329,11 +313,6 @@ def test_a_strategy_needs_to_be_told_how_many(queries):
     }
     with pytest.raises(InvalidParameter, match="queries = 300"):
         settings_from(document, folder=Path())
-
-
-@pytest.mark.quick
-def test_an_unknown_strategy_is_refused_with_the_nearest(make_run, cli):
-    assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
 
 
 def stopping(root: Path) -> Any:

@@ -88,12 +88,6 @@ def test_public_facts_choose_the_method(sections, by, why):
     assert (chosen, why in chosen.why) == (by, True), chosen
 
 
-def test_a_schema_alone_leaves_few_units_to_the_direct_method():
-    settings = changed(data={"unit": "patient_id", "n_records": 1_999}, schema={"age": [0, 120]})
-    del settings["data"]["public"]
-    assert settings_from(settings, folder=Path()).chosen == "direct"
-
-
 def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_before_it(folder):
     evaluated(folder, 99)
     assert read_settings(folder / "quorate.toml").chosen is None

@@ -204,18 +204,6 @@ def test_the_private_table_is_no_evaluation_table(make_run, disguise):
         load_run(root)
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("ours", [30, 390])
-def test_private_rows_among_others_are_no_evaluation_table(make_run, ours):
-    root = make_run(**{"data.evaluation": "evaluation.csv"})
-    shown = pl.read_csv(root / "evaluation.csv")
-    load_run(root)
-    mixed = pl.concat([shown, pl.read_csv(root / "private.csv").head(ours)]).sample(fraction=1.0, shuffle=True, seed=5)
-    mixed.select("ward", "ill", "bmi", "age").write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match="or some of them"):
-        load_run(root)
-
-
 def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished):
     assert "is the owner&#x27;s word" in (finished / "public" / "report.html").read_text().replace("'", "&#x27;")
 

@@ -142,16 +142,12 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=6))  # the recipe is asked about each, in its room
-def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(facts, wish, tmp_path, cli):
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))  # the recipe is asked about each, in its room
+def test_a_hopeless_set_up_is_refused_or_cautioned_by_command_and_estimator(facts, wish, tmp_path, cli, unpaid):
     root = folder(tmp_path / "run", facts, wish)
     code, out, err = cli("check", root)
     assert (code == 2 and "nothing was spent: " in err) or (code == 0 and "Everything fits, with caution." in out)
     assert not (root / "ledger.db").exists()
-
-
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))
-def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts, wish, unpaid):
     clf, given = estimator(facts, wish, ledger=unpaid)
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuorateWarning)
@@ -166,14 +162,10 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts, wish,
         assert str(of_fit.value) == f"{first.code}: {first.words}"
 
 
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=10))
-def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts, wish):
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
+def test_a_sound_set_up_gets_no_caution_from_either(facts, wish, tmp_path, cli):
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()
-
-
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
-def test_a_sound_set_up_gets_no_caution_from_the_command(facts, wish, tmp_path, cli):
     out = cli.ok("check", folder(tmp_path / "run", facts, wish))
     assert out.startswith("Everything fits. A run would\n")
     assert "caution" not in out

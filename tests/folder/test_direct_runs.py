@@ -18,14 +18,13 @@ from quorate.accounting import PureDP
 from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
 from quorate.direct import method, prepare
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
+from quorate.errors import BudgetExhausted
 from quorate.folder.cell_run import DirectRun
 from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
-from quorate.folder.settings import read_settings, settings_from
+from quorate.folder.settings import read_settings
 from quorate.folder.status import State, read_status
-from quorate.folder.template import filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
@@ -116,16 +115,6 @@ def test_progress_is_told_by_rounds(make_direct):
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
-def test_a_finished_run_comes_out_the_same_for_nothing(make_direct):
-    root = make_direct()
-    run(root)
-    model, spent = (root / "public" / "student.skops").read_bytes(), read_facts(root).spending.spent_epsilon
-    run(root)
-    loaded = [skops.io.loads(each)[-1].coef_ for each in (model, (root / "public" / "student.skops").read_bytes())]
-    assert (loaded[0] == loaded[1]).all()
-    assert read_facts(root).spending.spent_epsilon == spent
-
-
 def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeypatch):
     root = make_direct()
     first = read_run(root).task.plan
@@ -172,39 +161,6 @@ def other_bits(of: Any) -> Any:
         return Spectrum(spectrum.values, np.nextafter(spectrum.vectors, np.inf))
 
     return moved
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"mechanism.sigma": 40.0}, "[mechanism]"),
-        ({"mechanism.online_answers": 5}, "[mechanism]"),
-        ({"teachers.count": 10}, "[teachers]"),
-        ({"student.model": "forest"}, "[student]"),
-        ({"run.n_jobs": 2}, "[run] n_jobs"),
-        ({"method.feature_map": "cubic"}, "feature_map"),
-        ({"method.rounds": 0}, "rounds"),
-        ({"method.clip": -1.0}, "clip"),
-        ({"method.by": "teacher"}, "by"),
-        ({"method.round": 3}, "round"),
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_refused_in_one_line(make_direct, cli, changes, named):
-    err = cli.refused(2, "check", make_direct(**changes))
-    assert named in err
-    assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
-
-
-@pytest.mark.quick
-def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote():
-    document = {
-        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
-        "budget": {"epsilon": 1.0, "delta": 1e-5},
-        "method": {"by": "votes", "clip": 2.0},
-    }
-    with pytest.raises(InvalidParameter, match="direct method"):
-        settings_from(document, folder=Path())
 
 
 def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
@@ -331,16 +287,6 @@ def test_no_private_row_at_all_runs_through(make_direct, cli, without):
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
-@pytest.mark.quick
-def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct, cli):
-    for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
-        root = make_direct(f"run{len(changes)}", **changes)
-        path = root / "private.csv"
-        path.write_text("40,26.125,Ann,ills\n" + path.read_text().partition("\n")[2])
-        err = cli.refused(4, "check", root)
-        assert not [each for each in ("26.125", "Ann", "ills") if each in err]
-
-
 def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, monkeypatch):
     """The twin tells how many rows it used: the comparison above sees it."""
     real = method.ROUNDS.facts
@@ -368,24 +314,6 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct):
 
 
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
-
-
-def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct):
-    cases: list[tuple[dict[str, Any], Any, str]] = [
-        ({"data.public": "private.csv"}, DataRefused, "private file again"),
-        ({"data.classes": ["no"]}, InvalidParameter, "at least two"),
-        ({"data.label": "sick"}, DataRefused, "no column 'sick'"),
-        ({"data.evaluation": "private.csv"}, DataRefused, "private file again"),
-    ]
-    for number, (changes, error, told) in enumerate(cases):
-        root = make_direct(f"run{number}", **changes)
-        with pytest.raises(error, match=told):
-            read_run(root)
-        assert not (root / "ledger.db").exists()
-    root = make_direct("lacking")
-    pl.read_csv(root / "public.csv").drop("age").write_csv(root / "public.csv")
-    with pytest.raises(DataRefused, match="age"):
-        read_run(root)
 
 
 def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct, cli):
@@ -431,35 +359,6 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
     run(root)
 
 
-def test_other_data_are_refused(make_direct):
-    root = make_direct()
-    run(root)
-    rows = pl.read_csv(root / "private.csv")
-    rows.with_columns(pl.col("age") + 1).write_csv(root / "private.csv")
-    with pytest.raises(LedgerMismatch):
-        run(root)
-    assert read_run(root).fingerprint != ""
-
-
-def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct):
-    root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
-    rng = np.random.default_rng(0)
-
-    def lines(n: int) -> str:
-        rows = rng.random((n, 6)) < 0.4
-        return "".join(
-            f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero([*row, True])) + "\n" for row in rows
-        )
-
-    (root / "public.svm").write_text(lines(60))
-    (root / "private.svm").write_text(lines(400))
-    before = read_run(root, begin=False).task
-    (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
-    after = read_run(root, begin=False).task
-    assert len(used(after)[1]) == len(used(before)[1]) == 400
-    assert run(root).rounds is not None
-
-
 @pytest.mark.parametrize("declared", [400, None])
 def test_a_number_that_was_read_is_said_to_be_read(make_direct, cli, declared):
     root = make_direct(**{"data.n_records": declared})
@@ -486,21 +385,6 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
     (check,) = [each for each in run(make_direct("run")).checks if each.code == "classes"]
     assert "rows with another label are left out" in check.evidence
     assert "refused" not in check.evidence
-
-
-@pytest.mark.quick
-def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path):
-    known = {
-        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
-        "n_records": 400, "n_rows": 900, "epsilon": 1.0, "delta": 1e-5,
-    }  # fmt: skip
-    text = filled(known).replace('by = "auto"', 'by = "direct"')
-    (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
-    assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
-    changed = text.replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
-    (tmp_path / "quorate.toml").write_text(changed, encoding="utf-8")
-    with pytest.raises(InvalidParameter, match=r"\[teachers\] count and \[student\] declined are for votes"):
-        read_settings(tmp_path / "quorate.toml")
 
 
 @pytest.mark.quick

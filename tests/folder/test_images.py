@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_digits
 
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, load
+from quorate import PrivateLogisticRegression, PublicPool, load
 from quorate.data.images import ImageForm, private_images, public_images, read_image
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.folder import tables
@@ -54,19 +54,6 @@ def by_pillow(kind: str) -> Any:
 
 
 WRITERS = {"pgm": pgm, "npy": npy, "png": by_pillow("PNG"), "jpg": by_pillow("JPEG")}
-
-
-@pytest.mark.several_fits
-@pytest.mark.parametrize("kind", [np.uint8, np.float64])
-def test_arrays_of_images_are_learned_from_by_defaults(kind):
-    X, given = IMAGES.astype(kind), {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1}
-    direct = PrivateLogisticRegression(**given, n_records=N)
-    direct.fit(X[:N], LABELS[:N], public=PublicPool(X[N : N + M]))
-    assert "patches" in direct.plan_.coordinates.feature_map.words
-    assert (direct.predict(X[N:]) == LABELS[N:]).mean() > 0.9
-    votes = PrivateClassifier(**given, n_records=N, n_teachers=10, n_jobs=1, allow_hopeless=True)
-    votes.fit(X[:N], LABELS[:N], public=PublicPool(X[N : N + M]))
-    assert (votes.predict(X[N:]) == LABELS[N:]).mean() > 0.8
 
 
 @pytest.mark.several_fits

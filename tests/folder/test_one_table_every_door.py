@@ -122,18 +122,6 @@ def test_a_table_reads_the_same_at_every_door(name, folders):
         assert as_served(root, run)(rows.to_dicts()).tolist() == expected.tolist()
 
 
-def test_a_question_reads_the_same_and_is_charged_once(folders):
-    root = folders["votes"]
-    table = pl.read_csv(root / "evaluation.csv", schema_overrides={"code": pl.String})[:3]
-    table.write_csv(root / "questions.csv")
-    first = ask(load_run(root), root / "questions.csv")
-    run = quorate.load(root)
-    assert run.ask(table) == first.answers
-    assert run.ask(as_typed(table)) == first.answers
-    assert run.ask(respelled(table)) == first.answers
-    assert ask(load_run(root), root / "questions.csv").left == first.left == 5
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -149,17 +137,6 @@ def test_another_table_is_one_line(change, told, folders):
     with pytest.raises(DataRefused, match=told) as refused:
         quorate.load(folders["votes"]).predict(table)
     assert "ancient" not in str(refused.value)
-
-
-def test_what_is_no_number_is_refused_by_its_column(folders):
-    settings = settings_of(folders["votes"])
-    pool = public_table(settings)
-    features = Features.of(pool, reader=reader_of(settings, quorate.load(folders["votes"]).student_, pool))
-    row = visits(1, 4).select(pool.columns).to_dicts()[0]
-    for column, value in (("heat", "hot"), ("heat", True), ("heat", 1e200), ("age", "old"), ("age", "3,5")):
-        with pytest.raises(Problem) as refused:
-            features.parse([{**row, column: value}])
-        assert refused.value.field == f"/rows/0/{column}"
 
 
 def test_where_the_public_table_is_gone_a_table_is_not_read_in_another_way(folders):

@@ -20,7 +20,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
-from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.errors import InvalidParameter
 from quorate.folder.batch import ask, load_run
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -608,12 +608,6 @@ def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(ma
 def test_a_key_that_is_no_field_of_it_is_refused(make_own, cli):
     refusal = cli.refused(2, "check", make_own(**{"mechanism.handycap": 1}))
     assert "HalfLead has no field 'handycap'; did you mean \"handicap\"?" in refusal
-
-
-@pytest.mark.quick
-def test_an_unregistered_event_is_refused_by_the_estimator_too(hospital):
-    with pytest.raises(UnsupportedEvent, match="register_event"):
-        classifier(hospital.Unregistered(scale=9.0)).fit(X, Y, public=PublicPool(POOL))
 
 
 @pytest.mark.quick

@@ -32,7 +32,6 @@ from quorate.voting import kept_votes
 pytestmark = pytest.mark.mostly_heavy
 
 K, N, M = 8, 96, 40
-RNG = np.random.default_rng(7)
 WORDS = {"no": ["dull", "bad", "slow"], "yes": ["good", "fun", "warm"]}
 
 

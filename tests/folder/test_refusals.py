@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT
+from tests.folder.conftest import DIRECT, charges
 
 from quorate.accounting import PureDP
 from quorate.data.formats import DelimitedText
@@ -17,14 +17,6 @@ from quorate.folder.settings import settings_of
 from quorate.ledger import Budget, Ledger
 
 Break = Callable[[Path], None]
-
-
-def charged(root: Path) -> list[int]:
-    """Sequence numbers of the reservations in a run's ledger; none where there is no ledger."""
-    if not (root / "ledger.db").exists():
-        return []
-    with Ledger(root / "ledger.db") as ledger:
-        return [each.sequence for each in ledger.reservations()]
 
 
 def one_line(said: str) -> str:
@@ -47,24 +39,18 @@ VALUES = [
     ("a missing public file is named", {"data.public": "publik.csv"}, 4, 'did you mean "public.csv"?'),
     ("a missing evaluation file is named", {"data.evaluation": "e.csv"}, 4,
      '[data] evaluation: there is no file "e.csv" beside quorate.toml; write its path relative to quorate.toml'),
-    ("the private file as the pool", {"data.public": "private.csv"}, 4, "public is the private file again"),
     ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4,
      "private.csv, column 'ill': a label outside classes was found"),
-    ("classes that are not declared", {"data.classes": None}, 2, "classes is required. Reading the label set"),
     ("classes that are one", {"data.classes": ["no"]}, 2,
      "[data] classes must be a list of at least two labels, got ['no']"),
     ("classes twice", {"data.classes": ["no", "yes", "no"]}, 2, "'no' is listed twice"),
     ("classes of two types", {"data.classes": ["no", 1]}, 2, "all classes in one type"),
-    ("classes as a text", {"data.classes": "yes"}, 2, "classes must be a list"),
     ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "a label outside classes was found"),
-    ("epsilon left out", {"budget.epsilon": None}, 2, "epsilon is required. There is no default"),
-    ("delta left out", {"budget.delta": None}, 2, "delta is required. There is no default"),
     ("epsilon of zero", {"budget.epsilon": 0}, 2, r"epsilon must be a number > 0, got 0"),
     ("epsilon below zero", {"budget.epsilon": -1.0}, 2, r"epsilon must be a number > 0, got -1.0"),
     ("epsilon that is no number", {"budget.epsilon": float("nan")}, 2, "epsilon must be a number > 0, got nan"),
     ("epsilon without end", {"budget.epsilon": float("inf")}, 2, "epsilon must be a number > 0, got inf"),
     ("epsilon as a truth value", {"budget.epsilon": True}, 2, "epsilon must be a number > 0, got True"),
-    ("epsilon as a text", {"budget.epsilon": "1.0"}, 2, "epsilon must be a number > 0, got '1.0'"),
     ("epsilon too small to count", {"budget.epsilon": 1e-12}, 2, "epsilon must be at least 1e-9"),
     ("a share of epsilon above the cap", {"run.epsilon": 5.0}, 2, "[run] epsilon = 5.0 is above [budget] epsilon = 4"),
     ("a share of delta above the cap", {"run.delta": 1e-4}, 2, "[run] delta = 0.0001 is above [budget] delta = 1e-05"),
@@ -76,9 +62,6 @@ VALUES = [
     ("a declared n above the truth", {"teachers.count": "auto", "data.n_records": 10**9}, 4, "the true number of"),
     ("no teachers", {"teachers.count": 0}, 2, "count must be a whole number >= 1, got 0"),
     ("half a teacher", {"teachers.count": 2.5}, 2, "count must be a whole number >= 1, got 2.5"),
-    ("teachers in words", {"teachers.count": "many"}, 2, "A whole number or"),
-    ("an unknown model", {"teachers.model": "logistik"}, 2, 'did you mean "logistic"?'),
-    ("an unknown partition", {"teachers.partition": "hsh"}, 2, 'did you mean "hash"?'),
     ("an unknown mechanism", {"mechanism.name": "NoisyCount"}, 2, 'did you mean "NoisyCounts"?'),
     ("more queries than points", {"mechanism.queries": 151}, 2, "[mechanism] queries = 151 but the pool has"),
     ("no queries", {"mechanism.queries": 0}, 2, "queries must be a whole number >= 1, got 0"),
@@ -87,8 +70,6 @@ VALUES = [
     ("noise of zero", {"mechanism.sigma": 0}, 2, "sigma must be a number > 0, got 0"),
     ("noise that is no number", {"mechanism.sigma": float("nan")}, 2, "sigma must be a number > 0, got nan"),
     ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
-    ("a seed in words", {"run.unsafe_noise_seed": "one"}, 2, "unsafe_noise_seed must be a whole number"),
-    ("an unknown key names the nearest", {"data.clases": "x"}, 2, "no key 'clases'; did you mean \"classes\"?"),
     ("an unknown section", {"bugdet.epsilon": 1}, 2, 'has no section [bugdet]; did you mean [budget]?'),
 ]  # fmt: skip
 
@@ -101,16 +82,16 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(make_run, cli, changes, c
         found, _, said = cli(verb, root)
         assert expected in one_line(said), said
         assert found == code
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.parametrize("key", ["public", "evaluation", "calibration"])
-@pytest.mark.parametrize("by", ["votes", "auto"])
+@pytest.mark.parametrize("by", ["votes", "auto", "direct"])
 def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is_read(
     make_run, cli, monkeypatch, key, by
 ):
     """A plan, which says that it opens no private file, rehearsed on its rows and showed how a model of them scores."""
-    root = make_run(**{f"data.{key}": "../private.csv", "data.n_records": 400, "method.by": by})
+    root = make_run(**{"method.by": by, f"data.{key}": "../private.csv", "data.n_records": 400})
     (root / "private.csv").rename(root.parent / "private.csv")
     (root / "private.csv").symlink_to(root.parent / "private.csv")
     monkeypatch.setattr(DelimitedText, "frame", lambda *_, **__: pytest.fail("a table was read"))
@@ -118,7 +99,7 @@ def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is
         code, out, err = cli(command, root)
         assert (code, out) == (4, ""), command
         assert f"[data] {key} is the private file again" in one_line(err)
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.heavy
@@ -130,12 +111,12 @@ def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finis
     settings.write_text(said.replace("[run]\n", "[run]\nepsilon = 5.0\n", 1) if "[run]" in said else
                         f"{said}\n[run]\nepsilon = 5.0\n", encoding="utf-8")  # fmt: skip
     assert settings_of(root).run.epsilon == 5.0
-    before = charged(root)
+    before = charges(root)
     code, _, told = cli("run", root)
     assert code != 0
     assert "is above [budget]" not in told
     assert "another release" in one_line(told)
-    assert charged(root) == before
+    assert charges(root) == before
 
 
 def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run, cli):
@@ -145,7 +126,7 @@ def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read
         message = one_line(cli.refused(2, verb, root))
         assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
         assert "quorate ledger open --raise-budget REASON" in message
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 def rewrite(name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
@@ -196,9 +177,6 @@ FILES: list[tuple[str, Break, str]] = [
      lambda t: t.with_columns(ill=pl.lit(None))), "a label is missing"),
     ("the private file copied as the pool", the_private_table(lambda t: t),
      "quorate: [data] public holds the private rows again"),
-    ("the same rows shuffled", the_private_table(lambda t: t.sample(fraction=1, shuffle=True, seed=1)),
-     "the private rows again"),
-    ("the private file cut a little", the_private_table(lambda t: t.head(390)), "the private rows again"),
     ("an empty private file", lambda root: (root / "private.csv").write_text("") and None, "the file is empty"),
     ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)),
      "private.csv: the file names its columns and holds no row"),
@@ -218,7 +196,7 @@ def test_a_wrong_file_is_one_line_and_charges_nothing(make_run, cli, broken, exp
     broken(root)
     for verb in ("check", "run"):
         assert expected in one_line(cli.refused(4, verb, root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 def test_no_message_shows_a_private_value(make_run, cli):
@@ -240,7 +218,7 @@ def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run, 
         "    return make_pipeline(StandardScaler().fit([[0.0], [1.0]]), LogisticRegression())\n"
     )
     assert "this Pipeline step is already fitted: StandardScaler" in one_line(cli.refused(2, "run", root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 def test_settings_that_are_missing_or_no_toml_are_one_line(make_run, cli, tmp_path):
@@ -256,11 +234,11 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run, c
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as ledger:
         ledger.reserve(PureDP(3.5), delta=0, purposes={"label": 1}, key="earlier")
-    before = charged(root)
+    before = charges(root)
     for verb in ("check", "run"):
         message = one_line(cli.refused(3, verb, root))
         assert all(part in message for part in ("3.5", "4", "ask fewer queries", "raise the budget with a reason"))
-    assert charged(root) == before
+    assert charges(root) == before
     code, out, said = cli("run", root, "--json")
     facts = json.loads(said)
     assert (code, out) == (3, "")
@@ -273,7 +251,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run, c
 def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run, cli):
     root = make_run(**{"mechanism.sigma": 0.5})
     assert "raise sigma" in one_line(cli.refused(3, "run", root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.heavy
@@ -282,10 +260,10 @@ def test_a_ledger_of_other_data_is_refused(make_run, cli):
     assert cli("run", other)[0] == 0
     for each in other.glob("ledger.db*"):
         shutil.copy(each, root / each.name)
-    before = charged(root)
+    before = charges(root)
     for verb in ("check", "run"):
         assert "bound to another data set" in one_line(cli.refused(4, verb, root))
-    assert charged(root) == before
+    assert charges(root) == before
 
 
 @pytest.mark.heavy
@@ -294,15 +272,6 @@ def test_a_ledger_whose_key_is_gone_is_refused(make_run, cli):
     assert cli("run", root)[0] == 0
     (root / "ledger.db.key").unlink()
     assert "ledger.db.key is missing" in one_line(cli.refused(4, "run", root))
-
-
-@pytest.mark.heavy
-def test_a_ledger_with_another_budget_is_refused(make_run, cli):
-    root = make_run()
-    Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
-    assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(
-        cli.refused(4, "run", root)
-    )
 
 
 def test_a_ledger_that_another_process_holds_is_refused(make_run, cli):
@@ -377,7 +346,7 @@ def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run,
     assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(
         cli.refused(4, "run", root)
     )
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.parametrize("missing", [1, 40])

@@ -339,51 +339,6 @@ def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatc
     assert "training teachers (12)" in said
 
 
-def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run):
-    """The key of a charge is the same in every process, whatever a parameter's repr says."""
-    root = make_run(**{"teachers.model": "address_ward:teacher"})
-    (root / "address_ward.py").write_text(
-        "from sklearn.pipeline import make_pipeline\n"
-        "from sklearn.preprocessing import FunctionTransformer\n"
-        "from sklearn.dummy import DummyClassifier\n"
-        "def as_it_is(frame):\n    return frame\n"
-        "def teacher():\n    return make_pipeline(FunctionTransformer(as_it_is), DummyClassifier())\n"
-    )
-    code = (
-        "import sys, pathlib; from quorate.folder.batch import load_run;"
-        "junk = [object() for _ in range(int(sys.argv[2]))];"
-        "print(load_run(pathlib.Path(sys.argv[1])).charge_key)"
-    )
-    keys = set()
-    for salt in (1, 70_000):
-        said = root / f"said-{salt}.txt"
-        assert Forked(code, root, salt, said=said).wait(60) == 0, said.read_text()
-        keys.add(said.read_text())
-    assert len(keys) == 1
-
-
-def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run):
-    root = make_run()
-    first = load_run(root).charge_key
-    assert load_run(root).charge_key == first
-    (root / "private" / "run.key").unlink()
-    assert load_run(root).charge_key != first
-
-
-def test_other_data_under_the_same_name_do_not_resume(make_run):
-    from quorate.errors import LedgerMismatch
-
-    root = make_run(m=600)
-    perform_killed(root, after=1, in_flight=False)
-    before = Snapshot.of(root)
-    path = root / "private.csv"
-    path.write_text(path.read_text().replace("north", "south", 1))
-    with pytest.raises(LedgerMismatch, match="another data set"):
-        run(root)
-    after = Snapshot.of(root)
-    assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
-
-
 def test_control_c_stops_with_the_code_that_says_resumable(make_run):
     root = make_run(m=2400)
     process = start(root)

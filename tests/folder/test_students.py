@@ -13,8 +13,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tests.folder.conftest import run
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
@@ -86,22 +84,6 @@ def test_every_way_learns_words_and_numbers_in_a_whole_fit(student, mechanism):
     written = skops.io.dumps(clf.student_)
     assert skops.io.get_untrusted_types(data=written) == []
     assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("student", [VoteShareStudent(), NoiseAwareStudent(GaussianNB()), SpreadLabels()])
-def test_plain_numbers_and_pipelines_go_the_same_way(student):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = np.array(CLASSES)[np.digitize(X[:, 0], [-0.5, 0.5])]
-    settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
-    settings["unsafe_noise_seed"] = 7
-    mechanism = "auto" if isinstance(student, VoteShareStudent) else "GaussianNoisyMax"
-    pool = PublicPool(rng.normal(size=(150, 3)))
-    for estimator in (student.estimator, make_pipeline(StandardScaler(), LogisticRegression())):
-        way = type(student)(estimator)
-        clf = PrivateClassifier(GaussianNB(), way, mechanism=mechanism, **settings).fit(X, y, public=pool)
-        assert np.mean(clf.predict(X) == y) > 0.6
 
 
 # --- misuse: refused in one line, before anything is charged -----------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
-
-NAMES = ["Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis"]
 
 
 def visits(n: int, seed: int) -> pl.DataFrame:
@@ -114,52 +111,6 @@ def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_cha
         assert len(said) == (not declared)
         assert declared or "cells of column 'Station' of public.csv hold line breaks" in said[0]
         assert (run.task.plan.n_units == 60) == declared
-
-
-def with_notes(n: int, seed: int) -> pl.DataFrame:
-    """Such visits of which 4 % are ill, with a note that some of them lack."""
-    table, rng = visits(n, seed), np.random.default_rng(seed)
-    rare = table.filter((table["Sepsis"] == "nein").to_numpy() | (rng.random(n) < 0.1))
-    words = ["Fieber", "Übelkeit", "ruhig", "Schmerz", "besser", "schläft"]
-    notes = [" ".join(rng.choice(words, 4)) if rng.random() < 0.8 else None for _ in range(rare.height)]
-    return rare.with_columns(pl.Series("Notiz", notes))
-
-
-@pytest.mark.heavy
-@pytest.mark.usefixtures("brief_rehearsals")
-def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(tmp_path, cli, monkeypatch):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    monkeypatch.chdir(tmp_path)
-    export_of(with_notes(4_000, 1), tmp_path / "private.csv")
-    export_of(with_notes(500, 2).drop("Sepsis", "Patient"), tmp_path / "public.csv")
-    new = export_of(with_notes(600, 3), tmp_path / "evaluation.csv")
-    tables = ("--from", "private.csv", "--public", "public.csv", "--evaluation", "evaluation.csv")
-    facts = ("--label", "Sepsis", "--unit", "Patient", "--n-records", 2_000, "--epsilon", 2)
-    said = {}
-    for name, *rest in (
-        ("init", "run", *tables, *facts, "--yes"),
-        ("plan", "run"),
-        ("check", "run"),
-        ("run", "run"),
-        ("report", "run"),
-        ("export", "run", "--format", "tre", "--model", "both", "--to", "out"),
-        ("check-export", "out"),
-    ):
-        code, said[name], err = cli(name, *rest)
-        assert code == 0, (name, err)
-        if name == "plan":
-            path = tmp_path / "run" / "quorate.toml"
-            path.write_text(re.sub(r'^by = "\w+"', 'by = "direct"', path.read_text(encoding="utf-8"), flags=re.M))
-    assert "text      'Notiz'" in said["init"]
-    assert "Recommended: the direct method" in " ".join(said["plan"].split())
-    assert "0 failed" in said["check-export"]
-    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
-    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
-    session = onnxruntime.InferenceSession("out/student.onnx")
-    names = [entry.name for entry in session.get_inputs()]
-    classes = session.run(None, script["onnx_inputs"](rows, names))[0]
-    assert (classes == quorate.load(tmp_path / "out").predict(new.drop("Sepsis", "Patient"))).all()
-    assert (classes == skops.io.load("out/student.skops").predict(rows)).all()  # notes that are missing, too
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -25,7 +25,6 @@ from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import Recipe, recipe
 
 MUSHROOM = {"n_records": 6_499, "n_public": 1_000, "n_classes": 2, "width": 117, "epsilon": 1.0, "delta": 1e-5}
-SPARSE = {"epsilon": 1.0, "delta": 1e-5}
 
 
 def mechanism(kind: type, **fields: Any) -> dict[str, Any]:

@@ -100,8 +100,13 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     assert run.post({"rows": rows(2, seed=8)}).status_code == 200
 
 
-def test_the_budget_is_what_the_ledger_says(serve):
+def test_budget_and_guarantee_are_those_of_the_run_and_health_needs_no_key(serve):
     run = serve()
+    assert run.http.get("/livez").json() == {"status": "live"}
+    assert run.http.get("/readyz").json() == {"status": "ready"}
+    promised = run.get("/v1/guarantee").json()
+    assert promised["unit"] == "record"
+    assert 3.99 < promised["epsilon"] <= 4.0
     run.post({"rows": rows(5)})
     told = run.get("/v1/budget").json()
 
@@ -109,14 +114,6 @@ def test_the_budget_is_what_the_ledger_says(serve):
     assert (told["answers_left"], told["answers_reserved"]) == (7, 12)
     assert told["epsilon"]["spent"] <= told["epsilon"]["limit"] == 4.0
     assert told["ledger"]["verified_at"] == NOW.isoformat()
-
-
-def test_what_was_promised_is_the_run_s_own_guarantee(serve):
-    run = serve()
-    told = run.get("/v1/guarantee").json()
-
-    assert told["unit"] == "record"
-    assert 3.99 < told["epsilon"] <= 4.0
 
 
 def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
@@ -130,6 +127,7 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
     assert again["answers"] == first["answers"]
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
+        ledger.check_receipt(Receipt.from_object(first["receipt"]))
 
 
 def test_a_direct_run_answers_for_free(finished, own_run):
@@ -157,13 +155,6 @@ def test_a_key_may_do_what_its_scope_says(serve, scope):
     assert {path: status(path) for path in SCOPES} == {path: 200 if path in allowed else 403 for path in SCOPES}
 
 
-def test_health_needs_no_key_and_says_nothing(serve):
-    run = serve()
-
-    assert run.http.get("/livez").json() == {"status": "live"}
-    assert run.http.get("/readyz").json() == {"status": "ready"}
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/v2", 404)]
@@ -176,20 +167,24 @@ def test_elsewhere_there_is_a_problem_too(serve, method, path, status):
     assert status != 405 or told.headers["allow"] == "POST"
 
 
-def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve):
-    run = serve()
-    one, two = rows(2)
-    first: Any = run.post({"row": one}, **{"idempotency-key": "a"})
-    again = run.post({"row": one}, **{"idempotency-key": "a"})
-    other = run.post({"row": two}, **{"idempotency-key": "a"})
-
-    assert first.json()["answer"] == again.json()["answer"]
-    assert (first.json()["charged"], again.json()["charged"], again.json()["receipt"]) == (1, 0, None)
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
-    assert run.left == 11
-    token, _ = run.service.keys.create("another", ["ask"])
-    run.token = token
-    assert run.post({"row": two}, **{"idempotency-key": "a"}).status_code == 200
+def test_an_idempotency_key_belongs_to_one_body_and_one_client_after_a_restart_too(own_run):
+    root = own_run()
+    (one, two), key = rows(2), {"idempotency-key": "a"}
+    token, _ = KeyFile(root / "private").create("a ward", ["ask"])
+    with running(root) as run:
+        run.token = token
+        first, again, other = (run.post({"row": row}, **key) for row in (one, one, two))
+        assert first.json()["answer"] == again.json()["answer"]
+        assert (first.json()["charged"], again.json()["charged"], again.json()["receipt"]) == (1, 0, None)
+        assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
+        assert run.left == 11
+        run.token, _ = run.service.keys.create("another", ["ask"])
+        assert run.post({"row": two}, **key).status_code == 200
+    with running(root) as run:
+        run.token = token
+        assert run.post({"row": two}, **key).json()["code"] == "idempotency-key-reused"
+        assert run.post({"row": one}, **key).json()["answer"] == first.json()["answer"]
+        assert run.left == 10
 
 
 def test_a_key_that_asks_too_often_waits(serve):
@@ -198,14 +193,6 @@ def test_a_key_that_asks_too_often_waits(serve):
 
     assert [each.status_code for each in told] == [200, 200, 429]
     assert int(told[-1].headers["retry-after"]) >= 1
-
-
-def test_a_receipt_is_held_by_the_ledger(own_run):
-    root = own_run()
-    with running(root) as run:
-        receipt = Receipt.from_object(run.post({"row": rows(1)[0]}).json()["receipt"])
-    with Ledger(root / "ledger.db") as ledger:
-        ledger.check_receipt(receipt)
 
 
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
@@ -235,20 +222,6 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
     with Ledger(root / "ledger.db") as ledger:
         assert (ledger.quota(key.client).answers, ledger.quota(key.client).drawn) == (3, 3)
         ledger.verify(prices=True)
-
-
-def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run):
-    root = own_run()
-    one, two = rows(2)
-    token, _ = KeyFile(root / "private").create("a ward", ["ask"])
-    with running(root) as run:
-        run.token = token
-        first = run.post({"row": one}, **{"idempotency-key": "a"}).json()
-    with running(root) as run:
-        run.token = token
-        assert run.post({"row": two}, **{"idempotency-key": "a"}).json()["code"] == "idempotency-key-reused"
-        assert run.post({"row": one}, **{"idempotency-key": "a"}).json()["answer"] == first["answer"]
-        assert run.left == 11
 
 
 def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run):
@@ -285,14 +258,15 @@ def client(run: Running, **how: Any) -> Client:
     return Client(str(run.http.base_url), run.token, sleep=lambda _: None, **how)
 
 
-def test_it_asks_and_reads_what_is_left(serve):
-    run = serve()
-    with client(run) as asking:
+def test_it_asks_under_a_key_each_and_reads_what_is_left(serve):
+    run, transport = serve(), Unreliable(lost=0)
+    with client(run, transport=transport) as asking:
         one, two = rows(2)
         first = asking.label(one)
         assert asking.label_many([one, two])[0] == first
         assert asking.answers_left == asking.budget()["answers_left"] == 10
         assert asking.guarantee()["unit"] == "record"
+    assert len({key for key, _ in transport.seen if key}) == 2
 
 
 def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve):
@@ -303,14 +277,6 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
     assert len(transport.seen) == 4
     assert len(set(transport.seen)) == 1
     assert (run.left, run.service.records.charged) == (11, 1)
-
-
-def test_two_requests_have_two_keys(serve):
-    transport = Unreliable(lost=0)
-    with client(serve(), transport=transport) as asking:
-        for row in rows(2):
-            asking.label(row)
-    assert len({key for key, _ in transport.seen}) == 2
 
 
 def test_it_gives_up_after_its_retries(serve):
