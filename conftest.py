@@ -208,6 +208,8 @@ OF_EVERY_RUN = {
 
 # The mark that says how many cases a run takes, and what all other cases are.
 LESS_OFTEN = {"default_cases": pytest.mark.heavy, "heavy_cases": pytest.mark.faults}
+# What says of a test of a module that is mostly heavy that it, or some of its cases, are not.
+OF_EVERY_RUN_HERE = ("quick", "default_cases", "faults")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -225,9 +227,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark in LESS_OFTEN:
             if item.get_closest_marker(mark):
                 cases.setdefault((mark, item.nodeid.partition("[")[0]), []).append(item)
+        rare = item.get_closest_marker("mostly_heavy") and not any(map(item.get_closest_marker, OF_EVERY_RUN_HERE))
         hidden = isinstance(item, DoctestItem) and not _is_public(item.name)
         of_a_leaf = item.path.name not in OF_EVERY_RUN and not LEAVES.isdisjoint(item.path.parents)
-        if hidden or of_a_leaf or _asks_postgresql(item):
+        if rare or hidden or of_a_leaf or _asks_postgresql(item):
             item.add_marker(pytest.mark.heavy)
     for (mark, _), alike in cases.items():
         (n,) = alike[0].get_closest_marker(mark).args  # type: ignore[union-attr]

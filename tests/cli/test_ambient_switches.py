@@ -110,7 +110,7 @@ def _outcome(method: str, tables: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", METHODS)
-def test_a_fit_is_the_same_under_every_switch(method: str, tables: dict[str, Any]) -> None:
+def test_a_fit_is_the_same_under_every_switch(method, tables):
     plain = _outcome(method, tables)
     with every_switch():
         switched = _outcome(method, tables)
@@ -142,7 +142,7 @@ def _by_a_price() -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("act", [pytest.param(_by_plan, marks=pytest.mark.heavy), _by_a_learner, _by_a_price])
-def test_what_needs_no_estimator_is_the_same_under_every_switch(act: Callable[[], Any]) -> None:
+def test_what_needs_no_estimator_is_the_same_under_every_switch(act):
     plain = act()
     with every_switch():
         switched = act()
@@ -183,9 +183,7 @@ def _place(tmp_path: Path, name: str, method: str) -> Path:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
-def test_commands_print_and_write_the_same_under_every_switch(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
-) -> None:
+def test_commands_print_and_write_the_same_under_every_switch(method, tmp_path, monkeypatch, cli):
     outcomes = []
     for name, switches in (("plain", ExitStack), ("switched", every_switch)):
         place = _place(tmp_path, name, method)
@@ -256,9 +254,7 @@ IN_A_PROCESS = [command for command in COMMANDS if command.startswith(("run", "p
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("streams", STREAMS)
-def test_a_process_with_every_switch_and_other_streams_writes_the_same(
-    streams: str, tmp_path: Path, usual: Any
-) -> None:
+def test_a_process_with_every_switch_and_other_streams_writes_the_same(streams, tmp_path, usual):
     method, redirected = STREAMS[streams]
     place = _place(tmp_path, "switched", method)
     plain, told = usual(method)
@@ -281,9 +277,7 @@ FOLLOWS_ITS_USER = {"quorate.data.encoding.public_encoder"}  # the example itsel
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("part", range(4))  # each has examples of every room
-def test_every_example_of_the_library_comes_out_the_same_under_every_switch(
-    part: int, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_every_example_of_the_library_comes_out_the_same_under_every_switch(part, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     modules = [import_module(module.name) for module in walk_packages(quorate.__path__, "quorate.")]
     shown = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -34,36 +33,36 @@ def left(root: Path) -> int:
         return reservation.remaining("online answer")
 
 
-def test_a_class_a_row_is_printed_and_charged(asked: Path, cli: Any) -> None:
+def test_a_class_a_row_is_printed_and_charged(asked, cli):
     code, out, said = cli("ask", asked, asked / "new.csv")
     assert code == 0
     assert len(out.split()) == 5
     assert set(out.split()) <= {"no", "yes"}
     assert "1 answer left" in said
-    assert json.loads(cli("status", asked, "--json")[1])["answers_left"] == 1
+    assert cli.json("status", asked)["answers_left"] == 1
 
 
-def test_a_row_that_was_answered_before_costs_nothing(asked: Path, cli: Any) -> None:
-    first = json.loads(cli("ask", asked, asked / "new.csv", "--json")[1])
+def test_a_row_that_was_answered_before_costs_nothing(asked, cli):
+    first = cli.json("ask", asked, asked / "new.csv")
     assert first["answers_left"] == 1
     assert first["seeded"] is False
     before = entries(asked)
-    assert json.loads(cli("ask", asked, asked / "new.csv", "--json")[1]) == first
+    assert cli.json("ask", asked, asked / "new.csv") == first
     assert entries(asked) == before
     turned = pl.read_csv(asked / "new.csv").reverse()
     pl.concat([turned, turned]).write_csv(asked / "turned.csv")
-    again = json.loads(cli("ask", asked, asked / "turned.csv", "--json")[1])
+    again = cli.json("ask", asked, asked / "turned.csv")
     assert again == {**first, "answers": first["answers"][::-1] * 2, "statuses": ["answered"] * 10}
 
 
-def test_a_row_of_the_public_pool_has_its_label_already(asked: Path, cli: Any) -> None:
+def test_a_row_of_the_public_pool_has_its_label_already(asked, cli):
     labels = pl.read_csv(asked / "public" / "labels.csv")
-    found = json.loads(cli("ask", asked, asked / "public.csv", "--json")[1])
+    found = cli.json("ask", asked, asked / "public.csv")
     assert found["answers_left"] == 6
     assert [found["answers"][row] for row in labels["row"]] == labels["label"].to_list()
 
 
-def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> None:
+def test_when_fewer_answers_are_left_nothing_is_drawn(asked, cli):
     cli("ask", asked, asked / "new.csv")
     pl.read_csv(asked / "evaluation.csv").head(7).write_csv(asked / "more.csv")  # two new ones, one answer left
     code, out, _ = cli("ask", asked, asked / "more.csv")
@@ -76,14 +75,14 @@ def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> 
     assert "these rows were answered before, and use no answer; " in said
 
 
-def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> None:
+def test_a_run_that_has_not_finished_is_not_asked(make_run, cli):
     root = make_run(m=60, **{"mechanism.online_answers": 6})
     code, out, said = cli("ask", root, root / "public.csv")
     assert (code, out) == (4, "")
-    assert f"quorate run {root}" in " ".join(said.split())
+    assert f"quorate run {root}" in said.words
 
 
-def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> None:
+def test_a_run_that_kept_nothing_back_is_not_asked(make_run, cli):
     root = make_run(m=60)
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(2).write_csv(root / "new.csv")
@@ -91,7 +90,7 @@ def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> N
 
 
 @pytest.mark.parametrize("content", [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", ""])
-def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cli: Any, content: str | None) -> None:
+def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked, cli, content):
     before = entries(asked)
     if content is not None:
         (asked / "bad.csv").write_text(content)
@@ -101,23 +100,21 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cl
     assert entries(asked) == before
 
 
-def test_changed_private_rows_are_refused(asked: Path, cli: Any) -> None:
+def test_changed_private_rows_are_refused(asked, cli):
     pl.read_csv(asked / "private.csv").head(399).write_csv(asked / "private.csv")
     assert cli("ask", asked, asked / "new.csv")[0] == 4
 
 
-def test_a_seeded_run_says_so_with_every_answer(make_run: Any, cli: Any) -> None:
+def test_a_seeded_run_says_so_with_every_answer(make_run, cli):
     root = make_run(m=60, **{"mechanism.online_answers": 6, "run.unsafe_noise_seed": 2})
     cli("run", root)
     _, out, said = cli("ask", root, root / "public.csv")
     assert len(out.split()) == 60
-    assert "seeded noise: reproducible, therefore not private" in " ".join(said.split())
-    assert json.loads(cli("ask", root, root / "public.csv", "--json")[1])["seeded"] is True
+    assert "seeded noise: reproducible, therefore not private" in said.words
+    assert cli.json("ask", root, root / "public.csv")["seeded"] is True
 
 
-def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
-    asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(asked, cli, monkeypatch):
     seen: list[np.ndarray[Any, Any]] = []
     real = asking.asked_of
 
@@ -145,9 +142,7 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     assert all(votes.sum(axis=1).max() <= 12 for votes in seen)
 
 
-def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
-    asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(asked, cli, monkeypatch):
     first = cli.ok("ask", asked, asked / "new.csv")
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
@@ -170,7 +165,7 @@ def teachers_of(batch: Any) -> Any:
     return module.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
 
 
-def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, cli: Any, tmp_path: Path) -> None:
+def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked, cli, tmp_path):
     def told() -> tuple[int | None, list[int], int]:
         facts = read_facts(asked)
         return (
@@ -193,7 +188,7 @@ def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, 
     assert (asked / "public" / "report.html").read_text() == before
 
 
-def test_a_report_that_somebody_changed_keeps_no_answer_back(asked: Path, cli: Any) -> None:
+def test_a_report_that_somebody_changed_keeps_no_answer_back(asked, cli):
     (asked / "public" / "facts.json").write_text("{}")
     assert len(cli.ok("ask", asked, asked / "new.csv").split()) == 5
     assert (asked / "public" / "facts.json").read_text() == "{}"

@@ -11,7 +11,6 @@ import sqlite3
 import stat
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -28,6 +27,8 @@ from quorate.ledger.entries import Reserved
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 DIRECT = {"method.by": "direct"}
 
 
@@ -43,7 +44,8 @@ def interrupted(*args: object, **how: object) -> None:
 # --- init, check, run -------------------------------------------------------------------------------------------------
 
 
-def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli, tmp_path):
     out = cli.ok("init", tmp_path / "new")
     assert out.endswith(f"next: edit it, then quorate plan {tmp_path / 'new'}\n")
     assert "check [data]; fill in epsilon and delta under [budget], which have no default" in out
@@ -57,7 +59,8 @@ def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_
     assert settings.run.unsafe_noise_seed is None
 
 
-def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_on(cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_on(cli, tmp_path):
     cli("init", tmp_path)
     path = tmp_path / "quorate.toml"
     lines = path.read_text().splitlines()
@@ -78,16 +81,14 @@ def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_
     )
 
 
-def test_init_never_overwrites(cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_init_never_overwrites(cli, tmp_path):
     (tmp_path / "quorate.toml").write_text("mine")
     assert "exists already; edit it, or choose another folder" in cli.refused(4, "init", tmp_path)
     assert (tmp_path / "quorate.toml").read_text() == "mine"
 
 
-@pytest.mark.heavy
-def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(make_run, cli, monkeypatch):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     monkeypatch.chdir(root.parent)
     code, out, said = cli("run", root.name)
@@ -99,7 +100,8 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
     assert "training teachers (12)" in said
 
 
-def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_check_says_what_would_happen_and_what_to_call_next(make_run, cli):
     root = make_run()
     out = cli.ok("check", root)
     assert "12 teachers" in out
@@ -107,8 +109,7 @@ def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: 
     assert f"quorate run {root}" in out
 
 
-@pytest.mark.heavy
-def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: Any, cli: Any) -> None:
+def test_check_keeps_to_80_columns_and_cuts_no_word(finished, make_run, cli):
     for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
         _, out, _ = cli("check", root)
         wide = [line for line in out.splitlines() if len(line) > 80 and str(root) not in line]
@@ -116,19 +117,17 @@ def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: An
         assert "\n             " in out, "the lines that follow stand under the first one"
 
 
-@pytest.mark.heavy
-def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any, cli: Any) -> None:
+def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run, cli):
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
-    assert "the number of records was read off private.csv and is treated as public" in " ".join(out.split())
+    assert "the number of records was read off private.csv and is treated as public" in out.words
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished: Path, cli: Any, tmp_path: Path) -> None:
+def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished, cli, tmp_path):
     for command in (
         ("check", finished), ("run", finished), ("status", finished), ("report", finished),
         ("ledger", "show", finished), ("ledger", "verify", finished),
@@ -140,15 +139,15 @@ def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished: Pat
         assert isinstance(json.loads(out), dict), command
 
 
-@pytest.mark.heavy
-def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished: Path, cli: Any) -> None:
+def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished, cli):
     facts = Facts.from_json((finished / "public" / "facts.json").read_text())
     assert Facts.from_json(cli("report", finished, "--json")[1]) == facts
     again = Facts.from_json(cli("run", finished, "--json")[1])
     assert (again.guarantee, again.answers, again.setup) == (facts.guarantee, facts.answers, facts.setup)
 
 
-def test_an_error_under_json_is_one_object_on_stderr(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_an_error_under_json_is_one_object_on_stderr(make_run, cli):
     code, out, said = cli("run", make_run(**{"budget.epsilon": 0}), "--json")
     assert out == ""
     assert json.loads(said)["exit_code"] == code == 2
@@ -157,32 +156,28 @@ def test_an_error_under_json_is_one_object_on_stderr(make_run: Any, cli: Any) ->
 # --- status, report, ledger, export --------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> None:
+def test_status_tells_a_run_before_during_and_after(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
-    before = json.loads(cli("status", root, "--json")[1])
+    before = cli.json("status", root)
     assert (before["state"], before["left"], set(before["stages"].values())) == ("not started", None, {False})
     cli("run", root)
-    after = json.loads(cli("status", root, "--json")[1])
+    after = cli.json("status", root)
     assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
     assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
     (root / "public" / "facts.json").unlink()
-    assert json.loads(cli("status", root, "--json")[1])["state"] == "interrupted; it resumes"
+    assert cli.json("status", root)["state"] == "interrupted; it resumes"
     with Ledger(root / "ledger.db"):
-        busy = json.loads(cli("status", root, "--json")[1])
+        busy = cli.json("status", root)
     assert busy["state"] == "running"
     text = cli("status", root)[1]
     assert "5 online answers" in text
     assert f"quorate run {root}" in text
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("changes", "purpose"), [({}, "label"), (DIRECT, "gradient round")], ids=["labels", "rounds"])
-def test_status_tells_what_a_broken_off_block_lost(
-    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
-) -> None:
+def test_status_tells_what_a_broken_off_block_lost(monkeypatch, make_run, cli, changes, purpose):
     root = make_run(**changes)
-    assert json.loads(cli("status", root, "--json")[1])["lost"] is None
+    assert cli.json("status", root)["lost"] is None
     with monkeypatch.context() as patch:
         patch.setattr(Reservation, "store", interrupted)
         assert cli("run", root)[0] == 6
@@ -190,24 +185,22 @@ def test_status_tells_what_a_broken_off_block_lost(
         (block,) = ledger.reservations()[0].blocks(purpose)
     told = f"lost       {several(block.count, purpose)}, charged and never released: a process ended in between"
     assert told in cli("status", root)[1].splitlines()
-    assert json.loads(cli("status", root, "--json")[1])["lost"] == {purpose: block.count}
+    assert cli.json("status", root)["lost"] == {purpose: block.count}
     assert cli("run", root)[0] == 0
     assert told in cli("status", root)[1].splitlines(), "also once the run went on"
     whole = make_run("whole", **changes)
     assert cli("run", whole)[0] == 0
-    assert json.loads(cli("status", whole, "--json")[1])["lost"] == {}
+    assert cli.json("status", whole)["lost"] == {}
 
 
-@pytest.mark.heavy
-def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None:
-    before = json.loads(cli("ledger", "show", finished, "--json")[1])["entries"]
+def test_reading_the_ledger_adds_nothing_to_it(finished, cli):
+    before = cli.json("ledger", "show", finished)["entries"]
     for command in (("status", finished), ("ledger", "show", finished), ("ledger", "verify", finished)):
         assert cli(*command)[0] == 0
-    assert json.loads(cli("ledger", "show", finished / "ledger.db", "--json")[1])["entries"] == before
+    assert cli.json("ledger", "show", finished / "ledger.db")["entries"] == before
 
 
-@pytest.mark.heavy
-def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli: Any) -> None:
+def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished, cli):
     out = cli.ok("ledger", "show", finished)
     lines = out.splitlines()
     assert lines[0].split()[2] == "opened"
@@ -216,11 +209,10 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli:
     said = cli("ledger", "verify", finished)[1]
     assert said.startswith(f"verified: {len(lines) - 1} entries, head ")
     assert said.endswith("; 1 charge priced again, none below what its event costs\n")
-    assert json.loads(cli("ledger", "verify", finished, "--json")[1])["charges_priced"] == 1
+    assert cli.json("ledger", "verify", finished)["charges_priced"] == 1
 
 
-@pytest.mark.heavy
-def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, cli: Any) -> None:
+def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run, cli):
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
     root = make_run(n=200, m=40)
     run(root)
@@ -245,7 +237,8 @@ def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, 
     assert "was charged less than its event costs" in said
 
 
-def test_a_link_to_a_ledger_is_refused_in_one_line(finished: Path, cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_link_to_a_ledger_is_refused_in_one_line(finished, cli, tmp_path):
     for target in (finished / "ledger.db", tmp_path / "nowhere"):
         link = tmp_path / f"{target.name}.link"
         link.symlink_to(target)
@@ -255,13 +248,13 @@ def test_a_link_to_a_ledger_is_refused_in_one_line(finished: Path, cli: Any, tmp
         assert len(said.strip().splitlines()) <= 2
 
 
-def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_ledger_that_is_not_there_is_not_made(cli, tmp_path):
     assert "there is no ledger at" in cli.refused(4, "ledger", "show", tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.heavy
-def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) -> None:
+def test_the_internal_report_is_for_its_owner_alone(finished, cli):
     out = cli.ok("report", finished, "--edition", "internal")
     page = finished / "private" / "report-internal.html"
     assert str(page) in out
@@ -282,7 +275,6 @@ NUMBER = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "changes",
     [
@@ -304,9 +296,7 @@ NUMBER = {
     ],
     ids=lambda changes: "-".join(changes)[:60] or "votes",
 )
-def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
-) -> None:
+def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(make_run, cli, monkeypatch, changes):
     root = make_run(**changes)
     monkeypatch.chdir(root.parent)
     out = cli.ok("run", root.name)
@@ -317,8 +307,7 @@ def test_a_run_ends_with_the_export_that_a_reviewers_check_accepts(
     cli.ok("check-export", "outbox")
 
 
-@pytest.mark.heavy
-def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run: Any, cli: Any) -> None:
+def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_run, cli):
     root = make_run(**{"student.model": "boosting"})
     assert f"try next    quorate status {root}" in cli.ok("run", root)
     assert "quorate export" not in cli("status", root)[1]
@@ -326,7 +315,6 @@ def test_a_run_whose_model_no_reviewers_check_accepts_proposes_no_export(make_ru
     assert "cannot leave as ONNX" in cli("export", root, "--to", root / "onnx", "--format", "tre", "--model", "onnx")[2]
 
 
-@pytest.mark.heavy
 def test_a_report_in_another_language_is_published_beside_the_first_and_follows_it(cli, finished, tmp_path):
     for language in ("de", "fr"):
         assert cli("report", finished, "--language", language)[1].strip().endswith(f"public/report.{language}.html")
@@ -341,18 +329,19 @@ def test_a_report_in_another_language_is_published_beside_the_first_and_follows_
     assert again.partition("<details>")[0][:20_000] == german[:20_000]  # further on it says when it ran
 
 
-def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run, cli):
     root = make_run()
     assert f"start or resume it with: quorate run {root}" in cli.refused(4, "report", root)
 
 
-def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, cli: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_export_copies_what_may_leave_and_refuses_a_second_time(finished, cli, tmp_path):
     assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
     assert "is not empty; name a new folder" in cli.refused(4, "export", finished, "--to", tmp_path / "outbox")
 
 
-@pytest.mark.heavy
-def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
+def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()
     said = cli.refused(6, "run", root)
@@ -365,12 +354,14 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     assert "nothing was charged" not in cli.refused(6, "run", root), "nobody has looked"
 
 
-def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_a_stop_of_what_stores_nothing_says_so(monkeypatch, make_run, cli):
     monkeypatch.setattr("quorate.folder.methods.check", interrupted)
     said = cli.refused(6, "check", make_run())
     assert "quorate: interrupted; nothing is left half written; type the same command again" in said
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("changes", "stages", "said"),
     [
@@ -393,9 +384,7 @@ def test_a_stop_of_what_stores_nothing_says_so(monkeypatch: pytest.MonkeyPatch, 
         (DIRECT, ["coordinates-1"], "the coordinates of its rounds are stored"),
     ],
 )
-def test_a_stop_says_what_is_stored(
-    make_run: Any, changes: dict[str, Any], stages: list[str], said: str | None
-) -> None:
+def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
     root = make_run(**changes)
     (root / "private").mkdir()
     for stage in stages:
@@ -403,7 +392,6 @@ def test_a_stop_says_what_is_stored(
     assert stored_so_far(root) == said
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "changes", "stored"),
     [
@@ -412,9 +400,7 @@ def test_a_stop_says_what_is_stored(
     ],
     ids=["teachers", "direct"],
 )
-def test_control_c_after_the_charge_says_what_the_ledger_holds(
-    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any], stored: str
-) -> None:
+def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make_run, cli, broken, changes, stored):
     root = make_run(**changes)
     with monkeypatch.context() as patch:
         patch.setattr(f"quorate.{broken}", interrupted)
@@ -427,7 +413,8 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
     assert charges(root) == 1
 
 
-def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_status_counts_the_teachers_that_are_stored(make_run, cli):
     root = make_run(**{"teachers.count": 100})
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
     (root / "private").mkdir()
@@ -436,11 +423,10 @@ def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> 
     assert "· teachers: 64 stored" in half[1], half
     (root / "private" / "teachers-00064.stage").write_bytes(b"")
     assert "✓ teachers: 100 stored" in cli("status", root)[1]
-    assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 100
+    assert cli.json("status", root)["teachers_stored"] == 100
 
 
-@pytest.mark.heavy
-def test_status_opens_no_report_that_is_gone(make_run: Any, cli: Any) -> None:
+def test_status_opens_no_report_that_is_gone(make_run, cli):
     root = make_run()
     cli("run", root)
     assert "next       open " in cli("status", root)[1]
@@ -452,8 +438,7 @@ def test_status_opens_no_report_that_is_gone(make_run: Any, cli: Any) -> None:
     assert (root / "public" / "report.html").exists()
 
 
-@pytest.mark.heavy
-def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: Any, cli: Any) -> None:
+def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run, cli):
     root = make_run(**{"data.n_records": 400})
     checked = cli("check", root)[1]
     cli("run", root)
@@ -463,6 +448,7 @@ def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: 
     assert "of 4 charged, 0 left" in shown[1]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
@@ -471,7 +457,7 @@ def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: 
         (("export", "my-run"), "Write for example: quorate export … --to PATH"),
     ],
 )
-def test_a_wrong_use_says_what_to_type(cli: Any, typed: tuple[str, ...], hint: str) -> None:
+def test_a_wrong_use_says_what_to_type(cli, typed, hint):
     assert cli.refused(2, *typed).strip().splitlines()[-1] == hint
 
 
@@ -486,9 +472,7 @@ def test_a_wrong_use_says_what_to_type(cli: Any, typed: tuple[str, ...], hint: s
         (errno.EXDEV, "invalid cross-device link. What is stored stays; mend that, then the same command goes on"),
     ],
 )
-def test_a_refusal_of_the_machine_says_what_to_do_about_it(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
-) -> None:
+def test_a_refusal_of_the_machine_says_what_to_do_about_it(cli, tmp_path, monkeypatch, number, remedy):
     def refused(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(tmp_path / "there"))
 
@@ -496,14 +480,3 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
     said = cli.refused(4, "init", tmp_path / "new")
     assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said
     assert "free" not in said or number == errno.ENOSPC
-
-
-@pytest.mark.heavy
-def test_every_door_says_that_a_ledger_was_deleted(finished: Path, cli: Any) -> None:
-    for each in finished.glob("ledger.db*"):
-        each.unlink()
-    verbs = (("run", finished), ("check", finished), ("status", finished), ("ledger", "show", finished))
-    (words,) = {cli.refused(5, *typed).splitlines()[-2] for typed in verbs}
-    assert "ledger.db and its anchor are missing, but were there" in words
-    for typed in (("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
-        assert cli(*typed)[0] == 5

@@ -17,6 +17,8 @@ from quorate.folder import methods
 from quorate.folder.settings import read_settings
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
     "seconds", "report", "direct_accuracy", "commonest_class",
@@ -40,8 +42,7 @@ def facts_of(folder: Path) -> Facts:
     return Facts.from_json((folder / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.heavy
-def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path: Path) -> None:
+def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path):
     demo_module.write_inputs(tmp_path, public=False)
     settings = read_settings(tmp_path / "quorate.toml")
     assert settings.data.public is None
@@ -55,8 +56,7 @@ def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_pa
     assert direct.method.feature_map == "auto"
 
 
-@pytest.mark.heavy
-def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adult_with_privacy(folder: Path) -> None:
+def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adult_with_privacy(folder):
     facts, direct = facts_of(folder), facts_of(folder / "direct")
     by_votes, by_rounds, non_private = facts.utility.student, direct.utility.student, facts.utility.non_private
     assert by_votes is not None
@@ -76,8 +76,7 @@ def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adul
     assert sizes == [32_561, 8_140, 8_141]
 
 
-@pytest.mark.heavy
-def test_the_demo_shows_everything_that_was_promised_about_it(session: tuple[Path, str]) -> None:
+def test_the_demo_shows_everything_that_was_promised_about_it(session):
     (folder, out), facts = session, facts_of(session[0])
     assert max(map(len, out.splitlines()[1:])) <= 80
     assert f"{facts.setup.n_teachers:,} · one record → exactly one teacher; checked" in out  # K
@@ -92,8 +91,7 @@ def test_the_demo_shows_everything_that_was_promised_about_it(session: tuple[Pat
     assert (folder / "public" / "report.html").is_file()
 
 
-@pytest.mark.heavy
-def test_the_demo_as_json_tells_its_figures(folder: Path, tmp_path: Path, cli: Any, monkeypatch: Any) -> None:
+def test_the_demo_as_json_tells_its_figures(folder, tmp_path, cli, monkeypatch):
     """Of the demo above: its figures are taken as they are, and not computed again."""
     ready = iter([facts_of(folder), facts_of(folder / "direct")])
 
@@ -108,18 +106,18 @@ def test_the_demo_as_json_tells_its_figures(folder: Path, tmp_path: Path, cli: A
     out = cli.ok("demo", "--out", tmp_path / "out", "--json")
     told, facts = json.loads(out), facts_of(folder)
     assert told.keys() == FIELDS
-    assert told["accuracy"] == facts.utility.student.accuracy  # type: ignore[union-attr]
+    assert told["accuracy"] == facts.utility.student.accuracy
     assert (told["epsilon"], told["n_answers"]) == (1.0, facts.answers.answered)  # as it is printed
     assert told["sigma"] > 0
 
 
-def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.quick
+def test_a_second_demo_takes_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for expected in ("quorate-demo", "quorate-demo-2", "quorate-demo-3"):
         assert demo_module.new_folder() == Path(expected)
         Path(expected).mkdir()
 
 
-@pytest.mark.heavy
-def test_a_folder_that_holds_a_run_is_not_used_again(folder: Path, cli: Any) -> None:
+def test_a_folder_that_holds_a_run_is_not_used_again(folder, cli):
     assert "holds a run already; choose a new folder with --out" in cli.refused(4, "demo", "--out", folder)

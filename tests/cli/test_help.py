@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import click
 import pytest
@@ -22,7 +21,7 @@ SLOW = (*HEAVY, "importlib.metadata", "pathlib", "json", "dataclasses")  # of al
 HELP = "from quorate.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit: pass\n"
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = HELP + f"import sys; print(sorted(set({SLOW!r}) & set(sys.modules)), file=sys.stderr)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert told.stderr.strip() == "[]"
@@ -31,7 +30,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_a_command_imports_nothing_heavy_either(command: str) -> None:
+def test_the_help_of_a_command_imports_nothing_heavy_either(command):
     code = (
         f"import sys\nfrom quorate.cli import main\ntry:\n    main([{command!r}, '--help'])\nexcept SystemExit: pass\n"
         f"print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
@@ -67,7 +66,7 @@ def loaded_by(*arguments: object) -> set[str]:
 
 
 @pytest.mark.heavy
-def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: Any) -> None:
+def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run):
     """Nor does one that refuses its settings. What reads the names of modules is held against a command that makes."""
     from quorate.folder.folder import RunFolder
     from quorate.ledger import Budget
@@ -98,14 +97,14 @@ def cpu_of_help() -> float:
 
 
 @pytest.mark.heavy
-def test_help_takes_at_most_80_milliseconds_of_cpu() -> None:
+def test_help_takes_at_most_80_milliseconds_of_cpu():
     """Asserted on a quiet machine alone; elsewhere the imports above stand for it."""
     seconds = statistics.median(cpu_of_help() for _ in range(5))
     if os.environ.get("QUORATE_TIMED"):
         assert seconds <= 0.080
 
 
-def test_help_lists_every_command_and_every_exit_code(cli: Any) -> None:
+def test_help_lists_every_command_and_every_exit_code(cli):
     out = cli.ok("--help")
     assert all(name in out for name in COMMANDS)
     codes = {each.exit_code for each in _all_errors(QuorateError)} - {1}
@@ -120,12 +119,12 @@ def _all_errors(base: type[QuorateError]) -> list[type[QuorateError]]:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_says_what_it_does_in_its_own_help(cli: Any, command: str) -> None:
+def test_every_command_says_what_it_does_in_its_own_help(cli, command):
     assert f"Usage: quorate {command}" in cli.ok(command, "--help")
-    assert (group.get_command(None, command).help or "").strip()  # type: ignore[arg-type, union-attr]
+    assert (group.get_command(None, command).help or "").strip()
 
 
-def test_an_unknown_command_names_the_nearest(cli: Any) -> None:
+def test_an_unknown_command_names_the_nearest(cli):
     for given, nearest in (("demos", "demo"), ("statsu", "status"), ("exprot", "export")):
         assert f"no command '{given}'; did you mean \"{nearest}\"?" in cli.refused(2, given)
 
@@ -134,17 +133,17 @@ def test_an_unknown_command_names_the_nearest(cli: Any) -> None:
 @pytest.mark.parametrize(
     "arguments", [("run", "--jsn"), ("export",), ("report", "--edition", "secret"), ("ledger", "reset")]
 )
-def test_a_wrong_argument_is_usage(cli: Any, arguments: tuple[str, ...]) -> None:
+def test_a_wrong_argument_is_usage(cli, arguments):
     assert "Traceback" not in cli.refused(2, *arguments)
 
 
-def test_the_version_is_told(cli: Any) -> None:
+def test_the_version_is_told(cli):
     from importlib.metadata import version
 
     assert version("quorate") in cli.ok("--version")
 
 
-def test_a_report_is_offered_in_the_languages_that_it_has() -> None:
+def test_a_report_is_offered_in_the_languages_that_it_has():
     from quorate.cli.report import LANGUAGES
     from quorate.report import words
 
@@ -169,7 +168,7 @@ REFUSED = [
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("typed", "told"), REFUSED)
-def test_a_number_that_is_none_is_told_in_words(cli: Any, typed: tuple[str, ...], told: str) -> None:
+def test_a_number_that_is_none_is_told_in_words(cli, typed, told):
     assert cli.refused(2, *typed).splitlines()[-1].endswith(told)
 
 
@@ -181,7 +180,7 @@ def _options(command: click.Command) -> list[click.Parameter]:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_number_of_every_command_is_of_these_kinds(name: str) -> None:
+def test_every_number_of_every_command_is_of_these_kinds(name):
     command = group.get_command(click.Context(group), name)
     assert command is not None
     strays = [
@@ -202,13 +201,13 @@ def test_every_number_of_every_command_is_of_these_kinds(name: str) -> None:
         (("demo", "--epsilon", "1"), "Error: No such option '--epsilon'."),
     ],
 )
-def test_an_option_that_is_a_key_of_the_settings_is_told_to_be_one(cli: Any, typed: tuple[str, ...], told: str) -> None:
+def test_an_option_that_is_a_key_of_the_settings_is_told_to_be_one(cli, typed, told):
     err = cli.refused(2, *typed)
     assert err.splitlines()[-1] == told
     assert "--epsilon'. Did you mean" not in err
 
 
-def test_whole_numbers_are_read_as_they_are() -> None:
+def test_whole_numbers_are_read_as_they_are():
     assert [Whole().convert(typed, None, None) for typed in ("-3", "0", 7)] == [-3, 0, 7]
 
 
@@ -238,7 +237,7 @@ OPTIONS = [case for name, command in commands() for case in options(command, (na
 
 
 @pytest.mark.parametrize(("words", "option"), OPTIONS, ids=[" ".join((*words, option)) for words, option in OPTIONS])
-def test_a_wrong_value_is_refused_under_the_options_name(cli: Any, words: tuple[str, ...], option: str) -> None:
+def test_a_wrong_value_is_refused_under_the_options_name(cli, words, option):
     code, out, err = cli(*words, option, WRONG)
     assert (code, out) == (2, "")
     [line] = [line for line in err.splitlines() if WRONG in line]
@@ -246,7 +245,7 @@ def test_a_wrong_value_is_refused_under_the_options_name(cli: Any, words: tuple[
     assert "Traceback" not in err
 
 
-def test_what_python_calls_an_argument_is_its_option() -> None:
+def test_what_python_calls_an_argument_is_its_option():
     names = options_of(dict(commands())["plan"])
     assert (names["n_records"], names["learning_curve"]) == ("--records", "--curve")
     assert options_of(dict(commands())["votes"])["n_teachers"] == "--n-teachers"

@@ -39,7 +39,7 @@ class Counting(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int = -1) -> bytes:  # type: ignore[override]
+    def read(self, size: int = -1) -> bytes:
         found = self.inner.read(size)
         self.far += len(found)
         assert self.far <= len(HEADER), "a private row was read"
@@ -56,12 +56,12 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def opened(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         if self.name == "private.csv" and "b" in mode:
-            return Counting(self.read_bytes_really())  # type: ignore[attr-defined]
+            return Counting(self.read_bytes_really())
         return real(self, mode, *args, **kwargs)
 
     def content(self: Path) -> bytes:
         with real(self, "rb") as stream:
-            return stream.read()  # type: ignore[no-any-return]
+            return stream.read()
 
     monkeypatch.setattr(Path, "read_bytes_really", content, raising=False)
     monkeypatch.setattr(Path, "open", opened)
@@ -69,7 +69,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
+def test_no_private_row_is_read(tables, cli):
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--unit", "person")
     out = cli.ok("init", "run", "--from", "private.csv", *options, "--n-records", 6_000, "--yes")
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
     assert "fill in epsilon under [budget], which has no default" in out
 
 
-def test_that_test_catches_one_that_reads_on(tables: Path) -> None:
+def test_that_test_catches_one_that_reads_on(tables):
     with pytest.raises(AssertionError, match="a private row was read"):
         file_reading.read_bytes(tables / "private.csv")
 
@@ -96,7 +96,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_given_is_asked_for(tables, cli, monkeypatch):
     typed = ["public.csv", "il", "ill", "", "no,yes", "person", "in-patient", "6000", "5,9", "5000", "9000"]
     typed += ["lots", "9000", "n", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
@@ -124,7 +124,7 @@ def numbers(tables: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["--target", "--label"])
-def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, by: str) -> None:
+def test_a_number_is_begun_in_a_range_that_is_declared(tables, cli, by):
     numbers(tables)
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", by, "ill", "--n-records", 60)
     out = cli.ok("init", "run", "--from", "private.csv", *options, "--epsilon", 1, "--yes")
@@ -137,7 +137,7 @@ def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, b
     code, out, err = cli("init", "run", "--from", "private.csv", *options)
     if by == "--label":
         assert code == 2
-        assert "--range goes with --target; write --target ill in place of --label ill" in " ".join(err.split())
+        assert "--range goes with --target; write --target ill in place of --label ill" in err.words
         return
     assert (code, out.splitlines()[-1]) == (0, "next: quorate check run"), err
     data = tomllib.loads(path.read_text(encoding="utf-8"))["data"]
@@ -145,9 +145,7 @@ def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, b
     assert read_settings(path).data.range == TargetRange(-1.0, 2.5)
 
 
-def test_a_range_is_asked_for_where_public_rows_have_numbers(
-    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_range_is_asked_for_where_public_rows_have_numbers(tables, cli, monkeypatch):
     numbers(tables)
     typed = ["public.csv", "ill", "evaluation.csv", "9,1", "0,100", "", "", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
@@ -160,7 +158,7 @@ def test_a_range_is_asked_for_where_public_rows_have_numbers(
     assert (data["target"], data["range"]) == ("ill", [0, 100])
 
 
-def test_whole_numbers_that_are_few_are_classes_and_so_is_what_is_said_to_be(tables: Path, cli: Any) -> None:
+def test_whole_numbers_that_are_few_are_classes_and_so_is_what_is_said_to_be(tables, cli):
     few = PUBLIC.with_columns(ill=pl.Series([*range(15)] * 2))
     for name in ("public", "evaluation"):  # the same 15 classes in both are 15, and not 30
         few.write_csv(tables / f"{name}.csv")
@@ -177,9 +175,7 @@ ROW = b"P17,Ann Miller,HIV,1951\nP18,Bob Smith,none,1960\n"
 
 
 @pytest.mark.parametrize("public", ["", "public.csv"])
-def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(
-    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch, public: str
-) -> None:
+def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(tables, cli, monkeypatch, public):
     (tables / "rows.csv").write_bytes(ROW)
     typed = [public, "ill", "", *[""] * 12]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
@@ -190,10 +186,10 @@ def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
-def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: Any, name: str) -> None:
+def test_a_first_line_that_would_go_on_into_rows_is_refused(tables, cli, name):
     (tables / name).write_bytes(b'person,age,"ill\nP17,39,yes\nP18,"50",no\n')
     err = cli.refused(4, "init", "run", "--from", name, "--yes")
-    assert "its first line ends within quotation marks" in " ".join(err.split())
+    assert "its first line ends within quotation marks" in err.words
     assert "P17" not in err
     for read in (read_data, column_names):
         with pytest.raises(DataRefused, match="ends within quotation marks"):
@@ -221,15 +217,15 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
         (("--yes", "--public", "other.csv"), "its first line must name the columns"),
     ],
 )
-def test_what_is_wrong_is_one_line(tables: Path, cli: Any, options: tuple[str, ...], told: str) -> None:
+def test_what_is_wrong_is_one_line(tables, cli, options, told):
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_csv("other.csv")
     code, _, err = cli("init", "run", "--from", "private.csv", *options)
     assert code in (2, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
     assert not (tables / "run").exists()
 
 
-def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(tables: Path) -> None:
+def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(tables):
     begun = Begun.of(tables / "private.csv", label="ill")
     assert not begun.wants("n_rows")
     assert not begun.with_answer("n_records", "9").wants("n_rows")
@@ -237,7 +233,7 @@ def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(ta
     assert begun.with_answer("unit", "person").with_answer("n_records", "9").wants("n_rows")
 
 
-def test_a_decimal_comma_at_a_question_is_no_larger_number(tables: Path) -> None:
+def test_a_decimal_comma_at_a_question_is_no_larger_number(tables):
     """Ten times the ε, or a hundred times the units, would follow from a comma that is left out."""
     begun = Begun.of(tables / "private.csv")
     for key, typed in (("epsilon", "1,0"), ("delta", "1,0e-6"), ("n_records", "1,5"), ("n_records", "12,0000")):
@@ -246,7 +242,7 @@ def test_a_decimal_comma_at_a_question_is_no_larger_number(tables: Path) -> None
     assert begun.with_answer("n_records", "12,000").n_records == 12_000
 
 
-def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: Path, cli: Any) -> None:
+def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables, cli):
     public = PUBLIC.with_columns(name=pl.Series([f"scan {i}.png" for i in range(30)]))
     public.write_csv(tables / "public.csv")
     options = ("--public", tables / "public.csv", "--label", "ill", "--classes", "no,yes", "--yes")
@@ -256,9 +252,7 @@ def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: P
 
 
 @pytest.mark.parametrize("rare", [2, 15])
-def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(
-    tables: Path, cli: Any, rare: int
-) -> None:
+def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(tables, cli, rare):
     labels = pl.Series([">50K"] * rare + ["no"] * (30 - rare))
     PUBLIC.with_columns(ill=labels).write_csv(tables / "evaluation.csv")
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--yes")
@@ -267,19 +261,17 @@ def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(
     assert data.get("class_shares") == ({">50K": 0.07, "no": 0.93} if rare == 2 else None)
 
 
-def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables: Path, cli: Any) -> None:
+def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables, cli):
     options = ("--label", "ill", "--classes", "no,yes", "--public", tables / "public.csv", "--epsilon", "1", "--yes")
     out = cli.ok("init", tables / "run", "--from", tables / "private.csv", *options)
     assert "fill in delta under [budget], which has no default\n" in out
 
 
-def test_options_about_a_table_need_one(tables: Path, cli: Any) -> None:
+def test_options_about_a_table_need_one(tables, cli):
     assert "--from" in cli.refused(2, "init", "run", "--label", "ill")
 
 
-def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(
-    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(tables, cli, monkeypatch):
     monkeypatch.setattr("sys.stdin", Terminal("public.csv\n"))  # and then no more
     err = cli.refused(6, "init", "run", "--from", "private.csv")
     assert err.splitlines()[1:] == [
@@ -289,7 +281,7 @@ def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(
     assert not (tables / "run").exists()
 
 
-def test_a_killed_init_leaves_no_half_of_a_file(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_init_leaves_no_half_of_a_file(tables, cli, monkeypatch):
     def killed(self: Path, target: Any) -> Path:
         raise KeyboardInterrupt
 
@@ -298,7 +290,7 @@ def test_a_killed_init_leaves_no_half_of_a_file(tables: Path, cli: Any, monkeypa
     assert not (tables / "run" / "quorate.toml").exists()
 
 
-def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path: Path, cli: Any) -> None:
+def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path, cli):
     names = ['How old, "in years"?', "notes # and = too", "[a]", "ill"]
     private, public = tmp_path / "private.csv", tmp_path / "public.csv"
     pl.DataFrame({name: ["1", "2"] for name in names}).write_csv(private)
@@ -316,7 +308,7 @@ def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path: Path, cli: A
         ("postgresql://ann:s3cret@host/db", "postgresql://user@host/database"),
     ],
 )
-def test_a_database_is_sent_to_the_settings(tables: Path, cli: Any, url: str, told: str) -> None:
+def test_a_database_is_sent_to_the_settings(tables, cli, url, told):
     for option in ("--from", "--public"):
         options = ("--from", "private.csv") if option == "--public" else ()
         err = cli.refused(2, "init", "run", *options, option, url, "--yes")
@@ -325,7 +317,7 @@ def test_a_database_is_sent_to_the_settings(tables: Path, cli: Any, url: str, to
 
 
 @pytest.mark.heavy
-def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path):
     """At a real terminal, once polars has read a table: it has a handler of its own, with which reading would go on."""
     for name in ("private", "public"):
         pl.DataFrame({"age": [30, 40], "seen": ["a", "b"]}).write_csv(tmp_path / f"{name}.csv")
@@ -353,7 +345,7 @@ def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path: Path) -> None:
+def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path):
     """The signal came between the question and the reading of its answer: another thread has to tell it."""
     code = (
         "import os, signal, time, click\n"
@@ -375,7 +367,7 @@ def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path: Path) 
     assert not (tmp_path / "run").exists()
 
 
-def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_path: Path, cli: Any) -> None:
+def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_path, cli):
     private, public = tmp_path / "private.csv", tmp_path / "public.csv"
     private.write_bytes("Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
     public.write_bytes("Größe;seen\r\n170,5;23.08.2023\r\n".encode("cp1252"))
@@ -390,15 +382,15 @@ def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_pat
     assert "date_format" in out
 
 
-def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path: Path, cli: Any) -> None:
+def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path, cli):
     private, evaluation = tmp_path / "private.csv", tmp_path / "evaluation.csv"
     private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
     rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"
     evaluation.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
     options = ("--from", private, "--evaluation", evaluation, "--label", "ill", "--yes")
     out = cli.ok("init", tmp_path / "run", *options)
-    assert 'date_format = "dd.mm.yyyy"' in " ".join(out.split())
-    assert "is 'Patienten_ID' whose row it is?" in " ".join(out.split())
+    assert 'date_format = "dd.mm.yyyy"' in out.words
+    assert "is 'Patienten_ID' whose row it is?" in out.words
     text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
     assert "quorate plan" not in text.partition("[data]")[0]
     document = tomllib.loads(text)
@@ -412,9 +404,7 @@ def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_p
     ("name", "separator", "public"),
     [("private.csv", ";", True), ("private.csv", "\t", False), ("private.txt", "\t", False)],
 )
-def test_without_a_public_text_table_the_first_line_tells_the_separator(
-    tmp_path: Path, cli: Any, name: str, separator: str, public: bool
-) -> None:
+def test_without_a_public_text_table_the_first_line_tells_the_separator(tmp_path, cli, name, separator, public):
     (tmp_path / name).write_bytes(f"age{separator}ward{separator}ill\n".encode() + b"\xff rubbish")
     pl.DataFrame({"age": [5], "ward": ["a"]}).write_parquet(tmp_path / "public.parquet")
     beside = ("--public", tmp_path / "public.parquet") if public else ()
@@ -424,12 +414,12 @@ def test_without_a_public_text_table_the_first_line_tells_the_separator(
     assert "encoding" not in data
 
 
-def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_path: Path, cli: Any) -> None:
+def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_path, cli):
     (tmp_path / "private.csv").write_bytes(b"age,ward name,person,ill\n\xff rubbish")
     options = ("--label", "ill", "--unit", "person", "--classes", "no,yes", "--epsilon", 1, "--n-records", 90, "--yes")
     out = cli.ok("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
     assert "fill in [schema] (2 columns)" in out
-    assert "never what was read off private rows" in " ".join(out.split())
+    assert "never what was read off private rows" in out.words
     document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["schema"] == {"age": "?", "ward name": "?"}
     assert document["method"] == {"by": "auto"}
@@ -439,10 +429,10 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
         (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "auto"', f'by = "{by}"'))
         (tmp_path / "private.csv").write_text("age,ward name,person,ill\n54,north,P1,no\n")
         err = cli.refused(2, "check", tmp_path / "run")
-        assert "[schema]: still open: columns 'age', 'ward name'" in " ".join(err.split())
+        assert "[schema]: still open: columns 'age', 'ward name'" in err.words
 
 
-def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path, cli: Any) -> None:
+def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path, cli):
     rows = PUBLIC.with_columns(ill=pl.lit("no"), key=pl.Series([f"P{place // 3:05d}" for place in range(30)]))
     rows = pl.concat([rows] * 3)
     rows.with_columns(patient=pl.lit("P1")).write_csv(tmp_path / "private.csv")
@@ -455,7 +445,7 @@ def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path
     assert "whose row it is?" not in cli.ok("init", tmp_path / "with", *options, "--unit", "patient")
 
 
-def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path: Path, cli: Any) -> None:
+def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path, cli):
     (tmp_path / "private.csv").write_bytes(HEADER)
     options = ("--from", tmp_path / "private.csv", "--label", "ill", "--n-records", 21_110, "--yes")
     out = cli.ok("init", tmp_path / "run", *options, "--epsilon", 21_110)
@@ -466,9 +456,7 @@ def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path: 
     assert "next: quorate check" in out.replace("edit it, then ", "")
 
 
-def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_line_to_write(
-    tables: Path, cli: Any
-) -> None:
+def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_line_to_write(tables, cli):
     """In the words of `check`, since both follow one rule; the line stands in the file as a comment."""
     crp = [*(f"{i},{i % 7}" for i in range(1, 29)), "<0,6", "k.A."]
     seen = [*(f"{1 + i % 12:02}/{1 + i % 9:02}/2024" for i in range(30))]
@@ -488,11 +476,9 @@ def test_marks_in_public_numbers_and_dates_of_two_readings_are_said_with_the_lin
 
 @pytest.mark.parametrize("key", ["public", "evaluation"])
 @pytest.mark.parametrize("name", ["private.csv", "link.csv"])
-def test_the_private_table_given_as_a_public_one_is_refused_before_it_is_read(
-    tables: Path, cli: Any, key: str, name: str
-) -> None:
+def test_the_private_table_given_as_a_public_one_is_refused_before_it_is_read(tables, cli, key, name):
     """What public rows hold is quoted. The file's second line is rubbish, and to read it fails."""
     (tables / "link.csv").symlink_to(tables / "private.csv")
     code, out, err = cli("init", "run", "--from", "private.csv", f"--{key}", name, "--label", "ill", "--yes")
     assert (code, out) == (4, ""), err
-    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in " ".join(err.split())
+    assert f"--{key} is the private table again; give rows that may be shown, or leave it out" in err.words

@@ -12,6 +12,8 @@ import pytest
 
 from quorate.ledger import Ledger
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
@@ -29,9 +31,8 @@ def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,5
     return ("learn", table, "--label", "ill", "--class", "no", "--class", "yes", "--epsilon", "1", *cuts, *more)
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_a_rule_is_learned_written_and_given_again(cli, table, tmp_path):
     out = tmp_path / "out"
     said = cli.ok(*asked(table, "--out", out))
     assert "yes where age is at least 40 and job is cook; otherwise no" in said
@@ -49,8 +50,7 @@ def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_pa
         assert ledger.spent.epsilon == 1.0
 
 
-@pytest.mark.heavy
-def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_another_folder_for_the_files_is_no_other_budget(cli, table, tmp_path):
     assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
     (tmp_path / "link.csv").symlink_to(table)
     for same in (table, tmp_path / "link.csv"):
@@ -58,9 +58,8 @@ def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, 
     assert not (tmp_path / "b").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli, table, tmp_path):
     ledger = ("--ledger", tmp_path / "ledger.db", "--out", tmp_path / "out")
     assert cli(*asked(table, *ledger, "--budget", "2"))[0] == 0
     ledger = (*ledger[:2], "--out", tmp_path / "out-2")
@@ -72,8 +71,7 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
     assert cli(*asked(other, *ledger))[0] == 4
 
 
-@pytest.mark.heavy
-def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_a_check_charges_nothing(cli, table, tmp_path):
     said = cli.ok(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
     assert said.splitlines()[:5] == [
         "Nothing is wrong. This would",
@@ -93,9 +91,8 @@ def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
     assert json.loads(cli.ok(*asked(table, "--check", "--json")))["unlabelled"] == 2_000
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli, table, tmp_path):
     out, ledger = ("--out", tmp_path / "out"), tmp_path / "private.csv.ledger.db"
     before = sorted(tmp_path.iterdir())
     wrong = table.read_text()
@@ -127,8 +124,7 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, 
         assert opened.spent.epsilon == 1.0
 
 
-@pytest.mark.heavy
-def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_private_table_is_read_once(cli, table, tmp_path, monkeypatch):
     from quorate.learn import rule
 
     reads: list[Path] = []
@@ -162,8 +158,8 @@ def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, m
 )
 @pytest.mark.parametrize("only", [(), ("--check",)])
 def test_cuts_that_public_facts_exclude_are_refused_before_the_private_table_is_read(
-    cli: Any, table: Path, tmp_path: Path, monkeypatch: Any, more: Any, words: str, only: Any
-) -> None:
+    cli, table, tmp_path, monkeypatch, more, words, only
+):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"pay": range(10), "job": ["clerk", "nurse"] * 5}).write_csv("pool.csv")
     table.write_text("")
@@ -173,13 +169,13 @@ def test_cuts_that_public_facts_exclude_are_refused_before_the_private_table_is_
     assert not (tmp_path / "out").exists()
 
 
-def test_private_rows_never_decide_that_a_cut_is_idle(cli: Any, table: Path, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_private_rows_never_decide_that_a_cut_is_idle(cli, table, tmp_path):
     code, said, _ = cli(*asked(table, "--check", age=("--cut", "age=300", "--domain", "age=0..400")))
     assert (code, "Nothing was charged" in said) == (0, True)
 
 
-@pytest.mark.heavy
-def test_cuts_may_be_told_by_public_rows(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_cuts_may_be_told_by_public_rows(cli, table, tmp_path):
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
     more = ("--pool", pool, "--column", "age", "--levels", "10", "--out", tmp_path / "out", "--learner", "sanitized")
@@ -190,7 +186,8 @@ def test_cuts_may_be_told_by_public_rows(cli: Any, table: Path, tmp_path: Path) 
     assert "reproducible, therefore not private" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_the_private_table_is_no_pool(cli, table, tmp_path):
     """In another order, and with its labels left out."""
     lines = table.read_text().splitlines()
     again = tmp_path / "again.csv"
@@ -216,31 +213,30 @@ def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> 
         (("--epsilon", "0"), 2, "quorate: --epsilon must be a number > 0, got 0.0. Example: --epsilon 1.0"),
     ],
 )
-def test_refusals_name_the_options_and_charge_nothing(
-    cli: Any, table: Path, tmp_path: Path, more: Any, code: int, words: str
-) -> None:
+def test_refusals_name_the_options_and_charge_nothing(cli, table, tmp_path, more, code, words):
     found, _, said = cli(*asked(table, *more, "--out", tmp_path / "out"))
     assert found == code, said
     assert words in said
     assert not (tmp_path / "out" / "rule.json").exists()
 
 
-def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli: Any, table: Path, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli, table, tmp_path):
     table.write_text(table.read_text().replace(",yes", ",perhaps", 1))
     said = cli.refused(4, *asked(table, "--out", tmp_path / "out", "--json"))
     assert "perhaps" not in said
     assert json.loads(said)["charged"] == "nothing was charged"
 
 
-@pytest.mark.heavy
-def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_what_the_guarantee_rests_on_is_printed(cli, table, tmp_path):
     said = cli.ok(*asked(table, "--out", tmp_path / "out"))
     rule = json.loads((tmp_path / "out" / "rule.json").read_text())
     caveats = [line.removeprefix("caveat     ") for line in said.splitlines() if line.startswith("caveat")]
     assert caveats == rule["guarantee"]["caveats"] != []
 
 
-def test_a_date_is_no_cut(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.quick
+def test_a_date_is_no_cut(cli, table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = cli.refused(2, *asked(table, "--cut", "seen=2024-03-01,2024-04-01", "--check"))
     assert "--cut: 'seen' is cut at dates, which would be words here" in said
@@ -249,9 +245,8 @@ def test_a_date_is_no_cut(cli: Any, table: Path, tmp_path: Path, monkeypatch: An
     assert "--column: 'seen' is cut at dates" in said
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path) -> None:
+def test_another_rule_is_not_written_over(cli, table, tmp_path):
     """Neither one that was asked for in another way, which costs nothing, nor one of another table in the same."""
     out = tmp_path / "out"
     assert cli(*asked(table, "--out", out))[0] == 0

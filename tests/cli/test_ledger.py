@@ -40,7 +40,7 @@ def kinds(root: Path) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(make_run: Any, cli: Any) -> None:
+def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(make_run, cli):
     finished = make_run(**{"mechanism.queries": 20, "mechanism.sigma": 60, "budget.composition": "zcdp"})
     assert cli("run", finished)[0] == 0
     correct_the_data(finished)
@@ -61,7 +61,7 @@ def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(
 
 
 @pytest.mark.heavy
-def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_run: Any, cli: Any) -> None:
+def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_run, cli):
     root = make_run(**{"mechanism.queries": 20})
     with load_run(root).open_ledger(bind=True):
         pass  # bound, as a run does first
@@ -72,14 +72,14 @@ def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_
 
 
 @pytest.mark.heavy
-def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: Any) -> None:
+def test_saying_it_twice_or_of_unchanged_data_is_refused(finished, cli):
     before = kinds(finished)
     assert "the same release already" in cli.refused(4, "ledger", "open", finished, "--same-release", REASON)
     assert kinds(finished) == before
 
 
 @pytest.mark.heavy
-def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path, cli: Any) -> None:
+def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished, cli):
     ask_for(finished, "5.0")
     said = cli.refused(4, "check", finished)
     assert "back, or, where more is to be spent" in said
@@ -93,7 +93,7 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
 
 
 @pytest.mark.heavy
-def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> None:
+def test_a_raise_that_is_needed_is_told_whole(finished_run, cli):
     """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
     finished: Path = finished_run(**{"mechanism.queries": 20})
     said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
@@ -110,7 +110,7 @@ def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> No
 
 
 @pytest.mark.heavy
-def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: Any) -> None:
+def test_every_later_report_shows_the_raise_and_its_reason(finished, cli):
     page, card = finished / "public" / "report.html", finished / "public" / "model_card.md"
     assert "never raised" in page.read_text()
     assert "never raised" in card.read_text()
@@ -122,21 +122,21 @@ def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: 
     assert cli("report", finished)[0] == 0
     assert raised in page.read_text()
     assert "budget ε 4; raised once" in page.read_text()
-    [told] = json.loads(cli("report", finished, "--json")[1])["spending"]["raises"]
+    [told] = cli.json("report", finished)["spending"]["raises"]
     assert (told["epsilon"], told["reason"]) == (5.0, "approved by the board")
     assert raised in cli("status", finished)[1]
-    assert json.loads(cli("status", finished, "--json")[1])["raises"] == [told]
+    assert cli.json("status", finished)["raises"] == [told]
     assert "to ε 5.0, δ 1e-05, reason approved by the board" in cli("ledger", "show", finished)[1]
 
     done = cli("run", finished)[1]
     assert "raised      on 2" in done
-    assert "approved by the board" in " ".join(done.split())
+    assert "approved by the board" in done.words
     assert raised in card.read_text().replace("\\", "")
     assert Facts.from_json((finished / "public" / "facts.json").read_text()).spending.raises is not None
 
 
 @pytest.mark.heavy
-def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(finished: Path) -> None:
+def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(finished):
     tree = json.loads((finished / "public" / "facts.json").read_text())
     del tree["spending"]["raises"]
     assert "raised" not in render_html(Facts.from_json(json.dumps(tree)))
@@ -144,7 +144,7 @@ def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(f
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", ["4.0", "3.0"])
-def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, epsilon: str) -> None:
+def test_a_budget_is_not_raised_to_itself_nor_lowered(finished, cli, epsilon):
     ask_for(finished, epsilon)
     before = kinds(finished)
     if epsilon == "3.0":
@@ -156,13 +156,13 @@ def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, 
     assert kinds(finished) == before
 
 
-def test_a_composition_is_never_changed(finished: Path, cli: Any) -> None:
+def test_a_composition_is_never_changed(finished, cli):
     ask_for(finished, '9.0\ncomposition = "zcdp"')
     assert "composition is fixed" in cli.refused(4, "ledger", "open", finished, "--raise-budget", REASON)
 
 
 @pytest.mark.parametrize("options", [(), ("--same-release", REASON, "--raise-budget", REASON)])
-def test_one_act_at_a_time(finished: Path, cli: Any, options: tuple[str, ...]) -> None:
+def test_one_act_at_a_time(finished, cli, options):
     before = kinds(finished)
     said = cli.refused(2, "ledger", "open", finished, *options)
     assert "give one of --same-release REASON and --raise-budget REASON" in said
@@ -173,7 +173,7 @@ def test_one_act_at_a_time(finished: Path, cli: Any, options: tuple[str, ...]) -
 @pytest.mark.parametrize(
     "act", [("open", "--same-release"), ("open", "--raise-budget"), ("close", "--reason")], ids=lambda act: act[1]
 )
-def test_every_act_needs_a_ledger_and_a_reason(make_run: Any, cli: Any, act: tuple[str, str]) -> None:
+def test_every_act_needs_a_ledger_and_a_reason(make_run, cli, act):
     root, (verb, option) = make_run(), act
     assert "no ledger at" in cli("ledger", verb, root, option, REASON)[2]
     assert not (root / "ledger.db").exists()
@@ -187,7 +187,7 @@ def test_every_act_needs_a_ledger_and_a_reason(make_run: Any, cli: Any, act: tup
     assert kinds(root) == before
 
 
-def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_back(finished: Path, cli: Any) -> None:
+def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_back(finished, cli):
     assert cli("ledger", "close", finished, "--reason", "published")[0] == 0
     assert kinds(finished)[-1] == "closed"
     ask_for(finished, "5.0")
@@ -198,11 +198,11 @@ def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_b
     assert "the release was closed" in cli.refused(4, "ledger", "close", finished, "--reason", "again")
 
 
-def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli: Any, tmp_path: Path) -> None:
+def test_an_export_holds_every_entry_and_overwrites_nothing(finished, cli, tmp_path):
     whole = json.loads(cli.ok("ledger", "export", finished))
-    shown = json.loads(cli("ledger", "show", finished, "--json")[1])
+    shown = cli.json("ledger", "show", finished)
     assert {key: whole[key] for key in shown} == shown
-    assert whole["head"] == json.loads(cli("ledger", "verify", finished, "--json")[1])["head"]
+    assert whole["head"] == cli.json("ledger", "verify", finished)["head"]
 
     file = tmp_path / "ledger.json"
     assert cli("ledger", "export", finished / "ledger.db", "--to", file)[0] == 0
@@ -212,15 +212,13 @@ def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli:
     assert cli("ledger", "verify", finished)[0] == 0
 
 
-def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path: Path, cli: Any) -> None:
+def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path, cli):
     place = tmp_path / "ledger.db"
     Ledger(place, budget=Budget(1.0, 1e-5)).close()
     assert "no client has a quota" in cli("ledger", "quota", place)[1]
     code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--answers", 3, "--reason", "a trial")
     assert (code, out.strip()) == (0, "ann: 0 drawn, of 3 answers, 3 left")
-    assert json.loads(cli("ledger", "quota", place, "--json")[1]) == {
-        "quotas": [{"client": "ann", "quota": 3, "drawn": 0, "left": 3}]
-    }
+    assert cli.json("ledger", "quota", place) == {"quotas": [{"client": "ann", "quota": 3, "drawn": 0, "left": 3}]}
     code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--remove", "--reason", "a contract")
     assert (code, out.strip()) == (0, "ann: 0 drawn, no quota")
     shown = cli("ledger", "show", place)[1]
@@ -248,15 +246,15 @@ def told(tmp_path: Path, cli: Any) -> tuple[Path, str]:
     return place, out.strip()
 
 
-def test_a_receipt_is_accepted_as_json_as_a_file_and_as_an_answer_that_holds_it(told: Any, cli: Any) -> None:
+def test_a_receipt_is_accepted_as_json_as_a_file_and_as_an_answer_that_holds_it(told, cli):
     place, receipt = told
     kept = place.with_name("kept.jsonl")
     kept.write_text(f'{{"answers": [1], "receipt": {receipt}}}\n{{"answers": [0], "receipt": null}}\n')
     assert "2 receipts checked" in cli.ok("ledger", "verify", place, "--receipt", receipt, "--receipt", kept)
-    assert json.loads(cli("ledger", "verify", place, "--receipt", f"[{receipt}]", "--json")[1])["receipts"] == 1
+    assert cli.json("ledger", "verify", place, "--receipt", f"[{receipt}]")["receipts"] == 1
 
 
-def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(told: Any, cli: Any) -> None:
+def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(told, cli):
     place, receipt = told
     for name in ("ledger.db", "ledger.db.anchor"):
         (place.parent / name).write_bytes((place.parent / "old" / name).read_bytes())
@@ -264,7 +262,7 @@ def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(to
     assert "older or another ledger" in cli.refused(5, "ledger", "verify", place, "--receipt", receipt)
 
 
-def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> None:
+def test_a_client_without_the_ledger_checks_an_export(told, cli):
     place, receipt = told
     export = place.with_name("export.json")
     assert cli("ledger", "export", place, "--to", export)[0] == 0
@@ -281,7 +279,7 @@ def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> No
         assert cli("ledger", "verify", export)[0] == 4
 
 
-def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_receipt_of_another_ledger_is_refused(told, cli, tmp_path):
     with Ledger(tmp_path / "other.db", budget=Budget(1.0, 1e-5)) as other:
         receipt = json.dumps(other.receipt().to_object())
     assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 5
@@ -297,7 +295,7 @@ def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: P
         f'{{"sequence": 1, "head_hash": "{"G" * 64}"}}',
     ],
 )
-def test_what_is_no_receipt_is_refused_in_one_line(told: Any, cli: Any, rubbish: str) -> None:
+def test_what_is_no_receipt_is_refused_in_one_line(told, cli, rubbish):
     place, _ = told
     code, out, said = cli("ledger", "verify", place, "--receipt", rubbish)
     assert (code, out) == (2, "")
@@ -306,7 +304,7 @@ def test_what_is_no_receipt_is_refused_in_one_line(told: Any, cli: Any, rubbish:
     assert "receipt" in said
 
 
-def test_a_file_that_is_no_ledger_is_said_to_be_none_and_nothing_is_made(told: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_said_to_be_none_and_nothing_is_made(told, cli, tmp_path):
     place, _ = told
     folder = tmp_path / "other"
     folder.mkdir()
@@ -324,7 +322,7 @@ def test_a_file_that_is_no_ledger_is_said_to_be_none_and_nothing_is_made(told: A
     assert sorted(folder.iterdir()) == before
 
 
-def test_a_block_of_several_clients_names_them(tmp_path: Path, cli: Any) -> None:
+def test_a_block_of_several_clients_names_them(tmp_path, cli):
     place = tmp_path / "ledger.db"
     with Ledger(place, budget=Budget(1.0, 1e-5)) as ledger:
         reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 9}, key="kept back")

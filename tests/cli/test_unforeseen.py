@@ -44,9 +44,7 @@ ERRORS = {
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", ERRORS)
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
-def test_an_error_of_a_library_is_one_line_and_a_private_file(
-    kind: str, options: tuple[str, ...], make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_a_library_is_one_line_and_a_private_file(kind, options, make_run, cli, monkeypatch):
     error, exit_code, code = ERRORS[kind]
     folder = make_run()
     (folder / "private").mkdir(mode=0o700)
@@ -72,9 +70,7 @@ def test_an_error_of_a_library_is_one_line_and_a_private_file(
     assert str(error) in "\n".join(rest)
 
 
-def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(
-    cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(cli, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(group, "invoke", lambda _: 1 // 0)
     code, _, err = cli("ledger", "show", "nowhere")
@@ -86,9 +82,7 @@ def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
-def test_an_error_after_the_charge_says_what_the_ledger_holds(
-    method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_after_the_charge_says_what_the_ledger_holds(method, make_run, cli, monkeypatch):
     folder = make_run(**METHODS[method])
 
     def fails(*_: Any, **__: Any) -> None:
@@ -108,7 +102,7 @@ def test_an_error_after_the_charge_says_what_the_ledger_holds(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
-def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_simply_works(method, make_run, cli, tmp_path):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9 1"))
     shutil.move(make_run(**METHODS[method]), folder)
     cli.ok("run", folder)
@@ -119,23 +113,19 @@ def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any,
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
-def test_what_cannot_be_written_is_refused_before_the_charge(
-    method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_written_is_refused_before_the_charge(method, make_run, cli, monkeypatch):
     folder = make_run(**METHODS[method])
     monkeypatch.setattr(methods, "readers_of", lambda _: (("a reader \udce9", "1.0"),))
     code, _, err = cli("run", folder)
     assert code != 0
     assert "nothing was charged" in err
-    shown = json.loads(cli("ledger", "show", folder, "--json")[1])
+    shown = cli.json("ledger", "show", folder)
     assert shown["spent"]["epsilon"] == 0
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["my runs", "it's", "-run", "a;b", "$HOME"])
-def test_commands_that_are_printed_can_be_pasted(
-    name: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_commands_that_are_printed_can_be_pasted(name, make_run, cli, monkeypatch, tmp_path):
     named = make_run().rename(tmp_path / name)
     monkeypatch.chdir(named.parent)
     typed = f"./{name}" if name.startswith("-") else name
@@ -147,7 +137,7 @@ def test_commands_that_are_printed_can_be_pasted(
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_a_stream_of_any_encoding_takes_what_is_printed(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_of_any_encoding_takes_what_is_printed(encoding, monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     with forgiving_streams():
@@ -158,7 +148,7 @@ def test_a_stream_of_any_encoding_takes_what_is_printed(encoding: str, monkeypat
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("ends", ["| head -c 1 >/dev/null", ">&-", "2>&- >&-", "2>&1 | head -c 1 >/dev/null"])
-def test_a_reader_that_leaves_changes_no_exit_code(ends: str, tmp_path: Path) -> None:
+def test_a_reader_that_leaves_changes_no_exit_code(ends, tmp_path):
     code = "import sys; from quorate.cli import main; main(['--help'])"
     line = f"set -o pipefail; {shlex.quote(sys.executable)} -c {shlex.quote(code)} {ends}; echo $? >code"
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
@@ -166,14 +156,14 @@ def test_a_reader_that_leaves_changes_no_exit_code(ends: str, tmp_path: Path) ->
     assert done.stderr == ""
 
 
-def test_no_command_of_this_process_leaves_its_streams_swapped(cli: Any) -> None:
+def test_no_command_of_this_process_leaves_its_streams_swapped(cli):
     before = sys.stdout, sys.stderr
     with pytest.raises(SystemExit):
         main(["--help"])
     assert (sys.stdout, sys.stderr) == before
 
 
-def test_no_file_gets_the_number_of_a_stream_that_the_caller_closed(tmp_path: Path) -> None:
+def test_no_file_gets_the_number_of_a_stream_that_the_caller_closed(tmp_path):
     child = (
         "import os, sys\n"
         "os.close(0); os.close(2)\n"

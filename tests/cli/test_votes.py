@@ -40,7 +40,7 @@ def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
 
 
 @pytest.mark.heavy
-def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_a_release_charges_once_and_repeats_its_labels(cli, file, tmp_path):
     out = tmp_path / "out"
     first = release(cli, file, out)
     assert (first["asked"], first["answered"], first["n_teachers"]) == (120, 120, 250)
@@ -55,19 +55,8 @@ def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp
         assert (ledger.head.sequence, len(ledger.reservations())) == (entries, 1)
 
 
-def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Path) -> None:
-    out = cli.ok(
-        "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out",
-        "--unit", "patient",
-    )  # fmt: skip
-    assert "the owner's statement and was not checked" in out
-    assert "patient" in out
-    guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
-    assert "as the owner states" in guarantee["neighbours"]
-
-
 @pytest.mark.heavy
-def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
+def test_labels_of_each_teacher_are_taken(cli, tmp_path):
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
     path = tmp_path / "labels.csv"
     pl.DataFrame(words, schema=[f"t{k}" for k in range(200)]).write_csv(path)
@@ -79,14 +68,8 @@ def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
     assert {row["label"] for row in labels(tmp_path / "out")} <= {"yes", ""}
 
 
-def test_seeded_noise_is_marked(cli: Any, file: Path, tmp_path: Path) -> None:
-    shown = release(cli, file, tmp_path / "out", "--unsafe-noise-seed", 4)
-    assert "not private" in shown["caveats"][0]
-    assert all("not private" in row["guarantee"] for row in labels(tmp_path / "out"))
-
-
 @pytest.mark.heavy
-def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_the_data_dependent_figure_is_released_for_its_own_price(cli, file, tmp_path):
     shown = release(cli, file, tmp_path / "out", "--data-dependent")
     assert shown["sanitised_data_dependent_epsilon"] is not None
     assert shown["epsilon"] <= 2.0
@@ -95,22 +78,14 @@ def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file:
     assert plain["sanitised_data_dependent_epsilon"] is None
 
 
-def test_a_budget_that_is_too_small_is_refused_with_its_own_exit_code(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_a_budget_that_is_too_small_is_refused_with_its_own_exit_code(cli, file, tmp_path):
     out = tmp_path / "out"
     typed = ("votes", "release", file, *CLASSES, "--delta", 1e-5, "--out", out)
     said = cli.refused(2, *typed, "--epsilon", 0.3, "--data-dependent")
-    assert "leaves nothing for labels" in " ".join(said.split())
+    assert "leaves nothing for labels" in said.words
     assert not (out / "ledger.db").exists()
     cli.refused(3, *typed, "--epsilon", 0.5, "--set", "sigma=10")
     assert not (out / "public" / "labels.csv").exists()
-
-
-def test_a_ledger_of_other_votes_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    release(cli, file, out)
-    pl.DataFrame(COUNTS[1:], schema=NAMES).write_csv(file)
-    said = cli.refused(4, "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out)
-    assert "Traceback" not in said
 
 
 @pytest.mark.default_cases(3)
@@ -129,12 +104,10 @@ def test_a_ledger_of_other_votes_is_refused(cli: Any, file: Path, tmp_path: Path
     ],
 )
 @pytest.mark.parametrize("verb", ["release", "analyse"])
-def test_a_wrong_argument_is_one_line_and_nothing_is_written(
-    cli: Any, file: Path, tmp_path: Path, verb: str, more: tuple[str, ...], said: str
-) -> None:
+def test_a_wrong_argument_is_one_line_and_nothing_is_written(cli, file, tmp_path, verb, more, said):
     budget = ("--epsilon", 2) if verb == "release" else ()
     wrong = cli.refused(2, "votes", verb, file, *CLASSES, *budget, "--delta", 1e-5, "--out", tmp_path / "out", *more)
-    assert said in " ".join(wrong.split())
+    assert said in wrong.words
     assert "Traceback" not in wrong
     assert not (tmp_path / "out").exists()
 
@@ -177,7 +150,7 @@ def walk(file: Path, root: Path) -> Surfaces:
 
 
 @pytest.mark.heavy
-def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path: Path) -> None:
+def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file, tmp_path):
     seen = walk(file, tmp_path)
     assert find_leaks(seen, forbidden(MECHANISM)) == []
     private = tmp_path / "out" / "private"
@@ -191,7 +164,7 @@ def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path
 
 
 @pytest.mark.heavy
-def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli, file, tmp_path):
     out = tmp_path / "out"
     said = cli.ok("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS, "--json")
     shown = json.loads(said)
@@ -203,21 +176,12 @@ def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: An
     assert not any((out / "public").iterdir())
 
 
-def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: Path, tmp_path: Path) -> None:
-    said = cli.ok(
-        "votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", tmp_path / "out", "--json",
-        "--mechanism", "PermuteAndFlip", "--set", "epsilon=0.01",
-    )  # fmt: skip
-    assert json.loads(said)["analysis"] is None
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.heavy
-def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli, file, tmp_path):
     out, why = tmp_path / "out", "approved by the board"
     release(cli, file, out)
     said = cli.refused(4, "ledger", "open", out, "--raise-budget", why)
-    assert "say it with --epsilon and --delta" in " ".join(said.split())
+    assert "say it with --epsilon and --delta" in said.words
     assert "quorate init" not in said
     again = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, "--set", "sigma=400")
     assert cli(*again)[0] == 3  # nothing is left
@@ -228,7 +192,7 @@ def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tm
 
 
 @pytest.mark.heavy
-def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli, file, tmp_path):
     out, why = tmp_path / "out", "a file was corrected"
     release(cli, file, out, "--set", "sigma=400")
     raised = ("--epsilon", 2, "--delta", 2e-5)
@@ -238,13 +202,13 @@ def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, f
     run = ("votes", "release", changed, *CLASSES, "--epsilon", 2, "--delta", 1e-6, "--out", out, "--set", "sigma=400")
     assert cli(*run)[0] == 4
     said = cli.refused(4, "ledger", "open", out, "--same-release", why)
-    assert "name the changed file with --votes FILE --classes no,yes" in " ".join(said.split())
+    assert "name the changed file with --votes FILE --classes no,yes" in said.words
     assert cli("ledger", "open", out, "--same-release", why, "--votes", changed, *CLASSES)[0] == 0
     cli.ok(*run)
     assert charges(out) == 2
 
 
-def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli: Any, file: Path, tmp_path: Path) -> None:
+def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli, file, tmp_path):
     out = tmp_path / "out"
     release(cli, file, out)
     (out / "quorate.toml").write_text("[data]\n", encoding="utf-8")
@@ -252,13 +216,4 @@ def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli: Any, file: P
         (("--raise-budget", "why", "--epsilon", 4), "edit [budget] there"),
         (("--same-release", "why", "--votes", file, *CLASSES), "are for votes made elsewhere"),
     ):
-        assert said in " ".join(cli.refused(2, "ledger", "open", out, *options).split())
-
-
-def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli: Any, tmp_path: Path) -> None:
-    names = ["=1+1", "@b", "c", "-d"]
-    path = tmp_path / "votes.csv"
-    pl.DataFrame(COUNTS, schema=names).write_csv(path)
-    out = tmp_path / "out"
-    cli.ok("votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out)
-    assert {row["label"] for row in labels(out)} <= {"'=1+1", "'@b", "c", "'-d"}
+        assert said in cli.refused(2, "ledger", "open", out, *options).words

@@ -27,7 +27,7 @@ from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
 from quorate.export.contents import ExportReceipt, as_json, sum_of
 from quorate.export.cover import cover_sheet
-from quorate.export.package import Package, export_package
+from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.report import Facts, model_card, render_html, render_json
 
@@ -92,7 +92,7 @@ def exported(cli: Any, votes_run: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package) -> None:
+def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made):
     found = outcomes(made.path)
     assert {code for code, outcome in found.items() if outcome is not Outcome.PASSED} == {"chain", "digest"}
     assert found["chain"] is found["digest"] is Outcome.NOT_RUN
@@ -101,18 +101,14 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package
 
 
 @pytest.mark.heavy
-def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
-    made: Package, votes_run: Path, tmp_path: Path, cli: Any
-) -> None:
+def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(made, votes_run, tmp_path, cli):
     found = outcomes(made.path, ledger=exported(cli, votes_run, tmp_path), digest=made.digest.upper())
     assert set(found.values()) == {Outcome.PASSED}
     assert outcomes(made.path, digest="0" * 64)["digest"] is Outcome.FAILED
 
 
 @pytest.mark.heavy
-def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
-    made: Package, votes_run: Path, tmp_path: Path, cli: Any
-) -> None:
+def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(made, votes_run, tmp_path, cli):
     whole = json.loads(exported(cli, votes_run, tmp_path).read_text())
     for number, change in enumerate((
         lambda entries: entries.pop(),
@@ -127,7 +123,7 @@ def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
 
 
 @pytest.mark.heavy
-def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Package, tmp_path: Path, cli: Any) -> None:
+def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made, tmp_path, cli):
     code, said, _ = cli("check-export", made.path)
     assert code == 0
     assert "no check failed" in said
@@ -154,7 +150,7 @@ def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Packa
 
 
 @pytest.mark.heavy
-def test_it_needs_neither_the_run_nor_a_place_to_write(made: Package, tmp_path: Path, cli: Any) -> None:
+def test_it_needs_neither_the_run_nor_a_place_to_write(made, tmp_path, cli):
     alone = shutil.copy(made.path, tmp_path / "package.zip")
     before = sorted(tmp_path.rglob("*"))
     assert cli("check-export", alone)[0] == 0
@@ -296,7 +292,7 @@ def model_that_wants_trust() -> bytes:
 
     from quorate.deferred import skops
 
-    return skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))  # type: ignore[no-any-return]
+    return skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))
 
 
 def without(files: Files, name: str) -> Files:
@@ -358,25 +354,21 @@ TAMPERED: dict[str, tuple[str, Callable[[Files], Files]]] = {
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("code", "tamper"), TAMPERED.values(), ids=TAMPERED)
-def test_a_package_that_was_tampered_with_is_caught_by_the_check_that_is_for_it(
-    made: Package, tmp_path: Path, code: str, tamper: Callable[[Files], Files]
-) -> None:
+def test_a_package_that_was_tampered_with_is_caught_by_the_check_that_is_for_it(made, tmp_path, code, tamper):
     assert code in fails(packed(tmp_path, tamper(read_package(made.path))))
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("tamper", [epsilon_everywhere, households_everywhere, caveats_removed_everywhere])
-def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(
-    made: Package, tmp_path: Path, tamper: Callable[[Files], Files]
-) -> None:
+def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(made, tmp_path, tamper):
     """What is computed again is the last thing in the way: without it the lie would pass, as the twin shows."""
     assert fails(packed(tmp_path, tamper(read_package(made.path)))) == {"prices"}
 
 
 @pytest.mark.heavy
 def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that_was_sent_alone_sees_it(
-    made: Package, votes_run: Path, tmp_path: Path, cli: Any
-) -> None:
+    made, votes_run, tmp_path, cli
+):
     """What the help says that the ledger cannot bind."""
     files = model_exchanged_with_the_manifest(read_package(made.path))
     total = sum_of(files["student.skops"])
@@ -390,10 +382,10 @@ def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that
     assert "It holds no sum of a file" in chain.evidence
     assert {each.code for each in check_export(path, ledger=ledger, digest=made.digest).checks
             if each.outcome is Outcome.FAILED} == {"digest"}  # fmt: skip
-    assert "is seen by --digest alone" in " ".join(cli("check-export", "--help")[1].split())
+    assert "is seen by --digest alone" in cli("check-export", "--help")[1].words
 
 
-def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made: Package, tmp_path: Path) -> None:
+def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made, tmp_path):
     import onnx
 
     files = read_package(made.path)
@@ -409,9 +401,7 @@ def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made: Package,
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [written_by_another_version, packed_by_another_version])
-def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
-    made: Package, tmp_path: Path, cli: Any, tamper: Callable[[Files], Files]
-) -> None:
+def test_a_check_that_is_needed_and_did_not_run_is_not_passed(made, tmp_path, cli, tamper):
     path = packed(tmp_path, tamper(read_package(made.path)))
     assert fails(path) == set()
     assert outcomes(path)["values"] is Outcome.NOT_RUN
@@ -424,7 +414,7 @@ def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
 
 
 @pytest.mark.heavy
-def test_a_model_in_one_file_passes_without_the_other(made: Package, votes_run: Path, tmp_path: Path) -> None:
+def test_a_model_in_one_file_passes_without_the_other(made, votes_run, tmp_path):
     """What need not be there is not missed; what is there and cannot be looked at is."""
     alone = export_package(votes_run, tmp_path / "alone.zip", kind="tre")
     assert check_export(alone.path).passed is True
@@ -433,7 +423,7 @@ def test_a_model_in_one_file_passes_without_the_other(made: Package, votes_run: 
     }  # fmt: skip
 
 
-def test_without_the_package_onnx_a_file_of_it_is_not_passed(made: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_onnx_a_file_of_it_is_not_passed(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     found = check_export(made.path)
     assert found.passed is None
@@ -441,9 +431,7 @@ def test_without_the_package_onnx_a_file_of_it_is_not_passed(made: Package, monk
 
 
 @pytest.mark.heavy
-def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(
-    made: Package, votes_run: Path, tmp_path: Path, cli: Any
-) -> None:
+def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(made, votes_run, tmp_path, cli):
     path = packed(tmp_path, households_in_the_receipt_too(read_package(made.path)))
     assert fails(path) == set(), "without the ledger, and without the sum, nothing else is known"
     ledger = exported(cli, votes_run, tmp_path)
@@ -453,9 +441,7 @@ def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(
     assert outcomes(path, ledger=ledger)["chain"] is Outcome.FAILED
 
 
-def test_without_the_receipt_an_exchanged_model_would_pass(
-    made: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_receipt_an_exchanged_model_would_pass(made, tmp_path, monkeypatch):
     """The twin: a check that looks at the manifest alone."""
     path = packed(tmp_path, model_exchanged_with_the_manifest(read_package(made.path)))
     assert fails(path) == {"receipt"}
@@ -496,9 +482,7 @@ HARMFUL: dict[str, Callable[[Files], bytes]] = {
 @pytest.mark.default_cases(3)
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 @pytest.mark.parametrize("harm", HARMFUL.values(), ids=HARMFUL)
-def test_a_container_that_could_do_harm_is_not_read(
-    made: Package, tmp_path: Path, harm: Callable[[Files], bytes]
-) -> None:
+def test_a_container_that_could_do_harm_is_not_read(made, tmp_path, harm):
     path = tmp_path / "harmful.zip"
     path.write_bytes(harm(read_package(made.path)))
     before = sorted(tmp_path.rglob("*"))
@@ -507,7 +491,7 @@ def test_a_container_that_could_do_harm_is_not_read(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_bomb_is_not_unpacked_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_not_unpacked_beyond_the_bound(tmp_path, monkeypatch):
     """Whatever its headers say: what is counted is what comes out."""
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -527,7 +511,7 @@ def test_a_bomb_is_not_unpacked_beyond_the_bound(tmp_path: Path, monkeypatch: py
     assert asked == [1_000_001]
 
 
-def test_a_folder_with_a_link_or_a_folder_in_it_is_not_read(made: Package, tmp_path: Path) -> None:
+def test_a_folder_with_a_link_or_a_folder_in_it_is_not_read(made, tmp_path):
     folder = tmp_path / "package"
     folder.mkdir()
     for name, content in read_package(made.path).items():
@@ -543,9 +527,7 @@ def test_a_folder_with_a_link_or_a_folder_in_it_is_not_read(made: Package, tmp_p
 # --- what is checked before it is handed over -------------------------------------------------------------------------
 
 
-def test_a_package_that_its_own_check_would_fail_is_not_written(
-    votes_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_package_that_its_own_check_would_fail_is_not_written(votes_run, tmp_path, monkeypatch, capsys):
     from quorate.export import package
 
     monkeypatch.setattr(package, "cover_sheet", lambda *_: "cbuiltins\nprint\n.")
@@ -557,13 +539,13 @@ def test_a_package_that_its_own_check_would_fail_is_not_written(
 
 
 @pytest.mark.heavy
-def test_the_same_run_gives_the_same_bytes(votes_run: Path, made: Package, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_bytes(votes_run, made, tmp_path):
     again = export_package(votes_run, tmp_path / "again.zip", kind="tre", model="both")
     assert again.digest == made.digest
     assert again.path.read_bytes() == made.path.read_bytes()
 
 
-def test_a_release_of_several_sites_is_said_to_be_one_and_not_a_bad_package(tmp_path: Path) -> None:
+def test_a_release_of_several_sites_is_said_to_be_one_and_not_a_bad_package(tmp_path):
     for name in ("labels.csv", "guarantee.json", "student.skops", "manifest.json"):
         (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(PreconditionFailed, match="a release of several sites"):

@@ -58,16 +58,14 @@ METADATA: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("change", METADATA.values(), ids=METADATA)
-def test_nothing_in_the_metadata_can_be_told_otherwise_than_the_values(
-    honest: Files, change: Callable[[Any], object]
-) -> None:
+def test_nothing_in_the_metadata_can_be_told_otherwise_than_the_values(honest, change):
     files = dict(honest)
     edited(files, "metadata.json", change)
     assert set(failing(covered(files))) - {"onnx"} == {"values"}
 
 
 @pytest.mark.heavy
-def test_a_figure_that_stands_twice_is_seen(honest: Files) -> None:
+def test_a_figure_that_stands_twice_is_seen(honest):
     """One reader takes the first and another one the last."""
     text = honest["metadata.json"].decode()
     twice = text.replace('"accuracy":', '"accuracy": 0.99,\n    "accuracy":', 1)
@@ -76,7 +74,7 @@ def test_a_figure_that_stands_twice_is_seen(honest: Files) -> None:
 
 
 @pytest.mark.heavy
-def test_a_version_and_an_onnx_comparison_are_said_to_be_the_packers_word(honest: Files) -> None:
+def test_a_version_and_an_onnx_comparison_are_said_to_be_the_packers_word(honest):
     files = dict(honest)
     edited(files, "metadata.json", lambda tree: tree.update(version="7"))
     found = {each.code: each for each in check_files(covered(files)).checks}
@@ -84,7 +82,7 @@ def test_a_version_and_an_onnx_comparison_are_said_to_be_the_packers_word(honest
     assert "are what whoever packed it says" in found["values"].evidence
 
 
-def test_metadata_of_another_version_of_quorate_are_neither_passed_nor_failed(honest: Files) -> None:
+def test_metadata_of_another_version_of_quorate_are_neither_passed_nor_failed(honest):
     files = dict(honest)
     edited(files, "metadata.json", lambda tree: tree.update(more="since 9.9"))
     edited(files, "versions.json", lambda tree: tree["package"].update(quorate="9.9"))
@@ -123,13 +121,13 @@ PICKLES = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("content", PICKLES.values(), ids=PICKLES)
-def test_a_pickle_is_seen_whatever_stands_around_it(content: bytes) -> None:
+def test_a_pickle_is_seen_whatever_stands_around_it(content):
     assert is_pickle("labels.csv", content)
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("shape", ["(10**15,)", "(1000000000000000,)", "(99999999999999999999999,)", "(-1,)"])
-def test_the_header_of_an_array_alone_is_read(honest: Files, shape: str) -> None:
+def test_the_header_of_an_array_alone_is_read(honest, shape):
     """No memory is taken for what it says that it holds."""
     found = check_files(fitted(with_part(honest, header(shape))))
     told = {each.code: each.outcome for each in found.checks}
@@ -137,7 +135,7 @@ def test_the_header_of_an_array_alone_is_read(honest: Files, shape: str) -> None
     assert found.passed is False, "the sum in the receipt is another"
 
 
-def test_what_is_no_pickle_is_not_taken_for_one(honest: Files) -> None:
+def test_what_is_no_pickle_is_not_taken_for_one(honest):
     numbers = io.BytesIO()
     array = np.array([(1.0, 2)], dtype=[("ω", "<f8"), ("b", "<i8")])
     np.lib.format.write_array(numbers, array, version=(3, 0), allow_pickle=False)
@@ -160,12 +158,12 @@ def zip_files_in_zip_files(files: Files) -> Files:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("tamper", [hidden_behind_a_byte, hidden_in_a_sparse_matrix, zip_files_in_zip_files])
-def test_a_zip_file_is_looked_into_wherever_it_begins(honest: Files, tamper: Callable[[Files], Files]) -> None:
+def test_a_zip_file_is_looked_into_wherever_it_begins(honest, tamper):
     assert "pickle" in failing(fitted(tamper(honest)))
 
 
 @pytest.mark.heavy
-def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
+def test_a_sparse_matrix_in_a_model_is_no_harm(honest):
     import scipy.sparse
 
     matrix = io.BytesIO()
@@ -174,7 +172,7 @@ def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
 
 
 @pytest.mark.heavy
-def test_inner_zip_files_share_one_bound(honest: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inner_zip_files_share_one_bound(honest, monkeypatch):
     from quorate.export import file_checks
 
     bomb = zipped({"0.npy": bytes(1 << 20)})
@@ -216,9 +214,7 @@ def onnx_model(graph: Any) -> bytes:
 
 
 @pytest.mark.parametrize("deep", [0, 1, 3])
-def test_numbers_from_other_files_are_seen_in_every_graph(
-    honest: Files, monkeypatch: pytest.MonkeyPatch, deep: int
-) -> None:
+def test_numbers_from_other_files_are_seen_in_every_graph(honest, monkeypatch, deep):
     """onnx's own checker, which looks at some of it, is not what the answer comes from."""
     import onnx
 
@@ -227,7 +223,7 @@ def test_numbers_from_other_files_are_seen_in_every_graph(
     assert failing(fitted(files))["onnx"] == "It reads numbers from other files."
 
 
-def test_an_operator_of_its_own_is_seen_however_deep_it_lies(honest: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operator_of_its_own_is_seen_however_deep_it_lies(honest, monkeypatch):
     import onnx
 
     monkeypatch.setattr(onnx.checker, "check_model", lambda _: None)
@@ -242,7 +238,7 @@ def test_an_operator_of_its_own_is_seen_however_deep_it_lies(honest: Files, monk
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("onnx", [{"inputs": 5}, {"inputs": None}, {}, 5, {"inputs": [[]]}])
-def test_inputs_of_another_form_are_a_no_and_no_crash(honest: Files, onnx: Any) -> None:
+def test_inputs_of_another_form_are_a_no_and_no_crash(honest, onnx):
     files = dict(honest)
     edited(files, "metadata.json", lambda tree: tree.update(onnx=onnx))
     assert failing(fitted(files))["onnx"] == "Its inputs are not those that metadata.json tells."
@@ -252,9 +248,7 @@ def test_inputs_of_another_form_are_a_no_and_no_crash(honest: Files, onnx: Any) 
 
 
 @pytest.mark.parametrize("error", [MemoryError, OverflowError, TypeError, RecursionError])
-def test_a_check_that_breaks_off_has_failed(
-    honest: Files, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
+def test_a_check_that_breaks_off_has_failed(honest, monkeypatch, error):
     def breaks(_: Any) -> Any:
         raise error
 
@@ -265,13 +259,13 @@ def test_a_check_that_breaks_off_has_failed(
     assert error.__name__ in found.checks[0].evidence
 
 
-def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read(tmp_path):
     """It might never end; nobody writes into this one, so that reading it would wait for ever."""
     os.mkfifo(tmp_path / "package.zip")
     assert {each.outcome for each in check_export(tmp_path / "package.zip").checks} == {Outcome.FAILED}
 
 
-def test_no_more_of_a_file_is_read_than_may_be(made: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_of_a_file_is_read_than_may_be(made, tmp_path, monkeypatch):
     size = made.path.stat().st_size
     assert read_package(made.path, most_bytes=8 << 20)
     monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("the whole file was read"))
@@ -285,14 +279,14 @@ def test_no_more_of_a_file_is_read_than_may_be(made: Package, tmp_path: Path, mo
         read_package(grown)
 
 
-def test_a_link_to_a_package_is_followed(made: Package, tmp_path: Path) -> None:
+def test_a_link_to_a_package_is_followed(made, tmp_path):
     """Whoever gives the path means it; links inside a package are what is refused."""
     (tmp_path / "link.zip").symlink_to(made.path)
     assert fails(tmp_path / "link.zip") == set()
 
 
 @pytest.mark.heavy
-def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run: Path, tmp_path: Path) -> None:
+def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run, tmp_path):
     package = export_package(votes_run, tmp_path / "out", kind="registry", model_version="1.0.0")
     content = (package.path / "metadata.json").read_bytes()
     assert as_json(json.loads(content)) == content
@@ -317,14 +311,14 @@ def package(prompted: Path, tmp_path_factory: pytest.TempPathFactory) -> Files:
     return read_package(made.path)
 
 
-def test_every_name_that_a_run_publishes_under_is_known() -> None:
+def test_every_name_that_a_run_publishes_under_is_known():
     for needed in NEEDED.values():
         assert set(NAMES) <= needed | OPTIONAL | {"model_card.md"}
     assert set(NAMES) <= MEANING.keys()
 
 
 @pytest.mark.heavy
-def test_it_leaves_in_every_format(prompted: Path, package: Files, tmp_path: Path, cli: Any) -> None:
+def test_it_leaves_in_every_format(prompted, package, tmp_path, cli):
     assert "prompt.json" in package
     assert export_package(prompted, tmp_path / "registry", kind="registry").files.count("prompt.json") == 1
     assert cli("export", prompted, "--to", tmp_path / "plain")[0] == 0
@@ -333,14 +327,14 @@ def test_it_leaves_in_every_format(prompted: Path, package: Files, tmp_path: Pat
 
 
 @pytest.mark.heavy
-def test_the_cover_sheet_says_what_it_is(package: Files) -> None:
+def test_the_cover_sheet_says_what_it_is(package):
     sheet = package["COVER-SHEET.md"].decode()
     assert "prompt.json holds a few public rows as text, with their released labels" in sheet
     assert "| `prompt.json` | the student as a prompt" in sheet
 
 
 @pytest.mark.heavy
-def test_a_prompt_that_says_something_else_is_seen(package: Files) -> None:
+def test_a_prompt_that_says_something_else_is_seen(package):
     """By the values, whatever the receipt says; another row or label is seen by the sum in the receipt."""
     changes = {
         "another promise": lambda tree: tree["guarantee"].update(epsilon=0.1),

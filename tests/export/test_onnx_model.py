@@ -71,7 +71,7 @@ def said_by(content: bytes, fed: dict[str, Any]) -> Any:
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "frame"])
-def test_it_says_of_new_rows_what_the_student_says(model: Any, frame: bool) -> None:
+def test_it_says_of_new_rows_what_the_student_says(model, frame):
     """New rows, since on the rows of the comparison a student that differs is refused."""
     X, y = numbers()
     rows = pl.DataFrame(X, schema=["a", "b", "c", "d"]) if frame else X
@@ -85,7 +85,7 @@ def test_it_says_of_new_rows_what_the_student_says(model: Any, frame: bool) -> N
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_columns(library: str) -> None:
+def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_columns(library):
     rng = np.random.default_rng(1)
     pool = pl.DataFrame({
         "unused": [None] * 120,
@@ -115,7 +115,7 @@ def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_column
 
 
 @pytest.mark.heavy
-def test_the_student_of_a_run_is_the_same_in_both_files(votes_run: Path) -> None:
+def test_the_student_of_a_run_is_the_same_in_both_files(votes_run):
     student = skops.io.load(votes_run / "public" / "student.skops")
     found = onnx_student(student, pl.read_csv(votes_run / "public.csv"))
     assert found.n_compared == 80
@@ -127,7 +127,7 @@ def test_the_student_of_a_run_is_the_same_in_both_files(votes_run: Path) -> None
 @pytest.mark.parametrize(
     "names", [["cap-shape", "stalk root", "größe", "4th"], ["a-b", "a_b", "a b", "a.b"], ["rows", "student", "x", "y"]]
 )
-def test_columns_keep_their_names_whatever_they_are(names: list[str]) -> None:
+def test_columns_keep_their_names_whatever_they_are(names):
     """Each value goes to its own column, also where names differ by signs alone; or the conversion is refused."""
     X, y = numbers()
     rows = pl.DataFrame(X, schema=names)
@@ -143,7 +143,7 @@ def test_columns_keep_their_names_whatever_they_are(names: list[str]) -> None:
     assert found.largest_difference < 1e-9
 
 
-def test_a_column_with_a_name_of_the_file_itself_is_refused() -> None:
+def test_a_column_with_a_name_of_the_file_itself_is_refused():
     X, y = numbers()
     rows = pl.DataFrame(X, schema=["label", "b", "c", "d"])
     with pytest.raises(PreconditionFailed, match=r"cannot be called 'label'|differs from it"):
@@ -152,7 +152,7 @@ def test_a_column_with_a_name_of_the_file_itself_is_refused() -> None:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("classes", [[False, True], [0, 1], [3, 7], ["a", "é"]], ids=str)
-def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
+def test_classes_of_every_kind_come_out_as_they_are(classes):
     X, y = numbers()
     model = LogisticRegression().fit(X, np.array(classes)[(y == "no").astype(int)])
     found = onnx_student(model, X)
@@ -162,7 +162,7 @@ def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("classes", [["a", "é"], [0, 1], [False, True], [3, 7]], ids=str)
 @pytest.mark.parametrize("tree", [False, True])
-def test_a_threshold_leaves_with_the_model(classes: list[Any], tree: bool) -> None:
+def test_a_threshold_leaves_with_the_model(classes, tree):
     X, y = numbers()
     model = RandomForestClassifier(10, random_state=0) if tree else LogisticRegression()
     model.fit(X, np.array(classes)[(y == "yes").astype(int)])
@@ -176,7 +176,7 @@ def test_a_threshold_leaves_with_the_model(classes: list[Any], tree: bool) -> No
         np.testing.assert_allclose(probabilities, model.predict_proba(X[100:]), atol=1e-5)
 
 
-def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it() -> None:
+def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it():
     X, y = numbers()
     labels = np.where(y == "no", "no", "yes")
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:150], labels[:150])
@@ -190,7 +190,7 @@ def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it() ->
     np.testing.assert_array_equal(classes == "yes", calibrated.predict_proba(X[150:])[:, 1] >= 0.2)
 
 
-def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:
+def test_what_cannot_be_converted_is_refused_by_name_with_the_reason():
     X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r"cannot leave as ONNX: skl2onnx says: .*HistGradientBoosting"):
         onnx_student(HistGradientBoostingClassifier(max_iter=3).fit(X, y), X)
@@ -200,7 +200,7 @@ def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("letters", ["ascii", "any"])
-def test_a_running_text_is_read_as_the_student_reads_it_without_a_locale(letters: str) -> None:
+def test_a_running_text_is_read_as_the_student_reads_it_without_a_locale(letters):
     """Words, capitals, a word that is twice there, one of one letter, none at all; and a row without any number."""
     words = ["fever", "missing", "Mild", "x", "dose_2", *(["Übelkeit", "straße", "Ωmega"] if letters == "any" else [])]
     rng = np.random.default_rng(2)
@@ -219,7 +219,7 @@ def test_a_running_text_is_read_as_the_student_reads_it_without_a_locale(letters
     assert np.abs(np.asarray(said_by(onnx.content, fed)[1]) - model.predict_proba(new)).max() < 1e-6
 
 
-def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value() -> None:
+def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value():
     pool = pl.DataFrame({"ward": [MISSING_TEXT, "north"] * 20})
     encoder = public_encoder(pool)
     model = make_pipeline(encoder, LogisticRegression())
@@ -233,9 +233,7 @@ def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value() -> None:
     [(-1, 0.0, r"differs from it on \d+ of 200 public rows"), (1, 2e-3, r"largest difference of a probability 0\.000")],
     ids=["another model", "a small error of probabilities, and no other class"],
 )
-def test_a_converted_file_that_says_something_else_is_refused(
-    monkeypatch: pytest.MonkeyPatch, sign: int, off: float, told: str
-) -> None:
+def test_a_converted_file_that_says_something_else_is_refused(monkeypatch, sign, off, told):
     """The cheating twin: a converter that hands over another model."""
     X, y = numbers()
     honest, other = LogisticRegression().fit(X, y), LogisticRegression().fit(sign * X, y)
@@ -246,7 +244,7 @@ def test_a_converted_file_that_says_something_else_is_refused(
         onnx_student(honest, X)
 
 
-def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r'pip install "quorate\[onnx\]"'):
@@ -254,7 +252,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: py
 
 
 @pytest.mark.heavy
-def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
+def test_an_estimator_writes_either_file_by_the_name(tmp_path):
     from quorate import PrivateClassifier, PublicPool
 
     X, y = numbers(400)
@@ -270,7 +268,7 @@ def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("columns", [["age", "ward", "bmi"], ["ward", "sex"], ["age", "bmi"]])
-def test_a_model_of_kernels_says_the_same(columns: list[str]) -> None:
+def test_a_model_of_kernels_says_the_same(columns):
     """Numbers by intervals and categories by their indicators, with values that the pool does not have."""
     rng = np.random.default_rng(5)
     table = pl.DataFrame(
@@ -295,11 +293,11 @@ def test_a_model_of_kernels_says_the_same(columns: list[str]) -> None:
     assert np.allclose(shares, model.predict_proba(rows), atol=1e-4 if columns == ["ward", "sex"] else 1e-6)  # single
 
 
-def test_onnx_of_patches() -> None:
+def test_onnx_of_patches():
     """What is read off the published transformer is one step, and says the same of other images."""
     images = np.random.default_rng(0).random((40, 100))
     transformer = PatchFeatures.fit(images, n_centroids=8).transformer()
-    assert patch_sums(transformer.steps[1][1]).places.shape == (9, 1, 36)  # type: ignore[union-attr]
+    assert patch_sums(transformer.steps[1][1]).places.shape == (9, 1, 36)
     model = make_pipeline(transformer, LogisticRegression())
     model[-1].fit(transformer.transform(images), np.arange(40) % 2)
     assert onnx_student(model, images[::-1] * 0.9).largest_difference < 1e-6
@@ -353,9 +351,7 @@ RUNS: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, str]]] =
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", RUNS)
-def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(kind, tmp_path, monkeypatch):
     prepare, settings, inputs = RUNS[kind]
     root = write_run(tmp_path / "run", n=200, m=60, **{"budget.epsilon": 8.0}, **settings)
     prepare(root)
@@ -393,9 +389,7 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(
     ],
     ids=["as tables write", "as declared"],
 )
-def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
-    written: Written | None, number: str, day: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_program_beside_a_model_reads_a_table_as_the_run_does(written, number, day, monkeypatch):
     kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category", "t": "text"}
     how: dict[str, Any] = {"type": "text", "written": written, "comma": written is None}
     columns = tuple(TableColumn(name=name, holds="text", read_as=kind, **how) for name, kind in kinds.items())
@@ -411,7 +405,7 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
     expected = reader.kinds(reader(table)).fill_nan(None)
     file = StudentFile(rows="table", columns=columns)
     program: dict[str, Any] = {"__name__": "read_table"}
-    script = table_script(SimpleNamespace(student_file=file))  # type: ignore[arg-type]
+    script = table_script(SimpleNamespace(student_file=file))
     assert script is not None
     exec(script, program)  # noqa: S102 - our own
     assert program["converted"](table)["c"].to_list() == ["north", None if written else "k.A.", "süd", None]
@@ -423,7 +417,7 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
         program["converted"](table.with_columns(n=pl.lit("many")))
 
 
-def test_a_table_that_is_taken_as_it_is_has_no_program_beside_it() -> None:
+def test_a_table_that_is_taken_as_it_is_has_no_program_beside_it():
     number = TableColumn(name="age", holds="number", read_as="number", type="number")
     raw = TableColumn(name="day", holds="time", type="date")  # of a Pipeline of the owner's
     for columns in ((number,), (number, raw)):

@@ -132,7 +132,9 @@ def entries(root: Path) -> int:
 
 
 def charges(root: Path) -> int:
-    """Number of charges in a run's ledger."""
+    """Number of charges in a run's ledger; none where there is no ledger."""
+    if not (root / "ledger.db").exists():
+        return 0
     with Ledger(root / "ledger.db") as ledger:
         return len(ledger.reservations())
 
@@ -160,28 +162,41 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audits, "SHARD_UNITS", 1)
 
 
+class Said(str):
+    """What a command printed on a stream."""
+
+    @property
+    def words(self) -> str:
+        """It in one line, wherever the terminal broke it."""
+        return " ".join(self.split())
+
+
 class Cli:
     """The command line, by the door that the console script uses."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+    def __call__(self, *arguments: object) -> tuple[int, Said, Said]:
         """Return the exit code, and what was printed on either stream."""
         self.capsys.readouterr()
         with pytest.raises(SystemExit) as stop:
             main([str(each) for each in arguments])
         seen = self.capsys.readouterr()
         assert isinstance(stop.value.code, int)
-        return stop.value.code, seen.out, seen.err
+        return stop.value.code, Said(seen.out), Said(seen.err)
 
-    def ok(self, *arguments: object) -> str:
+    def json(self, *arguments: object) -> Any:
+        """Return what a command says to programs."""
+        return json.loads(self(*arguments, "--json")[1])
+
+    def ok(self, *arguments: object) -> Said:
         """Return what a command prints that succeeds."""
         code, out, err = self(*arguments)
         assert code == 0, out + err
         return out
 
-    def refused(self, code: int, *arguments: object) -> str:
+    def refused(self, code: int, *arguments: object) -> Said:
         """Return what a command says that is refused with this code."""
         found, _, err = self(*arguments)
         assert found == code, err

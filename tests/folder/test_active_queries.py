@@ -39,6 +39,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 
+pytestmark = pytest.mark.mostly_heavy
+
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
 
@@ -69,7 +71,6 @@ class Few(Strategy):
         return history.not_asked(pool.shape[0])[: max(0, min(5, self.most - len(history.rows)))]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("strategy", "mechanism"),
     [
@@ -79,7 +80,7 @@ class Few(Strategy):
     ],
     ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )
-def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Strategy, mechanism: str) -> None:
+def test_a_classifier_learns_from_what_a_strategy_asked(rows, strategy, mechanism):
     X, y = rows
     clf = fitted(rows, strategy, mechanism=mechanism, unsafe_noise_seed=2)
     assert clf.score(X[2_400:], y[2_400:]) > 0.75
@@ -89,32 +90,25 @@ def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Str
     assert 3.9 < clf.guarantee_.epsilon <= 4.0
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows: Any) -> None:
+def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows):
     """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
-    fits = [fitted(rows, queries) for queries in (Few(100), Random(100), 100)]
+    fits = [fitted(rows, queries, unsafe_noise_seed=3) for queries in (Few(100), Random(100), 100)]
     assert len({each.recipe_.mechanism.sigma for each in fits}) == 1
     assert len({each.guarantee_.epsilon for each in fits}) == 1
     assert [len(each.queries_) for each in fits] == [30, 100, 100]
+    assert sorted(fits[1].queries_.tolist()) == fits[2].queries_.tolist()
 
 
-@pytest.mark.heavy
-def test_random_asks_the_points_that_a_plain_number_asks(rows: Any) -> None:
-    by_strategy, by_number = (fitted(rows, queries, unsafe_noise_seed=3) for queries in (Random(100), 100))
-    assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
-
-
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any) -> None:
+def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows):
     clf = fitted(rows, Few(100))
     found = clf.ex_post_epsilon_
     assert found is not None
     assert 0 < found < 0.75 * clf.guarantee_.epsilon
     assert clf.guarantee_.epsilon == fitted(rows, 100).guarantee_.epsilon
     # An independent look: the price of 3 of 8 parts of the cap at an eighth of δ.
-    event = clf.recipe_.event.event  # type: ignore[attr-defined]
+    event = clf.recipe_.event.event
     assert found == epsilon(type(clf.recipe_.event)(event, 38), 1e-5 / 8)
     facts = clf.facts()
     assert facts.spending.ex_post is not None
@@ -123,8 +117,7 @@ def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any)
     assert Facts.from_json(facts.to_json()) == facts
 
 
-@pytest.mark.heavy
-def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
+def test_no_reader_can_take_the_one_for_the_other(rows):
     clf = fitted(rows, Few(100))
     facts = clf.facts()
     text = render_text(facts)
@@ -142,22 +135,20 @@ def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
     assert 1e-5 < pair < 2e-5
     assert f"for the runs for which none is, it holds at δ = {at_most(pair)}." in page
     assert "at most 100 of the public rows, chosen by Few" in page
-    ex_post = f"{facts.spending.ex_post.epsilon:.3f}"[:4]  # type: ignore[union-attr]
+    ex_post = f"{facts.spending.ex_post.epsilon:.3f}"[:4]
     for promise in (facts.guarantee.for_data_subject(), facts.guarantee.for_reviewer(), facts.guarantee.to_json()):
         assert ex_post not in promise
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("queries", [100, Random(100), Margin(100)])
-def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows: Any, queries: Any) -> None:
+def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows, queries):
     clf = fitted(rows, queries)
     assert clf.ex_post_epsilon_ is None
     assert clf.facts().spending.ex_post is None
     assert "ex post" not in clf.summary()
 
 
-@pytest.mark.heavy
-def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_run(rows: Any, tmp_path: Path) -> None:
+def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_run(rows, tmp_path):
     path = tmp_path / "ledger.db"
     X, y = rows
     Ledger(path, budget=Budget(8.0, 2e-5)).close()
@@ -167,8 +158,7 @@ def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_ru
     assert clf.ex_post_epsilon_ is None
 
 
-@pytest.mark.heavy
-def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: Any) -> None:
+def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows):
     X, _ = rows
     clf = fitted(rows, Few(60), online_answers=5)
     assert clf.facts().spending.answers_left == 35
@@ -185,14 +175,12 @@ def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: A
     assert clf.ask(X[2_500:2_502]) == clf.ask(X[2_500:2_502])
 
 
-@pytest.mark.heavy
-def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows: Any) -> None:
+def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows):
     with pytest.raises(BudgetExhausted, match="0 answers are left"):
         fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
 
 
-@pytest.mark.heavy
-def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
+def test_an_answer_given_as_a_label_is_not_paid_for_again(rows):
     X, _ = rows
     clf = fitted(rows, Few(60))
     asked = X[N_PRIVATE:2_400][clf.queries_]
@@ -200,9 +188,8 @@ def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
     assert clf.facts().spending.answers_left == 30
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows: Any) -> None:
+def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows):
     """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
 
     class Counting(LogisticRegression):
@@ -219,21 +206,7 @@ def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_
     assert Counting.seen[-1] == 50
 
 
-@pytest.mark.heavy
-def test_sparse_rows_are_asked_like_dense_ones(rows: Any) -> None:
-    from scipy.sparse import csr_matrix
-
-    X, y = rows
-    dense = fitted(rows, Margin(60), unsafe_noise_seed=1)
-    sparse = classifier(Margin(60), unsafe_noise_seed=1).fit(
-        csr_matrix(X[:N_PRIVATE]), y[:N_PRIVATE], public=PublicPool(csr_matrix(X[N_PRIVATE:2_400]))
-    )
-    assert len(sparse.queries_) == len(dense.queries_) == 60
-    assert sorted(sparse.queries_[:10].tolist()) == sorted(dense.queries_[:10].tolist())
-
-
-@pytest.mark.heavy
-def test_points_that_stand_twice_in_the_pool_are_one_query(rows: Any) -> None:
+def test_points_that_stand_twice_in_the_pool_are_one_query(rows):
     X, y = rows
     twice = np.vstack([X[N_PRIVATE:2_100], X[N_PRIVATE:2_100]])
     clf = classifier(Random(100)).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(twice))
@@ -242,12 +215,14 @@ def test_points_that_stand_twice_in_the_pool_are_one_query(rows: Any) -> None:
         classifier(Random(101)).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(twice))
 
 
-def test_a_classifier_with_a_strategy_can_be_cloned_and_shown() -> None:
+@pytest.mark.quick
+def test_a_classifier_with_a_strategy_can_be_cloned_and_shown():
     clf = clone(classifier(Margin(30, learner=LogisticRegression(C=2.0))))
     assert repr(clf.queries) == "Margin(n=30, learner=LogisticRegression(C=2.0), batch=None)"
 
 
-def test_before_fit_there_is_nothing_to_read() -> None:
+@pytest.mark.quick
+def test_before_fit_there_is_nothing_to_read():
     assert not hasattr(classifier(Few(10)), "ex_post_epsilon_")
 
 
@@ -259,7 +234,6 @@ class Broken(Strategy):
         raise RuntimeError("no such column")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("queries", "more", "match"),
     [
@@ -271,9 +245,7 @@ class Broken(Strategy):
         ("margin", {}, "strategy such as Margin"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_before_anything_is_charged(
-    rows: Any, queries: Any, more: Any, match: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_asked_is_refused_before_anything_is_charged(rows, queries, more, match, tmp_path):
     with pytest.raises(InvalidParameter, match=match):
         fitted(rows, queries, ledger=tmp_path / "ledger.db", **more)
     assert not (tmp_path / "ledger.db").exists()
@@ -284,9 +256,8 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
-def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: Any, strategy: str) -> None:
+def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run, cli, strategy):
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
     assert "chosen by" in cli.ok("run", root)
     rows = labels(root)
@@ -299,42 +270,41 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: A
     assert labels(root) == rows
 
 
-@pytest.mark.heavy
-def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
+def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run, cli):
     out = cli.ok("check", make_run(**ACTIVE))
-    words = " ".join(out.split())
+    words = out.words
     assert "why Margin chooses the queries from released answers, and may stop early" in words
     assert "note whether Margin beats a random subset of the same size depends on the task" in words
     assert "60 labels" in words
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
-def test_the_internal_report_of_an_active_run_names_the_control(make_run: Any, cli: Any, strategy: str) -> None:
+def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli, strategy):
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
     run(root)
     assert cli("report", root, "--edition", "internal")[0] == 0
     assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
 
 
-def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:
+@pytest.mark.quick
+def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run):
     found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"}))).found
     assert found["strategy"] is None
     assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
 
 
-@pytest.mark.heavy
-def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any, cli: Any) -> None:
+def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run, cli):
     root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
-    found = {each["code"]: each for each in json.loads(cli("check", root, "--json")[1])["cautions"]}
+    found = {each["code"]: each for each in cli.json("check", root)["cautions"]}
     assert found[GAIN_IS_UNCERTAIN]["severity"] == "note"
     assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")
-    said = " ".join(cli("check", root)[1].split())
+    said = cli("check", root)[1].words
     assert all(each["message"] in said for each in found.values())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("queries", ["all", "auto", None])
-def test_a_strategy_needs_to_be_told_how_many(queries: Any) -> None:
+def test_a_strategy_needs_to_be_told_how_many(queries):
     given = {"strategy": "margin", **({} if queries is None else {"queries": queries})}
     document = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ["no", "yes"]},
@@ -345,18 +315,13 @@ def test_a_strategy_needs_to_be_told_how_many(queries: Any) -> None:
         settings_from(document, folder=Path())
 
 
-def test_an_unknown_strategy_is_refused_with_the_nearest(make_run: Any, cli: Any) -> None:
-    assert 'did you mean "margin"' in cli.refused(2, "check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
-
-
 def stopping(root: Path) -> Any:
     """A run whose strategy stops after 20 of 60."""
     batch = load_run(root)
     return replace(batch, task=replace(batch.task, strategy=Few(60, most=20)))
 
 
-@pytest.mark.heavy
-def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run: Any) -> None:
+def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run):
     root = make_run(**ACTIVE)
     with pytest.raises(PreconditionFailed, match="not all released"):
         ask(stopping(root), root / "evaluation.csv")
@@ -382,8 +347,7 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     assert later.spending.ex_post.epsilon > made.spending.ex_post.epsilon
 
 
-@pytest.mark.heavy
-def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: Any) -> None:
+def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run):
     """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
     root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
     execute(stopping(root), command="quorate run")
@@ -398,8 +362,7 @@ def blocks(root: Path) -> list[Any]:
         return [(each.first, each.count, each.answers) for each in reservation.blocks("label")]
 
 
-@pytest.mark.heavy
-def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run: Any) -> None:
+def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run):
     """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
     size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}
     unbroken, root = make_run("unbroken", **size), make_run("broken", **size)

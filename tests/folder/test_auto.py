@@ -49,7 +49,7 @@ def evaluated(folder: Path, n: int, **sections: dict[str, Any]) -> None:
 
 
 def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
+    listed: list[dict[str, Any]] = cli.json("ledger", "show", folder)["entries"]
     return listed
 
 
@@ -82,19 +82,13 @@ def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
         ({"data": {"evaluation": "rows.csv"}}, "direct", "a record is one row"),  # no number to plan with
     ],
 )
-def test_public_facts_choose_the_method(sections: dict[str, Any], by: str, why: str) -> None:
+def test_public_facts_choose_the_method(sections, by, why):
     chosen = settings_from(changed(**sections), folder=Path()).chosen
     assert chosen is not None
     assert (chosen, why in chosen.why) == (by, True), chosen
 
 
-def test_a_schema_alone_leaves_few_units_to_the_direct_method() -> None:
-    settings = changed(data={"unit": "patient_id", "n_records": 1_999}, schema={"age": [0, 120]})
-    del settings["data"]["public"]
-    assert settings_from(settings, folder=Path()).chosen == "direct"
-
-
-def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_before_it(folder: Path) -> None:
+def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_before_it(folder):
     evaluated(folder, 99)
     assert read_settings(folder / "quorate.toml").chosen is None
     with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
@@ -108,7 +102,7 @@ def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_befor
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_the_first_row_of_a_rehearsal_is_what_runs(folder: Path, cli: Any) -> None:
+def test_the_first_row_of_a_rehearsal_is_what_runs(folder, cli):
     evaluated(folder, 150)
     first = plan_folder(folder).first
     chosen = settings_to_run(folder)
@@ -116,19 +110,19 @@ def test_the_first_row_of_a_rehearsal_is_what_runs(folder: Path, cli: Any) -> No
     assert settings_to_run(folder) == chosen
     code, out, err = cli("check", folder)
     assert code == 0, err
-    assert "on the labelled public rows" in " ".join(out.split())
+    assert "on the labelled public rows" in out.words
     assert err.startswith(TAKES_A_WHILE)
     assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
 
 
-def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named() -> None:
+def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named():
     others = changed(method={"by": "direct"}, teachers={"count": 20}, mechanism={"queries": 9}, run={"n_jobs": 2})
     named = r"^\[teachers\] count, \[mechanism\] queries and \[run\] n_jobs are for votes of teachers"
     with pytest.raises(InvalidParameter, match=named):
         settings_from(others, folder=Path())
 
 
-def test_what_init_writes_leaves_the_method_open() -> None:
+def test_what_init_writes_leaves_the_method_open():
     text = filled(
         {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 2.0, "delta": 1e-5}
     )
@@ -138,7 +132,7 @@ def test_what_init_writes_leaves_the_method_open() -> None:
         assert settings_from(tomllib.loads(path), folder=Path()).method.by == "direct"
 
 
-def test_the_word_that_init_wrote_before_means_votes() -> None:
+def test_the_word_that_init_wrote_before_means_votes():
     assert settings_from(changed(method={"by": "teachers"}), folder=Path()).method.by == "votes"
     with pytest.raises(InvalidParameter, match="votes"):
         settings_from(changed(method={"by": "teacher"}), folder=Path())
@@ -148,7 +142,7 @@ def test_the_word_that_init_wrote_before_means_votes() -> None:
 
 
 @pytest.mark.heavy
-def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: Any) -> None:
+def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder, cli):
     assert cli.ok("check", folder).splitlines()[1].startswith("  method     direct, since where a record is one row")
     assert not (folder / CHOICE).exists()  # a check writes nothing
     assert cli.ok("run", folder).startswith("method: direct, since")
@@ -170,7 +164,7 @@ def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: 
 
 
 @pytest.mark.heavy
-def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder: Path, cli: Any) -> None:
+def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder, cli):
     write(folder, method={"by": "votes"}, run={"allow_hopeless": True, "n_jobs": 1})
     cli.ok("run", folder)
     assert not (folder / CHOICE).exists()  # it was named
@@ -184,14 +178,14 @@ def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder:
     assert entries(cli, folder) == charged
 
 
-def test_until_something_is_charged_an_edit_asks_for_a_new_choice(folder: Path) -> None:
+def test_until_something_is_charged_an_edit_asks_for_a_new_choice(folder):
     kept = {"for": "another", "why": "", "choice": {"method": {"by": "direct"}}}
     (folder / CHOICE).write_text(json.dumps(kept))
     write(folder, data={"unit": "ward", "n_records": 300})
     assert read_settings(folder / "quorate.toml").chosen == "votes"
 
 
-def test_a_choice_of_an_earlier_version_is_read_as_it_was_kept(folder: Path) -> None:
+def test_a_choice_of_an_earlier_version_is_read_as_it_was_kept(folder):
     from quorate.folder.choice import digest_of
 
     write(folder, method={"by": "auto"}, teachers={"model": "forest"})

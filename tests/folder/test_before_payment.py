@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, Cli, MakeRun, charges, edit, toml
+from tests.folder.conftest import DIRECT, charges, edit, toml
 from tests.run.test_hopeless import HOPELESS, MUSHROOM, SOUND
 
 import quorate
@@ -25,6 +25,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 from quorate.voting.recipe import recipe
+
+pytestmark = pytest.mark.mostly_heavy
 
 Facts = dict[str, Any]
 
@@ -140,20 +142,12 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
     ]
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=6))  # the recipe is asked about each, in its room
-def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
-    facts: Facts, wish: Facts, tmp_path: Path, cli: Cli
-) -> None:
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))  # the recipe is asked about each, in its room
+def test_a_hopeless_set_up_is_refused_or_cautioned_by_command_and_estimator(facts, wish, tmp_path, cli, unpaid):
     root = folder(tmp_path / "run", facts, wish)
     code, out, err = cli("check", root)
     assert (code == 2 and "nothing was spent: " in err) or (code == 0 and "Everything fits, with caution." in out)
     assert not (root / "ledger.db").exists()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=4))
-def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts, wish: Facts, unpaid: Ledger) -> None:
     clf, given = estimator(facts, wish, ledger=unpaid)
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuorateWarning)
@@ -168,27 +162,18 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts
         assert str(of_fit.value) == f"{first.code}: {first.words}"
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=10))
-def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
+def test_a_sound_set_up_gets_no_caution_from_either(facts, wish, tmp_path, cli):
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=8))
-def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Facts, tmp_path: Path, cli: Cli) -> None:
     out = cli.ok("check", folder(tmp_path / "run", facts, wish))
     assert out.startswith("Everything fits. A run would\n")
     assert "caution" not in out
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(2)  # of a fit alone each code is tried in tests/estimators/test_every_caution.py
 @pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
-def test_what_budget_model_and_pool_tell_is_said_by_both(
-    facts: Facts, wish: Facts, code: str, tmp_path: Path, cli: Cli, unpaid: Ledger
-) -> None:
+def test_what_budget_model_and_pool_tell_is_said_by_both(facts, wish, code, tmp_path, cli, unpaid):
     clf, given = estimator(facts, wish, ledger=unpaid)
     (found,) = (each for each in quorate.check(clf, **given).cautions if each.severity is not Severity.NOTE)
     assert found.code == code
@@ -198,14 +183,11 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(
             clf.fit(**given)
     exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
     assert exit_code == 0
-    assert found.words.replace("the public rows", "public.csv") in " ".join(out.split()).replace(
-        "the public rows", "public.csv"
-    )
+    assert found.words.replace("the public rows", "public.csv") in out.words.replace("the public rows", "public.csv")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by: str, make_run: MakeRun, cli: Cli) -> None:
+def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by, make_run, cli):
     """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
     changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}
     if by == "direct":
@@ -226,8 +208,7 @@ DROWNED = {
 }  # fmt: skip
 
 
-@pytest.mark.heavy
-def test_check_and_run_refuse_it_and_settings_let_it_run(make_run: Any, cli: Any) -> None:
+def test_check_and_run_refuse_it_and_settings_let_it_run(make_run, cli):
     root = make_run(**DROWNED)
     for command in ("check", "run"):
         told = cli.refused(2, command, root)
@@ -238,8 +219,7 @@ def test_check_and_run_refuse_it_and_settings_let_it_run(make_run: Any, cli: Any
     assert cli("run", root)[0] == 0
 
 
-@pytest.mark.heavy
-def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(make_run: Any, cli: Any) -> None:
+def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(make_run, cli):
     """As a run of an earlier version may: what is paid for is not refused."""
     root = make_run(**DROWNED | {"run.allow_hopeless": True})
     assert cli("run", root)[0] == 0
@@ -281,9 +261,7 @@ REFUSED = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("changes", "told"), REFUSED)
-def test_a_refusal_in_a_folder_names_keys_and_no_argument(
-    make_run: MakeRun, cli: Cli, changes: dict[str, Any], told: str
-) -> None:
+def test_a_refusal_in_a_folder_names_keys_and_no_argument(make_run, cli, changes, told):
     code, _, err = cli("check", make_run(**changes))
     assert code in (2, 4)
     assert told in err
@@ -291,17 +269,17 @@ def test_a_refusal_in_a_folder_names_keys_and_no_argument(
     assert not [name for name in ("queries=", "n_teachers", "n_records=", "allow_hopeless=") if name in err]
 
 
-@pytest.mark.heavy
-def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run: MakeRun, cli: Cli) -> None:
+def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run, cli):
     err = cli.refused(2, "check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
     assert "quorate: rehearsing needs the number of records; declare [data] n_records\n" in err
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("given", "told"),
     [({"queries": 900}, r"^queries=900 but"), ({"n_teachers": 900}, r"try n_teachers=\d+$")],
 )
-def test_python_hears_of_arguments_alone(given: dict[str, Any], told: str) -> None:
+def test_python_hears_of_arguments_alone(given, told):
     X = np.arange(120.0).reshape(60, 2)
     made = PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5, n_records=60, **given)
     with pytest.raises(QuorateError, match=told) as refused:

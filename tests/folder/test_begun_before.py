@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,23 +9,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
 from tests.folder.conftest import DIRECT, edit
 from tests.golden.folders import command, write
 
 from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
 from quorate.direct import config
-from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.folder import batch
 from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
 from quorate.run.schema import Schema
-from quorate.types import Secret
 from quorate.voting import flow
-
-MakeRun = Callable[..., Path]
 
 
 def history(root: Path) -> list[dict[str, Any]]:
@@ -55,9 +48,7 @@ def respell(path: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public", "private"])
-def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str
-) -> None:
+def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(make_run, monkeypatch, table):
     root = make_run(**{"mechanism.online_answers": 4})
     respell(root / f"{table}.csv")
     charged = begun(root, monkeypatch, words_as_written=True)
@@ -72,9 +63,7 @@ def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(
     assert ask(load_run(root), pl.DataFrame({"age": [40], "bmi": [25.0], "ward": ["north"]})).left == 3
 
 
-def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(make_run, monkeypatch):
     root = make_run()
     now = load_run(root)
     with monkeypatch.context() as then:
@@ -88,9 +77,7 @@ def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public", pytest.param("private", marks=pytest.mark.heavy)])
-def test_a_direct_run_that_told_spellings_apart_goes_on_so(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str
-) -> None:
+def test_a_direct_run_that_told_spellings_apart_goes_on_so(make_run, monkeypatch, table):
     root = make_run(**DIRECT)
     respell(root / f"{table}.csv")
     with monkeypatch.context() as then:
@@ -111,9 +98,7 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
-def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, weights: dict[Any, Any]
-) -> None:
+def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(make_run, monkeypatch, weights):
     root = make_run(**{"teachers.model": "weighted:teacher", "teachers.count": 9})
     (root / "weighted.py").write_text(
         "from sklearn.linear_model import LogisticRegression\n"
@@ -146,7 +131,7 @@ def run(root: Path) -> tuple[int, str]:
 
 
 @pytest.mark.heavy
-def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path: Path) -> None:
+def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path):
     root = write(tmp_path / "run")
     edit(root, "[teachers]", '[teachers]\nmodel = "logistic"')
     assert run(root)[0] == 0
@@ -162,48 +147,16 @@ def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_
 
 
 @pytest.mark.heavy
-def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path: Path) -> None:
+def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path):
     root = write(tmp_path / "run")
     edit(root, "[teachers]", '[teachers]\nmodel = "forest"')
     keys = {load_run(said_of(root, batched)).charge_key for batched in ("true", "false", None)}
     assert len(keys) == 1
 
 
-def test_a_setting_that_is_no_truth_value_is_refused(tmp_path: Path) -> None:
-    code, told = command("check", said_of(write(tmp_path / "run"), '"no"'), "--json")
-    assert code == 2
-    assert "[teachers] batched must be true or false" in json.dumps(told)
-
-
 @pytest.mark.parametrize("kind", [PrivateClassifier, LabelPrivateClassifier])
-def test_an_estimator_takes_true_or_false(kind: type) -> None:
+def test_an_estimator_takes_true_or_false(kind):
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     public = {} if kind is LabelPrivateClassifier else {"public": PublicPool(X + 0.5)}
     with pytest.raises(InvalidParameter, match="batched must be True or False"):
         kind(classes=[0, 1], epsilon=1.0, delta=1e-5, n_teachers=4, batched="no").fit(X, y, **public)
-
-
-class OneAtATime:
-    """The same solver, in a fresh process for each shard."""
-
-    keeps_no_global_state = False
-
-    def __init__(self) -> None:
-        self.teacher = ClassifierTeacher(LogisticRegression(C=100.0))
-
-    def train(self, X, y, seed):
-        return self.teacher.train(X, y, seed)
-
-
-@pytest.mark.heavy
-def test_votes_are_those_of_the_same_solver_one_shard_at_a_time() -> None:
-    rng = np.random.default_rng(0)
-    X, key = rng.normal(size=(360, 4)), Secret(bytes(32))
-    y = (X[:, 0] + rng.normal(size=360) > 0).astype(np.int64)
-    shards = hash_shards([row.to_bytes(4, "big") for row in range(360)], 12, key)
-    points = rng.normal(size=(2_000, 4))
-    counts = [
-        count_votes(train_teachers(teacher, X, y, shards, n_teachers=12, n_classes=2, key=key), points).reveal()
-        for teacher in (ClassifierTeacher(LogisticRegression(C=100.0)), OneAtATime())
-    ]
-    assert np.array_equal(*counts)

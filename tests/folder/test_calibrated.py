@@ -26,6 +26,8 @@ from quorate.service.open_run import open_student
 from quorate.students.decision_threshold import decides_from
 from quorate.students.prediction_sets import apart
 
+pytestmark = pytest.mark.mostly_heavy
+
 MakeRun = Any
 
 
@@ -45,9 +47,8 @@ def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
     return make_run(name, **{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_run: MakeRun, by: str) -> None:
+def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_run, by):
     root = made_run(make_run, by)
     plain = run(root)
     shown = visits(100, seed=5)[0]
@@ -88,9 +89,8 @@ def predicted_with_sets(root: Path, shown: pl.DataFrame, sets: Any) -> None:
     np.testing.assert_array_equal(table.select(table.columns[-2:]).to_numpy(), sets)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_private_rows_for_calibration_are_noticed(make_run: MakeRun, by: str) -> None:
+def test_private_rows_for_calibration_are_noticed(make_run, by):
     root = made_run(make_run, by)
     with_calibration(root)
     (root / "calibration.csv").write_bytes((root / "private.csv").read_bytes())
@@ -104,9 +104,8 @@ def test_private_rows_for_calibration_are_noticed(make_run: MakeRun, by: str) ->
     assert [line[:63] for line in lines] == ["the calibration was left out: [data] calibration holds private "]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_rows_that_are_used_for_something_else_are_cautioned_of(make_run: MakeRun, by: str) -> None:
+def test_rows_that_are_used_for_something_else_are_cautioned_of(make_run, by):
     root, code = made_run(make_run, by), "calibration-rows-used-twice"
     with_calibration(root)
     assert code not in [caution.code for caution in check(read_run(root)).cautions]
@@ -119,8 +118,7 @@ def test_rows_that_are_used_for_something_else_are_cautioned_of(make_run: MakeRu
     assert said.startswith("some rows of [data] calibration are also in [data] public and [data] evaluation. ")
 
 
-@pytest.mark.heavy
-def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRun) -> None:
+def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run):
     for by in ("votes", "direct"):
         root = made_run(make_run, by, name=by)
         with_calibration(root, n=20)
@@ -133,8 +131,7 @@ def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRu
         settings_of(root)
 
 
-@pytest.mark.heavy
-def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run: MakeRun) -> None:
+def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run):
     root = make_run(**{"student.model": "forest"})
     with_calibration(root)
     facts = run(root)
@@ -149,8 +146,9 @@ def with_a_share(root: Path) -> None:
     edit(root, "[data]\n", "[data]\ncalibration_of_evaluation = 0.75\n")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("by", ["votes", pytest.param("direct", marks=pytest.mark.heavy)])
-def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run: MakeRun, by: str) -> None:
+def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run, by):
     shared, two_files = made_run(make_run, by, "shared"), made_run(make_run, by, "two_files")
     with_a_share(shared)
     with_calibration(two_files)
@@ -176,8 +174,7 @@ def columns_of(rows: Any) -> Any:
     return rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows)
 
 
-@pytest.mark.heavy
-def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run: MakeRun) -> None:
+def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run):
     forms = []
     for part in (0, 1):
         root = made_run(make_run, "direct", f"run{part}")
@@ -199,6 +196,7 @@ def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run
     assert [form.get("utility") for form in forms] == [forms[0].get("utility")] * 2
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -211,15 +209,14 @@ def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run
     ],
     ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
 )
-def test_a_share_that_cannot_be_had_is_refused_in_a_line(make_run: MakeRun, data: dict[str, Any], said: str) -> None:
+def test_a_share_that_cannot_be_had_is_refused_in_a_line(make_run, data, said):
     given = {"evaluation": "evaluation.csv", "calibration_of_evaluation": 0.5, **data}
     changes = {f"data.{key}": held for key, held in given.items() if held is not None}
     with pytest.raises(InvalidParameter, match=said):
         read_run(make_run(**changes), begin=False)
 
 
-@pytest.mark.heavy
-def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: MakeRun) -> None:
+def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run):
     root = made_run(make_run, "direct")
     edit(root, "[method]\n", "[method]\nprivate_temperature = true\n")
     paid = run(root).fitted
@@ -232,8 +229,9 @@ def test_counts_of_private_units_and_public_rows_make_one_temperature(make_run: 
     assert both.temperature != paid.temperature
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("by", ["votes", "auto"])
-def test_a_temperature_that_is_not_asked_for_decides_nothing(make_run: MakeRun, by: str) -> None:
+def test_a_temperature_that_is_not_asked_for_decides_nothing(make_run, by):
     asked = make_run("asked", **{"method.by": "votes", "method.private_temperature": True})
     with pytest.raises(InvalidParameter, match=r"private_temperature is for the direct method, .* leave it out"):
         settings_of(asked)
@@ -244,9 +242,8 @@ def test_a_temperature_that_is_not_asked_for_decides_nothing(make_run: MakeRun, 
 SETS = {"data.n_records": 1_200, "data.calibration_share": 0.4, "budget.epsilon": 3.0}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
-def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, by: str) -> None:
+def test_a_run_holds_units_out_and_publishes_the_limit(make_run, cli, by):
     count = {"teachers.count": 40} if by == "votes" else {}
     root = make_run(n=1_200, **{"method.by": by, **SETS, **count})
     out = cli.ok("check", root)
@@ -270,14 +267,15 @@ def test_a_run_holds_units_out_and_publishes_the_limit(make_run: Any, cli: Any, 
         taught = sum(facts.n_records for facts in _teachers(task))
         assert taught == int((~task.held.held.reveal()).sum())
     out = cli.ok("audit", root, "--runs", "2000")
-    assert "which units were held out for prediction sets" in " ".join(out.split())
+    assert "which units were held out for prediction sets" in out.words
     attacks = json.loads((root / "public" / "audit.json").read_text(encoding="utf-8"))["attacks"]
     assert [attack["violated"] for attack in attacks if attack["attack"].startswith("limit of prediction sets")] == [
         False
     ]
 
 
-def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run: Any) -> None:
+@pytest.mark.quick
+def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run):
     root = make_run(n=1_200, **SETS, **{"data.calibration": "other.csv"})
     with pytest.raises(InvalidParameter, match=r"leave calibration_share out"):
         read_settings(root / "quorate.toml")
@@ -295,11 +293,8 @@ def make_rare(root: Path) -> None:
         )
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
-    make_run: MakeRun, by: str
-) -> None:
+def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(make_run, by):
     root = made_run(make_run, by)
     make_rare(root)
     facts = run(root)
@@ -322,9 +317,8 @@ def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_
     assert read_facts(root) == moved
 
 
-def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_before_a_charge(
-    make_run: MakeRun,
-) -> None:
+@pytest.mark.quick
+def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_before_a_charge(make_run):
     root = make_run(**{"data.class_shares": {"yes": 0.1}, "student.decision_threshold": "share", "data.score": "f1"})
     data = settings_of(root).data
     np.testing.assert_allclose(data.class_shares, (0.9, 0.1))
@@ -350,7 +344,8 @@ def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_b
     assert not (root / "ledger.db").exists()
 
 
-def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(make_run: MakeRun) -> None:
+@pytest.mark.quick
+def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(make_run):
     root = make_run(**{"student.decision_threshold": 0.2, "student.model": "own:student"})
     (root / "own.py").write_text(
         "from sklearn.svm import LinearSVC\n\n\ndef student():\n    return LinearSVC()\n", encoding="utf-8"
@@ -366,10 +361,7 @@ def make_linear(make_run: MakeRun) -> Path:
     return make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
 
 
-@pytest.mark.heavy
-def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(
-    make_run: MakeRun,
-) -> None:
+def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(make_run):
     root = make_linear(make_run)
 
     def dimension_and_charges() -> tuple[float, int]:
@@ -393,8 +385,7 @@ def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_d
     assert (n_charges, fewer < 0.5 * without < whole) == (3, True)
 
 
-@pytest.mark.heavy
-def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_may_change_as_long_as_nothing_was_charged(make_run, monkeypatch):
     root = make_linear(make_run)
     monkeypatch.setattr(DirectTask, "units", lambda self, **how: 1 / 0)  # behind what is kept, before the charge
     with pytest.raises(ZeroDivisionError):

@@ -24,6 +24,8 @@ from quorate.stored_names import place_of
 from quorate.types import Secret
 from quorate.voting import flow, kept_votes
 
+pytestmark = pytest.mark.mostly_heavy
+
 X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
 POOL = X[300:]
 X, Y = X[:300], Y[:300]
@@ -62,8 +64,7 @@ def function_of(name: str) -> Any:
     raise AssertionError(name)
 
 
-@pytest.mark.heavy
-def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
+def test_the_outcomes_of_an_ordinary_run(ordinary):
     assert outcomes(ordinary.facts()) == {
         "shards": Outcome.PASSED,
         "classes": Outcome.BY_CONSTRUCTION,
@@ -76,8 +77,7 @@ def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
     }
 
 
-@pytest.mark.heavy
-def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
+def test_what_passed_names_a_function_that_there_is(ordinary):
     for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
         assert check.ran is None or callable(function_of(check.ran))
@@ -96,22 +96,18 @@ def one_row_moved(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) 
     return Secret(moved)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("broken", [dealt_out, one_row_moved])
-def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, broken: Any
-) -> None:
+def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(make_run, cli, monkeypatch, broken):
     root = make_run(**{"data.unit": "patient_id"})
     monkeypatch.setattr(flow, "partition_rows", broken)
     monkeypatch.setattr(kept_votes, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
-    assert "the rows of one unit are in two shards" in " ".join(cli.refused(4, "run", root).split())
+    assert "the rows of one unit are in two shards" in cli.refused(4, "run", root).words
     assert not list((root / "private").glob("*.stage"))
     with Ledger(root / "ledger.db") as ledger:
         assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
-def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch):
     looked, given = [], []
     real_check, real_train = flow.checks.shards, kept_votes.train_chunk
 
@@ -131,21 +127,17 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch:
     assert all(np.array_equal(each.reveal(), looked[0].reveal()) for each in given)
 
 
-@pytest.mark.heavy
-def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(make_run, cli, monkeypatch):
     root = make_run(**{"mechanism.online_answers": 5})
     run(root)
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
     monkeypatch.setattr(flow, "partition_rows", dealt_out)
-    assert "not those of a hash partition" in " ".join(cli.refused(4, "ask", root, root / "new.csv").split())
+    assert "not those of a hash partition" in cli.refused(4, "ask", root, root / "new.csv").words
 
 
-@pytest.mark.heavy
-def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: PrivateClassifier) -> None:
+def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary):
     facts = ordinary.facts()
     assert "exactly one teacher; checked" in render_text(facts)
     task = ordinary._kept.task
@@ -158,8 +150,7 @@ def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: Priv
     assert "exactly one teacher; not checked" in render_text(unseen)
 
 
-@pytest.mark.heavy
-def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
+def test_a_resumed_run_looks_at_its_shards_again(make_run):
     root = make_run()
     run(root)
     (root / "public" / "facts.json").unlink()
@@ -169,9 +160,8 @@ def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
 # --- classes, numbers, preprocessing --------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_class_list_that_was_read_is_not_called_declared() -> None:
+def test_a_class_list_that_was_read_is_not_called_declared():
     made = LabelPrivateClassifier(**{**SETTINGS, "classes": "public"}).fit(X, Y)
     facts = made._facts
     assert not facts.setup.classes_declared
@@ -183,9 +173,8 @@ def test_a_class_list_that_was_read_is_not_called_declared() -> None:
     assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
+def test_a_number_of_records_that_nobody_declared_is_not_called_declared():
     made = LabelPrivateClassifier(**{**SETTINGS, "n_teachers": "auto"}).fit(X, Y)
     assert (made._facts.setup.n_records, made._facts.setup.n_records_from) == (300, "public")
     assert "300" in model_card(made._facts)
@@ -196,8 +185,7 @@ def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> No
     assert fitted(n_teachers="auto").facts().setup.n_records is None
 
 
-@pytest.mark.heavy
-def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
+def test_a_scaler_around_the_classifier_is_said_not_to_be_covered():
     """What stands in front of it is fitted on all private rows, and quorate never sees it."""
     clf = PrivateClassifier(**SETTINGS)
     with pytest.warns(PrivacyWarning, match="private-columns-were-scaled"):
@@ -211,21 +199,18 @@ def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
         assert "Quorate sees the rows as they arrive" in words
 
 
-@pytest.mark.heavy
-def test_a_step_inside_the_teacher_is_looked_at() -> None:
+def test_a_step_inside_the_teacher_is_looked_at():
     inside = fitted(teacher=make_pipeline(StandardScaler(), LogisticRegression()))
     assert check_of(inside.facts(), "preprocessing").outcome is Outcome.PASSED
 
 
-@pytest.mark.heavy
-def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other() -> None:
+def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other():
     found = outcomes(fitted(unsafe_noise_seed=3).facts())
     assert [code for code, outcome in found.items() if outcome is Outcome.FAILED] == ["seed"]
 
 
-def test_a_ledger_that_does_not_verify_has_no_report(
-    ordinary: PrivateClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.quick
+def test_a_ledger_that_does_not_verify_has_no_report(ordinary, monkeypatch):
     monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
     with pytest.raises(PreconditionFailed):
         ordinary.facts()

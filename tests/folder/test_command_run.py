@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -23,6 +22,8 @@ from quorate.folder.settings import read_settings
 from quorate.folder.status import _votes_stored
 from quorate.ledger import Budget, Ledger
 from quorate.voting.models import teacher_of
+
+pytestmark = pytest.mark.mostly_heavy
 
 IN_TWO_STEPS = """
 import csv, pathlib, sys
@@ -55,8 +56,7 @@ def trained(root: Path) -> int:
     return len((root / "calls").read_text().split()) if (root / "calls").exists() else 0
 
 
-@pytest.mark.heavy
-def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run: Any) -> None:
+def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run):
     root = command_run(make_run)
     made = execute(load_run(root), command="test")
 
@@ -72,8 +72,7 @@ def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run:
     assert trained(root) == before
 
 
-@pytest.mark.heavy
-def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
+def test_a_changed_script_is_another_teacher(make_run):
     root = command_run(make_run)
     before = load_run(root).charge_key
     assert load_run(root).charge_key == before
@@ -82,8 +81,7 @@ def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
     assert load_run(root).charge_key != before
 
 
-@pytest.mark.heavy
-def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run: Any, cli: Any) -> None:
+def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run, cli):
     root = command_run(make_run)
     (root / "teach.py").write_text("raise SystemExit('no such column: blood')\n", encoding="utf-8")
     code, _, err = cli("check", root)
@@ -132,9 +130,8 @@ def broken_off(root: Path, at: int) -> None:
         execute(load_run(root), command="test", watch=interrupt)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("keeps_model", [False, True])
-def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model: bool) -> None:
+def test_training_is_told_where_it_is_done(make_run, cli, keeps_model):
     """A call that trains and votes at once has trained nothing while rows are dealt out."""
     root = command_run(make_run, **{"teachers.keeps_model": True}) if keeps_model else trained_anew(make_run)
     _, _, said = cli("run", root)
@@ -142,12 +139,9 @@ def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model:
     assert ("dealing out rows (6)" in said, "training and voting (6)" in said) == (not keeps_model, not keeps_model)
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("n_jobs", [2, 1])
-def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
-    make_run: Any, tmp_path: Path, n_jobs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(make_run, tmp_path, n_jobs, monkeypatch):
     monkeypatch.setattr("quorate.voting.kept_votes.ROUNDS", 2)
     monkeypatch.setattr("quorate.voting.kept_votes.BLOCK", 100)  # of 150 queries: two calls a teacher
     monkeypatch.setattr("quorate.ensemble.votes.BLOCK", 100)
@@ -172,15 +166,14 @@ def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
     assert votes == (whole / "private" / "votes.stage").read_bytes()
 
 
-@pytest.mark.heavy
-def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: Any) -> None:
+def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run, cli):
     root = trained_anew(make_run)
     (root / "teach.py").write_text(f"import time\ntime.sleep(0.3)\n{ANEW}", encoding="utf-8")
     kill_when(root, (root / "private" / "called-00002.stage").exists, 0.0)
     stored = len(list((root / "private").glob("called-*.stage")))
     assert stored >= 3
     assert f"· votes: {stored} of {COUNT} teachers" in cli("status", root)[1]
-    assert json.loads(cli("status", root, "--json")[1])["votes_stored"] == stored
+    assert cli.json("status", root)["votes_stored"] == stored
     (root / "calls").write_text("")
     execute(load_run(root), command="test")
     assert len(seeds(root)) == COUNT - stored
@@ -197,9 +190,7 @@ def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: 
         ({}, 0),
     ],
 )
-def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
-    make_run: Any, settings: dict[str, Any], told: int
-) -> None:
+def test_votes_that_are_kept_are_counted_where_that_counts_no_units(make_run, settings, told):
     root = make_run(**{"data.unit": "who", "teachers.command": ["teach"], "teachers.count": COUNT, **settings})
     (root / "private").mkdir(exist_ok=True)
     for number in range(3):
@@ -207,10 +198,9 @@ def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
     assert _votes_stored(RunFolder(root), read_settings(root / "quorate.toml")) == told
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(3)  # a file, a setting, rows
 @pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])
-def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change: str) -> None:
+def test_what_was_called_for_something_else_is_called_anew(make_run, change):
     root = trained_anew(make_run)
     broken_off(root, 3)
     (root / "calls").write_text("")
@@ -229,8 +219,7 @@ def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change
     assert len(seeds(root)) == COUNT - (change == "count")
 
 
-@pytest.mark.heavy
-def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(make_run: Any) -> None:
+def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(make_run):
     root = trained_anew(make_run)
     fails = "if int(os.environ['QUORATE_SEED']) > 1000: raise SystemExit(3)\n"  # on private rows alone
     (root / "teach.py").write_text(ANEW.replace("rows =", fails + "rows ="), encoding="utf-8")
@@ -242,7 +231,8 @@ def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(ma
     assert np.load(io.BytesIO(content)).sum() == 0
 
 
-def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_status_does_not_count_units(make_run, cli):
     root = make_run(**{"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400})
     Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
     (root / "private").mkdir()
@@ -252,7 +242,7 @@ def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
     said = cli("status", root)[1]
     assert "· votes\n" in said
     assert "· teachers\n" in said
-    assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 0
+    assert cli.json("status", root)["teachers_stored"] == 0
 
 
 @pytest.mark.default_cases(2)
@@ -270,13 +260,14 @@ def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
         ({"teachers.command": None}, "[teachers] keeps_model is for teachers that are a command"),
     ],
 )  # fmt: skip
-def test_settings_that_do_not_go_together_are_refused(make_run: Any, changes: dict[str, Any], said: str) -> None:
+def test_settings_that_do_not_go_together_are_refused(make_run, changes, said):
     with pytest.raises(InvalidParameter) as refused:
         read_settings(command_run(make_run, **changes) / "quorate.toml")
     assert said in str(refused.value)
 
 
-def test_a_prompt_without_a_model_says_what_to_write(make_run: Any) -> None:
+@pytest.mark.quick
+def test_a_prompt_without_a_model_says_what_to_write(make_run):
     root = make_run(**{"teachers.endpoint": "http://127.0.0.1:8000/v1"})
     with pytest.raises(InvalidParameter, match=r"\[teachers\] model is required. .* Example: model = "):
         read_settings(root / "quorate.toml")
@@ -284,7 +275,7 @@ def test_a_prompt_without_a_model_says_what_to_write(make_run: Any) -> None:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("verb", ["check", "status", "run", "plan", "ask", "report", "export"])
-def test_a_folder_of_sites_is_sent_to_its_command(tmp_path: Path, cli: Any, verb: str) -> None:
+def test_a_folder_of_sites_is_sent_to_its_command(tmp_path, cli, verb):
     (tmp_path / "quorate.toml").write_text("[[sites]]\nname = 'north'\n")
     (tmp_path / "rows.csv").write_text("age\n3\n")
     more = {"ask": [tmp_path / "rows.csv"], "export": ["--to", tmp_path / "outbox"]}.get(verb, [])
@@ -294,6 +285,7 @@ def test_a_folder_of_sites_is_sent_to_its_command(tmp_path: Path, cli: Any, verb
     assert len(err.splitlines()) == 2
 
 
-def test_a_missing_program_is_named(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_missing_program_is_named(tmp_path):
     with pytest.raises(PreconditionFailed, match="no program 'Rscript-that-nobody-has'"):
         teacher_of("logistic", {"command": "Rscript-that-nobody-has teach.R"}, folder=tmp_path)

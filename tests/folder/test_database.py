@@ -56,19 +56,19 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_query_is_a_table(asked: Any) -> None:
+def test_a_query_is_a_table(asked):
     query = asked("select * from visits order by id;")
     table = read_data(query, label="ill", unit="person", drop=["id"])
     assert table.X.rows() == [(30, None, "O'Hara, 'é'"), (50, 1.5, None), (40, 0.5, "north")]
     assert table.X.dtypes == [pl.Int64, pl.Float64, pl.String]
-    assert (table.y.tolist(), table.unit) == (["no", "yes", "yes"], ["P1", "P2", "P2"])  # type: ignore[union-attr]
+    assert (table.y.tolist(), table.unit) == (["no", "yes", "yes"], ["P1", "P2", "P2"])
     cells = read_cells(query, label="ill", n_features=1)
     assert cells.X["age"].to_list() == ["30", "50", "40"]
     assert cells.X["lab"].to_list()[0] is None
 
 
 @pytest.mark.heavy
-def test_rows_come_in_the_same_order_whatever_the_database_does(asked: Any) -> None:
+def test_rows_come_in_the_same_order_whatever_the_database_does(asked):
     one, other = asked("select * from visits"), asked("select * from visits order by age desc")
     assert one.cells().equals(asked("select * from visits where 1 = 1").cells())
     assert not one.is_ordered
@@ -80,7 +80,7 @@ def test_rows_come_in_the_same_order_whatever_the_database_does(asked: Any) -> N
 ODD = [None, "", " ", "é", "z", "10", "9", 10, 9, 2.5, -1, 1e300, float("inf"), "a\x00b", b"\xff\x00x", "\U0001f600"]
 
 
-def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path: Path) -> None:
+def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path):
     """The database puts them in order, so that no more than some are held: as a sort of all texts would."""
     rng = np.random.default_rng(0)
     with closing(sqlite3.connect(tmp_path / "clinic.db")) as made, made:
@@ -96,7 +96,7 @@ def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path: 
 
 
 @pytest.mark.heavy
-def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: Server) -> None:
+def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server):
     values = ["'é'", "'z'", "'Z'", "''", "'a b'", "'ab'", "null"]
     server.sql(
         "create type pair as (x integer, y text)",
@@ -112,9 +112,7 @@ def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: S
 
 
 @pytest.mark.heavy
-def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(server, monkeypatch):
     query = on(server, "select ward from visits")
     expected = query.cells()
     assert expected["ward"][0] == "O'Hara, 'é'"
@@ -130,9 +128,7 @@ def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("order", ["", " order by id desc"])
-def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same(
-    asked: Any, order: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same(asked, order, monkeypatch, tmp_path):
     query, spooled = asked(f"select * from visits{order}"), tmp_path / "private"
     whole = read_cells(query, label="ill", unit="person", n_features=4)
     monkeypatch.setattr(database, "_AT_ONCE", 1)
@@ -194,7 +190,7 @@ OF_SQLITE = [
         *(("postgresql://h/c", *each) for each in ORDERS + OF_POSTGRESQL),
     ],
 )
-def test_the_order_of_a_query_is_that_of_its_outermost_level(url: str, query: str, is_ordered: bool) -> None:
+def test_the_order_of_a_query_is_that_of_its_outermost_level(url, query, is_ordered):
     assert DatabaseQuery(url, query, "[data] private", Path()).is_ordered == is_ordered
 
 
@@ -213,28 +209,28 @@ SAME = DatabaseQuery("sqlite:///c.db", "select * from v order by id", "[data] pr
         ("sqlite:///c.db", "select * from w order by id", False),
     ],
 )
-def test_a_query_is_known_again_but_for_spaces_and_its_end(url: str, query: str, same: bool) -> None:
+def test_a_query_is_known_again_but_for_spaces_and_its_end(url, query, same):
     other = DatabaseQuery(url, query, "[data] public", Path())
     assert same_source(SAME, other) == same_source(other, SAME) == same
     assert not same_source(SAME, Path("c.db"))
 
 
-def test_the_private_query_as_the_public_one_is_refused(make_run: Any, cli: Any) -> None:
+def test_the_private_query_as_the_public_one_is_refused(make_run, cli):
     urls = {"data.private": "sqlite:///c.db", "data.public": "sqlite:///c.db"}
     queries = {"data.private_query": "select * from v order by id", "data.public_query": "select * from v order by id;"}
     root = make_run(**urls, **queries)
     sqlite3.connect(root / "c.db").close()
-    assert "[data] public is the private file again" in " ".join(cli.refused(4, "check", root).split())
+    assert "[data] public is the private file again" in cli.refused(4, "check", root).words
 
 
 @pytest.mark.heavy
-def test_rows_of_a_window_are_sorted(asked: Any) -> None:
+def test_rows_of_a_window_are_sorted(asked):
     found = asked("select id, row_number() over (order by age desc) as n from visits").cells()
     assert found.rows() == [("1", "3"), ("2", "1"), ("3", "2")]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, ValueError, OSError, MemoryError])
-def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Exception], tmp_path: Path) -> None:
+def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error, tmp_path):
     query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
     with pytest.raises(PreconditionFailed, match="was broken off") as refused, query._refusing():
         raise error("O'Hara")
@@ -245,7 +241,7 @@ def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Except
 
 
 @pytest.mark.heavy
-def test_a_connection_that_is_lost_is_one_line(server: Server) -> None:
+def test_a_connection_that_is_lost_is_one_line(server):
     with pytest.raises((PreconditionFailed, InvalidParameter)) as refused:
         on(server, "select pg_terminate_backend(pg_backend_pid()), pg_sleep(9)").cells()
     assert "not quoted" in str(refused.value)
@@ -262,7 +258,7 @@ def test_a_connection_that_is_lost_is_one_line(server: Server) -> None:
         "with gone as (delete from visits returning *) select * from gone",
     ],
 )
-def test_a_query_that_writes_fails_and_nothing_is_written(asked: Any, query: str) -> None:
+def test_a_query_that_writes_fails_and_nothing_is_written(asked, query):
     for read in (asked(query).names, asked(query).cells):
         with pytest.raises(InvalidParameter, match=r"does more than read|more than one statement|is no SQL") as refusal:
             read()
@@ -286,7 +282,7 @@ WRONG = [
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("query", "told"), WRONG)
-def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -> None:
+def test_what_is_wrong_with_a_query_is_said(asked, query, told):
     for read in (asked(query).names, asked(query).cells):
         with pytest.raises(InvalidParameter) as refusal:
             read()
@@ -295,34 +291,32 @@ def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -
         assert refusal.value.__suppress_context__
 
 
-def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path: Path) -> None:
+def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path):
     query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
     with pytest.raises(InvalidParameter, match="an error while it ran") as refusal, query._refusing():
         raise sqlite3.OperationalError("no such column: secret")  # as a search by words of a cell says
     assert "column" not in str(refusal.value)
 
 
-def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server: Server) -> None:
+def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server):
     with pytest.raises(InvalidParameter, match="an error while it ran"):
         on(server, "select query_to_xml('select * from ' || person, true, true, '') from visits").cells()
 
 
-def test_what_one_may_not_read_is_said(server: Server, tmp_path: Path) -> None:
+def test_what_one_may_not_read_is_said(server, tmp_path):
     server.sql("create role guest login")
     query = DatabaseQuery(f"postgresql://guest@/postgres?host={server.folder}", "table visits", "[data] x", tmp_path)
     with pytest.raises(InvalidParameter, match="reads what this user of the database may not"):
         query.names()
 
 
-def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
     (tmp_path / "clinic.db").write_text("id,ill\n" * 200)
     with pytest.raises(PreconditionFailed, match=r"clinic\.db, which is no SQLite database"):
         DatabaseQuery("sqlite:///clinic.db", "select 1 from v", "[data] private", tmp_path).names()
 
 
-def test_why_a_server_does_not_let_one_in_is_said(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_why_a_server_does_not_let_one_in_is_said(server, tmp_path, monkeypatch):
     server.sql("create role ann login password 'right'")
     rules = server.data / "pg_hba.conf"
     rules.write_text(f"local all ann scram-sha-256\n{rules.read_text()}")
@@ -350,7 +344,7 @@ def test_why_a_server_does_not_let_one_in_is_said(
     assert told("postgresql://ann@127.0.0.1:1/db").startswith("no server answers at this host and port")
 
 
-def test_sqlite_attaches_and_changes_nothing(tmp_path: Path) -> None:
+def test_sqlite_attaches_and_changes_nothing(tmp_path):
     with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
         made.execute(MAKE)
     for query in (f"attach database '{tmp_path / 'new.db'}' as other", "pragma journal_mode = wal", "vacuum"):
@@ -359,13 +353,13 @@ def test_sqlite_attaches_and_changes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "new.db").exists()
 
 
-def test_values_that_python_has_no_form_for_stop_nothing(server: Server) -> None:
+def test_values_that_python_has_no_form_for_stop_nothing(server):
     query = on(server, "select * from odd order by id")
     assert query.cells().rows() == [("1", "infinity", "true", "NaN", "{}"), ("2", "2024-03-01", None, "1.25", None)]
     assert query.table().dtypes == [pl.Int64, pl.String, pl.Boolean, pl.Float64, pl.String]
 
 
-def test_what_a_database_says_of_a_cell_is_not_quoted(server: Server) -> None:
+def test_what_a_database_says_of_a_cell_is_not_quoted(server):
     with pytest.raises(InvalidParameter, match="not quoted") as refusal:
         on(server, "select person::integer from visits order by id").cells()
     assert "P1" not in str(refusal.value)
@@ -390,19 +384,19 @@ SECRETS = [
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("url", SECRETS)
-def test_a_password_in_the_settings_is_refused_and_not_shown(url: str, make_run: Any, cli: Any) -> None:
+def test_a_password_in_the_settings_is_refused_and_not_shown(url, make_run, cli):
     root = make_run(**{"data.private": url, "data.private_query": "select * from visits order by id"})
     code, out, err = cli("check", root)
     assert code == 2
-    assert "[data] private holds a password" in " ".join(err.split())
+    assert "[data] private holds a password" in err.words
     assert "s3cret" not in out + err
     assert "s3cret" not in repr(DatabaseQuery("sqlite:///s3cret.db", "s3cret", "[data] private", root))
 
 
-def test_a_password_among_words_of_libpq_is_not_shown(make_run: Any, cli: Any) -> None:
+def test_a_password_among_words_of_libpq_is_not_shown(make_run, cli):
     code, out, err = cli("check", make_run(**{"data.public": "host=h user=ann password = s3cret dbname=clinic"}))
     assert code == 2
-    assert "[data] public holds a password" in " ".join(err.split())
+    assert "[data] public holds a password" in err.words
     assert "s3cret" not in out + err
 
 
@@ -415,7 +409,7 @@ def test_a_password_among_words_of_libpq_is_not_shown(make_run: Any, cli: Any) -
         "postgresql://a%40b@h/db",
     ],
 )
-def test_a_colon_that_is_no_password_is_taken(url: str, tmp_path: Path) -> None:
+def test_a_colon_that_is_no_password_is_taken(url, tmp_path):
     assert DatabaseQuery(url, "select 1", "[data] private", tmp_path).url == url
 
 
@@ -435,13 +429,13 @@ def test_a_colon_that_is_no_password_is_taken(url: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_settings_of_a_database_are_one_line(changes: dict[str, str], told: str, make_run: Any, cli: Any) -> None:
+def test_wrong_settings_of_a_database_are_one_line(changes, told, make_run, cli):
     code, _, err = cli("check", make_run(**changes))
     assert code in (2, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
 
 
-def test_a_file_that_sqlite_does_not_open_is_one_line(make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_sqlite_does_not_open_is_one_line(make_run, cli, monkeypatch):
     root = make_run(**{"data.private": "sqlite:///private.csv", "data.private_query": "select * from v order by 1"})
 
     def refused(*_: Any, **__: Any) -> None:  # as to somebody without the permission; tests may run as root
@@ -453,7 +447,7 @@ def test_a_file_that_sqlite_does_not_open_is_one_line(make_run: Any, cli: Any, m
     assert "cell" not in err
 
 
-def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_one_line(tmp_path):
     pytest.importorskip("psycopg")
     query = DatabaseQuery(f"postgresql://ann@/db?host={tmp_path}", "select 1", "[data] private", tmp_path)
     with pytest.raises(PreconditionFailed, match="cannot be reached"):
@@ -461,7 +455,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any) -> None:
+def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run, cli):
     def said(verb: str, name: str, query: str, **how: Any) -> str:
         root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
         with closing(sqlite3.connect(root / "c.db")) as made:
@@ -482,7 +476,7 @@ def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, {"data.unit": "patient_id"}, DIRECT], ids=["votes", "persons", "direct"])
-def test_a_run_reads_all_tables_from_a_database_and_goes_on(how: dict[str, Any], make_run: Any, cli: Any) -> None:
+def test_a_run_reads_all_tables_from_a_database_and_goes_on(how, make_run, cli):
     queries = {
         f"data.{name}_query": f"select * from {name}{'' if 'data.unit' in how else ' order by rowid'}"
         for name in ("private", "public", "evaluation")

@@ -73,7 +73,7 @@ def killed_at_random(make_direct: Any, kills: int) -> None:
             moment, delay = (lambda: any((root / "public").glob("*guarantee.json*"))), chance.uniform(0, 0.004)
         else:
             target = max(entries_so_far(root), 3) + chance.randint(1, 9)
-            moment, delay = (lambda target=target: entries_so_far(root) >= target), chance.uniform(0, 0.004)  # type: ignore[misc]
+            moment, delay = (lambda target=target: entries_so_far(root) >= target), chance.uniform(0, 0.004)
         kill_when(root, moment, delay)
         snapshots.append(snapshot(root))
     process = start(root)
@@ -83,12 +83,12 @@ def killed_at_random(make_direct: Any, kills: int) -> None:
     assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
 
 
-def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct: Any) -> None:
+def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct):
     killed_at_random(make_direct, 3)
 
 
 @pytest.mark.faults
-def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct: Any) -> None:
+def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct):
     killed_at_random(make_direct, 10)
 
 
@@ -118,9 +118,7 @@ def addresses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return seen
 
 
-def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
-    make_direct: Any, addresses: list[tuple[str, int]]
-) -> None:
+def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(make_direct, addresses):
     root = make_direct()
     snapshots = killed_and_resumed(root)
     assert breaches(snapshots, root, 4) == []
@@ -128,9 +126,7 @@ def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
     assert sorted(addresses) == [(PURPOSE, number) for number in range(4)]
 
 
-def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
-    make_direct: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_direct, monkeypatch):
     real = DirectTask.charges
 
     def fresh(self: DirectTask) -> Iterator[Charge]:
@@ -144,9 +140,7 @@ def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
     assert "charged twice" in breaches(killed_and_resumed(root), root, 4)
 
 
-def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
-    make_direct: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_catches_a_run_that_forgets_its_stored_rounds(make_direct, monkeypatch):
     root = make_direct()
     monkeypatch.setattr(Descent, "replay", lambda self, stored: None)
     snapshots = killed_and_resumed(root)
@@ -154,9 +148,7 @@ def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
 
 
-def test_the_check_catches_a_round_that_is_drawn_twice(
-    make_direct: Any, addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_catches_a_round_that_is_drawn_twice(make_direct, addresses, monkeypatch):
     """The twin draws the noise of a block again, and stores the mean: less noise than was charged for."""
     real = descend.release
 

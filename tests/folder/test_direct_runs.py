@@ -18,16 +18,17 @@ from quorate.accounting import PureDP
 from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
 from quorate.direct import method, prepare
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
+from quorate.errors import BudgetExhausted
 from quorate.folder.cell_run import DirectRun
 from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
-from quorate.folder.settings import read_settings, settings_from
+from quorate.folder.settings import read_settings
 from quorate.folder.status import State, read_status
-from quorate.folder.template import filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
+
+pytestmark = pytest.mark.mostly_heavy
 
 
 @pytest.fixture
@@ -43,8 +44,7 @@ def keys_of(tree: Any) -> Any:
     return [keys_of(each) for each in tree] if isinstance(tree, list) else type(tree).__name__
 
 
-@pytest.mark.heavy
-def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
+def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct, cli):
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
     for each in (root, said_json):
@@ -69,8 +69,7 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
             assert b"score was left out" not in file.read_bytes()
 
 
-@pytest.mark.heavy
-def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
+def test_the_whole_way(make_direct, cli, tmp_path):
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
     out = cli.ok("check", root)
     assert "4 noisy rounds" in out
@@ -99,8 +98,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     assert set(guessed) <= {"no", "yes"}
 
 
-@pytest.mark.heavy
-def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
+def test_what_check_says_is_what_the_run_does(make_direct):
     root = make_direct()
     told = check(read_run(root, begin=False)).found
     rounds = run(root).rounds
@@ -111,26 +109,13 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     assert json.dumps(told)
 
 
-@pytest.mark.heavy
-def test_progress_is_told_by_rounds(make_direct: Any) -> None:
+def test_progress_is_told_by_rounds(make_direct):
     seen: list[tuple[str, int, int]] = []
     execute(read_run(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
-@pytest.mark.heavy
-def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
-    root = make_direct()
-    run(root)
-    model, spent = (root / "public" / "student.skops").read_bytes(), read_facts(root).spending.spent_epsilon
-    run(root)
-    loaded = [skops.io.loads(each)[-1].coef_ for each in (model, (root / "public" / "student.skops").read_bytes())]
-    assert (loaded[0] == loaded[1]).all()
-    assert read_facts(root).spending.spent_epsilon == spent
-
-
-@pytest.mark.heavy
-def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coordinates_are_read_back_and_never_computed_again(make_direct, monkeypatch):
     root = make_direct()
     first = read_run(root).task.plan
     run(root)
@@ -146,8 +131,7 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
     assert not read_run(root).task.stored
 
 
-@pytest.mark.heavy
-def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
+def test_coordinates_of_other_settings_take_no_place_of_these(make_direct):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
     text = edit(root, "rounds = 4", "rounds = 5")
@@ -158,17 +142,14 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) 
     assert charges(root) == 2
 
 
-@pytest.mark.heavy
-def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
-    make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(make_direct, cli, monkeypatch):
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
     run(root)
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
     monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
     for command in ("check", "run"):
-        assert "last bits differ" in " ".join(cli.refused(4, command, root).split())
+        assert "last bits differ" in cli.refused(4, command, root).words
     assert charges(root) == 1
 
 
@@ -182,50 +163,14 @@ def other_bits(of: Any) -> Any:
     return moved
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"mechanism.sigma": 40.0}, "[mechanism]"),
-        ({"mechanism.online_answers": 5}, "[mechanism]"),
-        ({"teachers.count": 10}, "[teachers]"),
-        ({"student.model": "forest"}, "[student]"),
-        ({"run.n_jobs": 2}, "[run] n_jobs"),
-        ({"method.feature_map": "cubic"}, "feature_map"),
-        ({"method.rounds": 0}, "rounds"),
-        ({"method.clip": -1.0}, "clip"),
-        ({"method.by": "teacher"}, "by"),
-        ({"method.round": 3}, "round"),
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_refused_in_one_line(
-    make_direct: Any, cli: Any, changes: dict[str, Any], named: str
-) -> None:
-    err = cli.refused(2, "check", make_direct(**changes))
-    assert named in err
-    assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
-
-
-def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None:
-    document = {
-        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
-        "budget": {"epsilon": 1.0, "delta": 1e-5},
-        "method": {"by": "votes", "clip": 2.0},
-    }
-    with pytest.raises(InvalidParameter, match="direct method"):
-        settings_from(document, folder=Path())
-
-
-@pytest.mark.heavy
-def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
+def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct, cli):
     root = make_direct()
     run(root)
     assert "quorate predict RUN TABLE --out PATH" in cli.refused(4, "ask", root, root / "public.csv")
     assert "no internal edition" in cli.refused(4, "report", root, "--edition", "internal")
 
 
-@pytest.mark.heavy
-def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
+def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
     root = make_direct()
     run(root)
     told = read_facts(root)
@@ -247,7 +192,8 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, 
     assert "holds no charge" in cli.refused(4, "audit", root)
 
 
-def test_every_method_can_be_asked_for_everything() -> None:
+@pytest.mark.quick
+def test_every_method_can_be_asked_for_everything():
     assert sorted(METHODS) == ["direct", "votes"]
 
 
@@ -299,9 +245,8 @@ def without(make_direct: Any, cli: Any) -> dict[str, str]:
 USABLE = {"a missing number", "a value that no public row has"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
-def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
+def test_a_row_that_cannot_be_used_is_left_out(make_direct, odd):
     root = make_direct()
     before = used(read_run(root, begin=False).task)
     add_row(root, ODD[odd])
@@ -310,20 +255,14 @@ def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> No
     assert (after[1] == before[1]).all()
 
 
-@pytest.mark.heavy
-def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
-    make_direct: Any, cli: Any, without: dict[str, str]
-) -> None:
+def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in ODD.keys() - USABLE:
         add_row(root, ODD[odd])
     assert everything_told(root, cli) == without
 
 
-@pytest.mark.heavy
-def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
-    make_direct: Any, cli: Any, without: dict[str, str]
-) -> None:
+def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(make_direct, cli, without):
     root = make_direct("wardb", **SEEDED)
     for odd in USABLE:
         add_row(root, ODD[odd])
@@ -331,8 +270,7 @@ def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
-@pytest.mark.heavy
-def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
+def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct, cli):
     root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rows = pl.read_csv(root / "private.csv")
     rows.with_columns(pl.lit("no").alias("ill"), pl.lit("P1").alias("patient_id")).write_csv(root / "private.csv")
@@ -342,27 +280,14 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any,
     assert [name for name in shown if shown[name] != rest[name]] == ["model"]
 
 
-@pytest.mark.heavy
-def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
+def test_no_private_row_at_all_runs_through(make_direct, cli, without):
     root = make_direct("warde", **SEEDED)
     (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
     found = everything_told(root, cli)
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
-def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct: Any, cli: Any) -> None:
-    for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
-        root = make_direct(f"run{len(changes)}", **changes)
-        path = root / "private.csv"
-        path.write_text("40,26.125,Ann,ills\n" + path.read_text().partition("\n")[2])
-        err = cli.refused(4, "check", root)
-        assert not [each for each in ("26.125", "Ann", "ills") if each in err]
-
-
-@pytest.mark.heavy
-def test_a_report_that_counts_usable_rows_is_caught(
-    make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, monkeypatch):
     """The twin tells how many rows it used: the comparison above sees it."""
     real = method.ROUNDS.facts
 
@@ -378,8 +303,7 @@ def test_a_report_that_counts_usable_rows_is_caught(
     assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
 
 
-@pytest.mark.heavy
-def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
+def test_what_one_row_holds_never_changes_how_another_is_read(make_direct):
     root = make_direct()
     alone = read_run(root, begin=False).task
     add_row(root, "n/a,n/a,007,yes")
@@ -392,27 +316,7 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) 
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
-    cases: list[tuple[dict[str, Any], Any, str]] = [
-        ({"data.public": "private.csv"}, DataRefused, "private file again"),
-        ({"data.classes": ["no"]}, InvalidParameter, "at least two"),
-        ({"data.label": "sick"}, DataRefused, "no column 'sick'"),
-        ({"data.evaluation": "private.csv"}, DataRefused, "private file again"),
-    ]
-    for number, (changes, error, told) in enumerate(cases):
-        root = make_direct(f"run{number}", **changes)
-        with pytest.raises(error, match=told):
-            read_run(root)
-        assert not (root / "ledger.db").exists()
-    root = make_direct("lacking")
-    pl.read_csv(root / "public.csv").drop("age").write_csv(root / "public.csv")
-    with pytest.raises(DataRefused, match="age"):
-        read_run(root)
-
-
-@pytest.mark.heavy
-def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
+def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct, cli):
     root = make_direct(**{"budget.composition": "zcdp"})
     assert "ε = 4, δ = 1e-5" in cli.ok("check", root)
     facts = run(root)
@@ -421,7 +325,7 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
         ledger.verify(prices=True)
         (reservation,) = ledger.reservations()
         event, limit = reservation.event, ledger.budget.limit.rho_e9 * 1e-9
-        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2  # type: ignore[attr-defined]
+        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2
         assert limit * (1 - 1e-6) < rounds <= limit
         assert ledger.spent.rho is not None
         assert rounds <= ledger.spent.rho
@@ -433,20 +337,19 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", ["sum", "zcdp"])
-def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
+def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct, cli, composition):
     root = make_direct(**{"budget.composition": composition})
     with Ledger(root / "ledger.db", budget=budget_of(read_settings(root / "quorate.toml"))) as ledger:
         ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
     err = cli.refused(3, "check", root)
-    said = " ".join(err.split())
+    said = err.words
     assert "give a smaller epsilon, for which the rounds take more noise" in said
     assert "nothing more was charged" in said
     assert "sigma" not in said
     assert "queries" not in said
 
 
-@pytest.mark.heavy
-def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
+def test_an_edit_after_the_charge_says_to_undo_it(make_direct):
     root = make_direct()
     run(root)
     text = edit(root, "rounds = 4", "rounds = 5")
@@ -456,40 +359,8 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     run(root)
 
 
-@pytest.mark.heavy
-def test_other_data_are_refused(make_direct: Any) -> None:
-    root = make_direct()
-    run(root)
-    rows = pl.read_csv(root / "private.csv")
-    rows.with_columns(pl.col("age") + 1).write_csv(root / "private.csv")
-    with pytest.raises(LedgerMismatch):
-        run(root)
-    assert read_run(root).fingerprint != ""
-
-
-@pytest.mark.heavy
-def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
-    root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
-    rng = np.random.default_rng(0)
-
-    def lines(n: int) -> str:
-        rows = rng.random((n, 6)) < 0.4
-        return "".join(
-            f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero([*row, True])) + "\n" for row in rows
-        )
-
-    (root / "public.svm").write_text(lines(60))
-    (root / "private.svm").write_text(lines(400))
-    before = read_run(root, begin=False).task
-    (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
-    after = read_run(root, begin=False).task
-    assert len(used(after)[1]) == len(used(before)[1]) == 400
-    assert run(root).rounds is not None
-
-
-@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [400, None])
-def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
+def test_a_number_that_was_read_is_said_to_be_read(make_direct, cli, declared):
     root = make_direct(**{"data.n_records": declared})
     assert ("the number of records was read off private.csv" in cli("check", root)[1]) == (declared is None)
     made = run(root)
@@ -499,14 +370,13 @@ def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, d
     assert ("read off the data and treated as public" in page) == (declared is None)
 
 
-@pytest.mark.heavy
-def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
+def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct, cli):
     """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
     said = []
     for name, classes in (("right", ["no", "yes"]), ("wrong", ["nein", "ja"])):
         code, out, _ = cli("check", make_direct(name, **{"data.classes": classes}))
         assert code == 0
-        said.append([note for note in " ".join(out.split()).split(" note ") if "NOT checked" in note])
+        said.append([note for note in out.words.split(" note ") if "NOT checked" in note])
     line = said[0][0].partition(" Nothing was charged")[0]
     assert said[1][0].partition(" Nothing was charged")[0] == line
     assert len(said[0]) == len(said[1]) == 1
@@ -517,21 +387,8 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
     assert "refused" not in check.evidence
 
 
-def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
-    known = {
-        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ("no", "yes"), "unit": "patient",
-        "n_records": 400, "n_rows": 900, "epsilon": 1.0, "delta": 1e-5,
-    }  # fmt: skip
-    text = filled(known).replace('by = "auto"', 'by = "direct"')
-    (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
-    assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
-    changed = text.replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
-    (tmp_path / "quorate.toml").write_text(changed, encoding="utf-8")
-    with pytest.raises(InvalidParameter, match=r"\[teachers\] count and \[student\] declined are for votes"):
-        read_settings(tmp_path / "quorate.toml")
-
-
-def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_all_that_is_for_the_other_method_is_named_at_once(make_direct, cli):
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
     said = cli.refused(2, "check", make_direct(**changes))
     assert "[teachers] count, [mechanism] queries, [student] model and [run] n_jobs are for votes of teachers" in said
@@ -539,12 +396,11 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
     assert "[method] rounds and [method] clip are for the direct method" in said
 
 
-@pytest.mark.heavy
-def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
+def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]
     settings = edit(root, "[data]", '[data]\nunit_name = "spa guest"')
-    assert "divided by the number of spa guests n₀" in " ".join(cli("check", root)[1].split())
+    assert "divided by the number of spa guests n₀" in cli("check", root)[1].words
     for refused in ("record", "guest's labels", "<b>"):
         (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))
         code, _, said = cli("check", root)

@@ -30,14 +30,15 @@ from quorate.release.charge import GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.voting import flow as votes_flow
 from quorate.voting.models import teacher_named
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 def transformer(root: Path, *, fit: bool = True) -> Any:
     made = ColumnTransformer([("numbers", StandardScaler(), ["age", "bmi"]), ("words", OneHotEncoder(), ["ward"])])
     return made.fit(pl.read_csv(root / "public.csv")) if fit else made
 
 
-@pytest.mark.heavy
-def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any, cli: Any) -> None:
+def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run, cli):
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
     assert "there is no file" in cli.refused(4, "check", root)
     skops.io.dump(transformer(root, fit=False), root / "map.skops")
@@ -72,8 +73,7 @@ def with_notes(make_run: Any) -> Any:
     return make
 
 
-@pytest.mark.heavy
-def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> None:
+def test_running_text_is_named_in_the_settings(with_notes, cli):
     root = with_notes(**{"method.text": ["note"]})
     cli.ok("run", root)
     model = skops.io.load(root / "public" / "student.skops")
@@ -84,16 +84,15 @@ def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> Non
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
-def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli: Any, named: Any, told: str) -> None:
-    assert told in " ".join(cli.refused(2, "check", with_notes(**{"method.text": named})).split())
+def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes, cli, named, told):
+    assert told in cli.refused(2, "check", with_notes(**{"method.text": named})).words
 
 
 WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.bmi": [10, 60]}
 WARD = {"schema.ward": ["north", "south", "west"]}
 
 
-@pytest.mark.heavy
-def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run, cli, tmp_path):
     root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv", "method.marginals": 0})
     assert "6 features" in cli.ok("check", root)
     assert cli("run", root)[0] == 0
@@ -120,9 +119,7 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
         ({"method.text": ["ward"], **WARD}, "public pool"),
     ],
 )
-def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(
-    make_run: Any, cli: Any, changes: dict[str, Any], told: str
-) -> None:
+def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(make_run, cli, changes, told):
     settings = {**WITHOUT_POOL, **changes}
     for key in [key for key, value in settings.items() if value is None and key.startswith("schema")]:
         del settings[key]
@@ -131,20 +128,20 @@ def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(
         assert (root / "public.csv").exists()
     code, _, err = cli("run", root)
     assert code in (2, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
     assert not (root / "ledger.db").exists()
 
 
 OPEN: dict[str, Any] = {"teachers.count": None, "mechanism.queries": None}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("by", ["votes", "auto"])
-def test_a_schema_stands_in_the_place_of_public_rows(make_run: Any, cli: Any, by: str) -> None:
+def test_a_schema_stands_in_the_place_of_public_rows(make_run, cli, by):
     assert "[schema]" in cli.refused(2, "check", make_run(**{"schema.age": [0, 120], "method.by": by, **OPEN}))
 
 
-@pytest.mark.heavy
-def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, cli: Any) -> None:
+def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run, cli):
     settings = {**DIRECT, "data.public": None, "data.private": "private.svm", "data.classes": [0, 1]}
     root = make_run(**settings, **{"schema.columns": 6})
     rng = np.random.default_rng(0)
@@ -155,7 +152,7 @@ def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, 
     assert cli("run", root)[0] == 0
     other = make_run("other", **settings, **{"schema.age": [0, 1]})
     (other / "private.svm").write_text("\n".join(lines))
-    assert "columns = 5000" in " ".join(cli.refused(2, "check", other).split())
+    assert "columns = 5000" in cli.refused(2, "check", other).words
 
 
 LISTS_ALONE = {
@@ -183,10 +180,9 @@ def killed_in(owner: Any, name: str, root: Path) -> None:
             run(root)
 
 
-@pytest.mark.heavy
-def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(make_run: Any, cli: Any) -> None:
+def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(make_run, cli):
     root = make_run(**LISTS_ALONE)
-    assert "1,200 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
+    assert "1,200 rows from noisy counts of 1 column" in cli.ok("check", root).words
     killed_in(NoisyMarginals, "release_level", root)
     cli.ok("run", root)
     with Ledger(root / "ledger.db") as ledger:
@@ -202,8 +198,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(m
     assert (root / "public" / "pool.parquet").read_bytes() == before
 
 
-@pytest.mark.heavy
-def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run: Any) -> None:
+def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(make_run):
     """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
     first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
     execute(read_run(first), command="quorate run")
@@ -224,10 +219,9 @@ VOTES = {
 }
 
 
-@pytest.mark.heavy
-def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run: Any, cli: Any) -> None:
+def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(make_run, cli):
     root = make_run(**VOTES)
-    assert "4 rows from noisy counts of 1 column" in " ".join(cli.ok("check", root).split())
+    assert "4 rows from noisy counts of 1 column" in cli.ok("check", root).words
     killed_in(votes_flow, "count_votes", root)
     kept = load_run(root).task.inputs.public
     assert cli("run", root)[0] == 0
@@ -252,10 +246,7 @@ def _entries(root: Path) -> list[Any]:
         return [entry for entry in ledger.export() if entry["kind"] != "started"]
 
 
-@pytest.mark.heavy
-def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(make_run, monkeypatch):
     root = make_run(**VOTES)
     with monkeypatch.context() as then:
         settled = batch._config
@@ -274,8 +265,7 @@ def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
     assert _entries(root) == entries
 
 
-@pytest.mark.heavy
-def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_votes_on_drawn_rows_from_check_to_package(make_run, cli, tmp_path):
     schema = {"schema.age": [0, 120], "schema.bmi": "number"}
     root = make_run(**{**VOTES, **schema, "data.unit": "patient_id", "data.n_records": 200})
     assert cli("run", root)[0] == 0
@@ -285,8 +275,7 @@ def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_
     cli.ok("check-export", tmp_path / "out")
 
 
-@pytest.mark.heavy
-def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run, cli, tmp_path):
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
     assert cli("run", root)[0] == 0
     assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
@@ -298,8 +287,7 @@ def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, 
     cli.ok("check-export", tmp_path / "out")
 
 
-@pytest.mark.heavy
-def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: Any) -> None:
+def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run, cli):
     root = make_run(**WITHOUT_POOL, **WARD, **{"method.marginals": 0})
     assert cli("run", root)[0] == 0
     settings = root / "quorate.toml"
@@ -313,14 +301,16 @@ def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: A
     assert charges(root) == 1
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("declared", "said"), [("?", "still open"), ([5, 1], "'age'"), ("text", "drop")])
-def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: Any, declared: Any, said: str) -> None:
+def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run, cli, declared, said):
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.age": declared})
-    assert said in " ".join(cli.refused(2, "run", root).split())
+    assert said in cli.refused(2, "run", root).words
     assert not (root / "ledger.db").exists()
 
 
-def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(make_run: Any) -> None:
+@pytest.mark.quick
+def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(make_run):
     root = make_run(**LISTS_ALONE)
     settings = read_settings(root / "quorate.toml")
     read = reader_of(settings, LogisticRegression(), public_table(settings))
@@ -329,34 +319,34 @@ def test_a_column_that_the_schema_drops_is_left_out_where_rows_are_handed_in(mak
         read(pl.DataFrame({"ward": ["north"], "odd": [1]}))
 
 
-def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli):
     root = make_run(**LISTS_ALONE, **{"schema.seen": None, "data.evaluation": "evaluation.csv"})
     edit(root, "[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n")
     for name in ("private", "evaluation"):
         table = pl.read_csv(root / f"{name}.csv")
         table.with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
     err = cli.refused(4, "check", root)
-    assert "the cell of row 0 in column 'seen' is not what [schema] says" in " ".join(err.split())
+    assert "the cell of row 0 in column 'seen' is not what [schema] says" in err.words
     assert "23.08.2023" not in err
     edit(root, 'evaluation = "evaluation.csv"\n', "")
     said = "dates of column 'seen' as ISO 8601 (2024-03-01), since no date_format is declared"
     out = cli.ok("check", root, "--look")
-    assert said in " ".join(out.split())
+    assert said in out.words
     assert "Next: mend what the look shows, then quorate run" in out
     edit(root, "[data]\n", '[data]\ndate_format = "dd.mm.yyyy"\n')
     code, out, _ = cli("check", root, "--look")
-    assert (code, said in " ".join(out.split()), "mend what" in out) == (0, False, False)
+    assert (code, said in out.words, "mend what" in out) == (0, False, False)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("marginals", [0, None])
-def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(
-    make_run: Any, cli: Any, marginals: int | None
-) -> None:
+def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(make_run, cli, marginals):
     root = make_run(**LISTS_ALONE, **({} if marginals is None else {"method.marginals": marginals}))
     table = pl.read_csv(root / "private.csv")
     table.with_columns(note=pl.lit("x")).write_csv(root / "private.csv")
     err = cli.refused(4, "run", root)
-    line = " ".join(err.split())
+    line = err.words
     assert "[schema] lacks the column 'note' of private.csv." in line
     assert '"note"]' in line
     assert "pool" not in line

@@ -27,6 +27,8 @@ from quorate.errors import InvalidParameter
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.students import LabelStudent, NoiseAwareStudent, SelfTraining, SpreadLabels, VoteShareStudent
 
+pytestmark = pytest.mark.mostly_heavy
+
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
 SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "n_jobs": 1}
@@ -49,7 +51,7 @@ def rows_of_pandas(frame: Any) -> Any:
     return frame.iloc[:].to_numpy()
 
 
-class FailsOnTheMark(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FailsOnTheMark(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> FailsOnTheMark:
         if np.any(X == MARK):
             raise ValueError("a private value was met")
@@ -60,7 +62,7 @@ class FailsOnTheMark(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.full(len(X), self.classes_[-1])
 
 
-class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Answers(ClassifierMixin, BaseEstimator):
     """Predicts what it was told to, whatever it saw."""
 
     def __init__(self, answer: Any = 0) -> None:
@@ -74,7 +76,7 @@ class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.full(len(X), self.answer)
 
 
-class Loud(GaussianNB):  # type: ignore[misc]
+class Loud(GaussianNB):
     def fit(self, X: Any, y: Any) -> Any:
         print("fitting")
         print("fitting", file=sys.stderr)
@@ -83,8 +85,7 @@ class Loud(GaussianNB):  # type: ignore[misc]
         return super().fit(X, y)
 
 
-@pytest.mark.heavy
-def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_charged() -> None:
+def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_charged():
     teacher = make_pipeline(FunctionTransformer(rows_of_pandas), LogisticRegression())
     names = ["a", "b", "c"]
     ledger = Ledger(budget=Budget(8.0, 1e-5))
@@ -98,9 +99,8 @@ def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_cha
     assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["check", "run"])
-def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: Any, cli: Any, verb: str) -> None:
+def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run, cli, verb):
     root: Path = make_run(**{"teachers.model": "unread_ward:teacher"})
     (root / "unread_ward.py").write_text(
         "from sklearn.linear_model import LogisticRegression\n"
@@ -115,9 +115,8 @@ def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: A
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd):
     marked = X.copy()
     marked[:, 2] = MARK
     silent = fit(FailsOnTheMark(), rows=marked)
@@ -127,15 +126,13 @@ def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: p
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "none"], ids=repr)
-def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer: Any) -> None:
+def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer):
     with pytest.raises(InvalidParameter, match="the teacher Answers fails on the public rows"):
         fit(Answers(answer))
 
 
-@pytest.mark.heavy
-def test_a_student_is_rehearsed_as_well() -> None:
+def test_a_student_is_rehearsed_as_well():
     with pytest.raises(InvalidParameter, match=r"the student Answers fails.*not one of its labels"):
         fit(student=Answers("perhaps"))
     with pytest.raises(InvalidParameter, match="the student LinearRegression is a regressor") as told:
@@ -144,10 +141,7 @@ def test_a_student_is_rehearsed_as_well() -> None:
     assert fit(student=Answers("yes")).predict(POOL).tolist() == ["yes"] * len(POOL)
 
 
-@pytest.mark.heavy
-def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
-    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(capfd, caplog):
     disabled = logging.root.manager.disable
     fit(Loud(), GaussianNB())
     assert capfd.readouterr() == ("", "")
@@ -155,7 +149,6 @@ def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
     assert logging.root.manager.disable == disabled
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -165,24 +158,23 @@ def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
     ],
     ids=["many neighbours", "five folds", "a step that selects features"],
 )
-def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher: Any) -> None:
+def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher):
     if hasattr(teacher, "steps"):
         teacher.steps.append(("last", GaussianNB()))
     fit(teacher, pool=POOL[:7])
 
 
-@pytest.mark.heavy
-def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing() -> None:
+def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing():
     fit(Answers(7), pool=POOL[:5])
 
 
-class RefusesWeights(LogisticRegression):  # type: ignore[misc]
+class RefusesWeights(LogisticRegression):
     """Fails where noisy votes are taught, and there alone."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RefusesWeights:
         if sample_weight is not None:
             raise ValueError("no weights here")
-        return super().fit(X, y)  # type: ignore[no-any-return]
+        return super().fit(X, y)
 
 
 class TeachesValuesAlone(VoteShareStudent):
@@ -197,7 +189,7 @@ class TeachesValuesAlone(VoteShareStudent):
         del mechanism
 
 
-class HidesItsDoubt(LogisticRegression):  # type: ignore[misc]
+class HidesItsDoubt(LogisticRegression):
     def predict_proba(self, X: Any) -> Any:
         raise RuntimeError("no probabilities here")
 
@@ -206,7 +198,6 @@ SOFT: dict[str, Any] = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e
 INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("student", "said", "how"),
     [
@@ -220,7 +211,7 @@ INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5,
     ],
     ids=["noisy votes", "soft labels", "noisy labels", "spreading", "last step", "own form", "interim student"],
 )
-def test_a_student_is_tried_in_the_form_in_which_it_learns(student: Any, said: str, how: dict[str, Any]) -> None:
+def test_a_student_is_tried_in_the_form_in_which_it_learns(student, said, how):
     ledger = Ledger(budget=Budget(8.0, 1e-5))
     with pytest.raises(InvalidParameter, match=f"the student .* fails on the public rows .*{said}") as refused:
         PrivateClassifier(GaussianNB(), student, **{**SETTINGS, **how}, allow_hopeless=True, ledger=ledger).fit(
@@ -230,9 +221,8 @@ def test_a_student_is_tried_in_the_form_in_which_it_learns(student: Any, said: s
     assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", ["GaussianNoisyMax", "LaplaceNoisyMax"])
-def test_a_student_that_fails_at_weights_learns_from_labels(mechanism: str) -> None:
+def test_a_student_that_fails_at_weights_learns_from_labels(mechanism):
     fit(GaussianNB(), RefusesWeights(), mechanism=mechanism, allow_hopeless=True)
 
 
@@ -249,15 +239,14 @@ STACKS = {
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack: str) -> None:
+def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack):
     for role in ("teacher", "student"):
         settings = {**SETTINGS, role: STACKS[stack], "allow_hopeless": True}
         prepared(PrivateClassifier(**settings))
     assert SelfTraining(STACKS[stack]).learner is STACKS[stack]
 
 
-@pytest.mark.heavy
-def test_a_stack_by_default_arguments_is_fitted_by_every_teacher_and_as_the_student() -> None:
+def test_a_stack_by_default_arguments_is_fitted_by_every_teacher_and_as_the_student():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1_200, 3))
     y = np.where(X[:, 0] > 0, "yes", "no")
@@ -281,7 +270,7 @@ def test_a_stack_by_default_arguments_is_fitted_by_every_teacher_and_as_the_stud
     ],
     ids=["hard votes", "machine", "matched", "soft", "searched"],
 )
-def test_a_method_that_stays_away_is_found_on_public_rows(model: Any, how: dict[str, Any], said: str) -> None:
+def test_a_method_that_stays_away_is_found_on_public_rows(model, how, said):
     rest = {"classes": ["no", "yes"], **{name: value for name, value in how.items() if name != "student"}}
     rest |= (
         {"student": SelfTraining(model), "mechanism": "GaussianNoisyMax"} if "student" in how else {"teacher": model}

@@ -46,7 +46,7 @@ def document(section: str, key: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("section", "key"), KEYS, ids=[".".join(names) for names in KEYS])
-def test_a_wrong_value_is_named_with_its_section_and_what_was_got(section: str, key: str) -> None:
+def test_a_wrong_value_is_named_with_its_section_and_what_was_got(section, key):
     check = settings_of_section(SECTIONS[section])[key].check
     refusals: dict[str, str] = {}
     for wrong in WRONG:
@@ -66,7 +66,7 @@ def test_a_wrong_value_is_named_with_its_section_and_what_was_got(section: str, 
 
 
 @pytest.mark.parametrize(("section", "key"), KEYS, ids=[".".join(names) for names in KEYS])
-def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section: str, key: str) -> None:
+def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section, key):
     known = settings_of_section(SECTIONS[section])[key]
     assert known.help
     assert known.required or known.default is not MISSING
@@ -79,7 +79,7 @@ def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section: str, k
             settings_from(lacking, folder=Path())
 
 
-def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines() -> None:
+def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines():
     """What a new file has as lines are its examples and defaults; with its comments as lines each key would be read."""
     settings = settings_from(tomllib.loads(filled({
         "private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 1.0, "delta": 1e-6
@@ -95,7 +95,7 @@ def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines() -> None
                 assert tomllib.loads(line.removeprefix("# ")) == {key: known.example}
 
 
-def test_a_name_of_python_has_the_key_that_its_reader_types() -> None:
+def test_a_name_of_python_has_the_key_that_its_reader_types():
     assert KEYS_BY_ARGUMENT["n_teachers"] == "[teachers] count"
     assert KEYS_BY_ARGUMENT["epsilon"] == "[budget] epsilon"
     assert KEYS_BY_ARGUMENT["text"] == "[method] text"

@@ -81,7 +81,7 @@ def drawn(root: Path) -> tuple[Any, list[int]]:
         return ledger.spent, blocks
 
 
-def test_labels_and_guarantee_are_written(tmp_path: Path) -> None:
+def test_labels_and_guarantee_are_written(tmp_path):
     done = release(tmp_path, unit="patient")
     rows = labels(tmp_path)
     assert [row["row"] for row in rows] == [str(number) for number in range(100)]
@@ -114,7 +114,7 @@ MECHANISMS = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
-def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path: Path, mechanism: Any) -> None:
+def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path, mechanism):
     first = release(tmp_path, mechanism)
     before, written = entries(tmp_path), labels(tmp_path)
     again = release(tmp_path, mechanism)
@@ -125,7 +125,7 @@ def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path: Path, m
 
 
 @pytest.mark.heavy
-def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path: Path) -> None:
+def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path):
     """Noisy counts cost what a noisy max costs, and a threshold costs nothing: their answers differ all the same."""
     release(tmp_path, NoisyCounts(sigma=60.0))
     one = release(tmp_path, GNMAX)
@@ -137,7 +137,7 @@ def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path: Path) -> None:
     assert says(other, EARLIER)
 
 
-def test_other_votes_are_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
+def test_other_votes_are_refused_and_nothing_is_drawn(tmp_path):
     release(tmp_path)
     before, written = drawn(tmp_path), (tmp_path / "public" / "labels.csv").read_bytes()
     changed = COUNTS.copy()
@@ -149,7 +149,7 @@ def test_other_votes_are_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "public" / "labels.csv").read_bytes() == written
 
 
-def test_the_same_votes_in_another_order_are_other_queries(tmp_path: Path) -> None:
+def test_the_same_votes_in_another_order_are_other_queries(tmp_path):
     release(tmp_path)
     turned = release(tmp_path, file=votes(COUNTS[::-1].copy()))
     assert charges(tmp_path) == 2
@@ -157,7 +157,7 @@ def test_the_same_votes_in_another_order_are_other_queries(tmp_path: Path) -> No
     assert (turned.released.codes[clear] == COUNTS[::-1].argmax(axis=1)[clear]).mean() > 0.5
 
 
-def test_what_does_not_fit_the_budget_is_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
+def test_what_does_not_fit_the_budget_is_refused_and_nothing_is_drawn(tmp_path):
     with pytest.raises(BudgetExhausted):
         release(tmp_path, budget=Budget(0.5, DELTA))
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -173,9 +173,7 @@ def test_what_does_not_fit_the_budget_is_refused_and_nothing_is_drawn(tmp_path: 
         (Exponential(epsilon=0.02, sensitivity=0.5), "sensitivity >= 1"),
     ],
 )
-def test_a_mechanism_that_votes_cannot_serve_is_refused_before_a_ledger_exists(
-    tmp_path: Path, mechanism: Any, said: str
-) -> None:
+def test_a_mechanism_that_votes_cannot_serve_is_refused_before_a_ledger_exists(tmp_path, mechanism, said):
     with pytest.raises(InvalidParameter) as refusal:
         release(tmp_path, mechanism)
     assert said in str(refusal.value)
@@ -197,7 +195,7 @@ def killed(root: Path, at: Callable[[Any], bool], **how: Any) -> None:
             release(root, **how)
 
 
-def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: Path) -> None:
+def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path):
     killed(tmp_path, lambda block: block.first == 64)
     done = release(tmp_path)
     assert done.released.interrupted.tolist() == [False] * 64 + [True] * 36
@@ -208,7 +206,7 @@ def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path: P
 # --- seeded noise ---------------------------------------------------------------------------------------------------
 
 
-def test_seeded_noise_repeats_and_is_marked_wherever_it_goes(tmp_path: Path) -> None:
+def test_seeded_noise_repeats_and_is_marked_wherever_it_goes(tmp_path):
     one, two = (release(tmp_path / name, noise=SeededNoise(3)) for name in ("one", "two"))
     assert one.released.codes.tolist() == two.released.codes.tolist()
     assert one.guarantee.caveats[0].startswith(SEEDED)
@@ -216,7 +214,7 @@ def test_seeded_noise_repeats_and_is_marked_wherever_it_goes(tmp_path: Path) -> 
     assert {row["guarantee"] for row in labels(tmp_path / "one")} == {"none: seeded noise, not private"}
 
 
-def test_seeded_labels_are_never_taken_for_private_ones(tmp_path: Path) -> None:
+def test_seeded_labels_are_never_taken_for_private_ones(tmp_path):
     seeded = release(tmp_path, noise=SeededNoise(3))
     private = release(tmp_path)
     assert private.released.codes.tolist() != seeded.released.codes.tolist()
@@ -230,7 +228,7 @@ def test_seeded_labels_are_never_taken_for_private_ones(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", [GNMAX, CONFIDENT], ids=["GNMax", "Confident"])
-def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path, mechanism: Any) -> None:
+def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path, mechanism):
     done = release(tmp_path, mechanism, sanitiser=SANITISER)
     assert done.sanitised_epsilon is not None
     assert done.guarantee.epsilon > price_of(votes(), mechanism, DELTA) + 0.1
@@ -241,7 +239,7 @@ def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path,
 
 
 @pytest.mark.heavy
-def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_written(tmp_path: Path) -> None:
+def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_written(tmp_path):
     killed(tmp_path, lambda block: block.purpose == "evaluation", sanitiser=SANITISER)
     done = release(tmp_path, sanitiser=SANITISER)
     assert done.sanitised_epsilon is None
@@ -252,15 +250,13 @@ def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_wr
 @pytest.mark.parametrize(
     "mechanism", [LaplaceNoisyMax(laplace_scale=150.0), NoisyCounts(sigma=60.0)], ids=["Laplace", "NoisyCounts"]
 )
-def test_a_mechanism_without_such_an_analysis_is_refused_before_anything_is_charged(
-    tmp_path: Path, mechanism: Any
-) -> None:
+def test_a_mechanism_without_such_an_analysis_is_refused_before_anything_is_charged(tmp_path, mechanism):
     with pytest.raises(InvalidParameter, match="data-dependent figure is known for"):
         release(tmp_path, mechanism, sanitiser=SANITISER)
     assert not (tmp_path / "ledger.db").exists()
 
 
-def test_the_analysis_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+def test_the_analysis_is_readable_by_its_owner_alone(tmp_path):
     figures = data_dependent_epsilon(votes(), GNMAX, DELTA)
     assert repr(figures) == "Secret(…)"
     path = write_analysis(tmp_path, figures)
@@ -272,7 +268,7 @@ def test_the_analysis_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
     assert not any((tmp_path / "public").iterdir())
 
 
-def test_unanimous_votes_cost_less_and_split_votes_no_more_than_the_worst() -> None:
+def test_unanimous_votes_cost_less_and_split_votes_no_more_than_the_worst():
     sure, split = np.tile([[250, 0, 0, 0]], (100, 1)), np.tile([[63, 63, 62, 62]], (100, 1))
     mechanism = GaussianNoisyMax(sigma=40.0)
     found = [data_dependent_epsilon(votes(each), mechanism, DELTA).reveal() for each in (sure, COUNTS, split)]
@@ -287,7 +283,7 @@ def test_unanimous_votes_cost_less_and_split_votes_no_more_than_the_worst() -> N
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
-def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path: Path) -> None:
+def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path):
     """PATE18: T = 200, σ₁ = 150, σ₂ = 40, δ = 1e-5; 640 queries asked."""
     with lzma.open(MNIST) as file:
         np.save(tmp_path / "first.npy", np.load(file)[:640])
@@ -302,14 +298,14 @@ def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path: Path) ->
 
 @pytest.mark.heavy
 @pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
-def test_real_votes_are_released_from_their_file_as_it_is(tmp_path: Path) -> None:
+def test_real_votes_are_released_from_their_file_as_it_is(tmp_path):
     file = read_votes(MNIST, classes=list("0123456789"))
     done = release(tmp_path, GaussianNoisyMax(sigma=400.0), file)
     assert (file.n_teachers, len(labels(tmp_path))) == (250, 9000)
     assert done.released.answered.all()
 
 
-def test_a_charge_for_a_figure_has_the_key_that_version_0_1_gave_it() -> None:
+def test_a_charge_for_a_figure_has_the_key_that_version_0_1_gave_it():
     mechanism = GaussianNoisyMax(sigma=40.0)
     assert _text_in_key(mechanism, SANITISER) == (
         "(GaussianNoisyMax(sigma=40.0, form='histogram'), "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -14,13 +13,14 @@ from tests.folder.conftest import charges, edit
 
 from quorate.report import Facts
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 def files(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
-@pytest.mark.heavy
-def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) -> None:
+def test_a_check_before_the_first_run_writes_nothing(make_run, cli):
     root = make_run(**{"data.unit": "patient_id"})
     before = files(root)
     code, out, _ = cli("check", root)
@@ -32,13 +32,13 @@ def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) ->
     assert files(root) == after
 
 
-def test_one_teacher_is_not_several(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_one_teacher_is_not_several(make_run, cli):
     _, out, _ = cli("check", make_run(**{"teachers.count": 1}))
     assert "  train      1 teacher; " in out
 
 
-@pytest.mark.heavy
-def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -> None:
+def test_the_check_notes_what_may_not_have_been_meant(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(ill=pl.lit("no"), patient_id=pl.lit("P1"), ward=pl.lit("north"), bmi=pl.lit(None)).write_csv(
@@ -52,43 +52,37 @@ def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -
         "note       nothing can be learned from column 'bmi' of public.csv: all entries are empty",
         "note       nothing can be learned from column 'ward' of public.csv: all entries have one value",
     ):
-        assert " ".join(expected.split()) in " ".join(out.split()), out
+        assert " ".join(expected.split()) in out.words, out
     assert "200" not in out  # the true number of patients
 
 
-@pytest.mark.heavy
-def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run: Any, cli: Any) -> None:
+def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run, cli):
     noted = "is [data] public and [data] evaluation: the model is scored on rows that it learns from"
-    said = " ".join(
-        cli("check", make_run(**{"data.public": "evaluation.csv", "data.evaluation": "evaluation.csv"}))[1].split()
-    )
+    said = cli("check", make_run(**{"data.public": "evaluation.csv", "data.evaluation": "evaluation.csv"}))[1].words
     assert noted in said
     assert "The words are explained in docs/glossary.md." in said
 
 
-def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_the_check_is_silent_where_all_is_well(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
     assert "note " not in cli("check", root)[1]
 
 
-@pytest.mark.heavy
-def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run: Any, cli: Any) -> None:
+def test_a_word_for_a_unit_that_no_report_can_print_is_said(make_run, cli):
     root, column = make_run(**{"data.unit": "Patienten_ID", "data.n_records": 210}), "Patienten_ID"
     for name in ("private.csv", "public.csv"):
         table = pl.read_csv(root / name)
         if "patient_id" in table.columns:
             table.rename({"patient_id": column}).write_csv(root / name)
     said = f"note reports call one unit 'patienten', after the column {column!r}; write the word that you want"
-    assert said in " ".join(cli("check", root)[1].split())
+    assert said in cli("check", root)[1].words
     edit(root, "[data]", '[data]\nunit_name = "patient"')
     assert "reports call one unit" not in cli("check", root)[1]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("changes", [{}, {"method.by": "direct", "data.n_records": 200}])
-def test_the_same_finished_run_publishes_the_same(
-    make_run: Any, cli: Any, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_finished_run_publishes_the_same(make_run, cli, changes, monkeypatch):
     root = make_run(**changes)
     cli.ok("run", root)
     public = [root / "public" / name for name in ("facts.json", "report.html", "model_card.md")]
@@ -99,20 +93,18 @@ def test_the_same_finished_run_publishes_the_same(
     assert [each.read_bytes() for each in public] == before
 
 
-@pytest.mark.heavy
-def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run: Any, cli: Any) -> None:
+def test_votes_in_the_place_of_finished_rounds_are_no_lost_key(make_run, cli):
     root = make_run(**{"method.by": "direct", "data.n_records": 200})
     cli.ok("run", root)
     edit(root, 'by = "direct"', 'by = "votes"')
     for verb in ("check", "run"):
         err = cli(verb, root)[2]
         assert "run.key" not in err
-        assert "the settings or files differ from the finished run's" in " ".join(err.split())
+        assert "the settings or files differ from the finished run's" in err.words
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["run", "ask"])
-def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: str) -> None:
+def test_a_lost_key_of_a_finished_run_is_named(make_run, cli, verb):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     (root / "private" / "run.key").unlink()
@@ -127,8 +119,7 @@ def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: st
     assert cli("run", root)[0] == 0  # a folder without a run gets a key of its own
 
 
-@pytest.mark.heavy
-def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
+def test_a_seeded_run_never_had_a_key(make_run, cli):
     root = make_run(**{"run.unsafe_noise_seed": 1, "budget.epsilon": 9.0, "mechanism.sigma": 200.0})
     assert cli("run", root)[0] == 0
     settings = (root / "quorate.toml").read_text().replace("unsafe_noise_seed = 1\n", "")
@@ -136,8 +127,7 @@ def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
     assert "run.key" not in cli("check", root)[2]
 
 
-@pytest.mark.heavy
-def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli: Any) -> None:
+def test_settings_that_changed_after_a_finished_run_are_named(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     settings = root / "quorate.toml"
@@ -154,8 +144,7 @@ def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli
     assert charges(root) == 1
 
 
-@pytest.mark.heavy
-def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) -> None:
+def test_too_many_new_rows_say_how_many_may_be_asked(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(9).write_csv(root / "new.csv")
@@ -166,7 +155,8 @@ def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) ->
     assert "new.csv lacks the column 'bmi'" in cli("ask", root, root / "new.csv")[2]
 
 
-def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.quick
+def test_settings_say_what_to_write(make_run, cli, monkeypatch):
     root = make_run(**{"data.private": None})
     assert '[data] private is required. The rows to protect. Example: private = "visits.csv"' in cli("check", root)[2]
     (root / "quorate.toml").write_text("[data]\nprivate = visits.csv\n")
@@ -186,10 +176,7 @@ def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest
     assert f"no permission to read {root / 'quorate.toml'}" in cli("check", root)[2]
 
 
-@pytest.mark.heavy
-def test_a_ledger_that_may_not_be_written_charges_nothing(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_that_may_not_be_written_charges_nothing(make_run, cli, monkeypatch):
     root = make_run()
     assert cli("run", root)[0] == 0
 
@@ -213,16 +200,13 @@ def scale_the_private_table(root: Path) -> None:
     pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
 
 
-@pytest.mark.heavy
-def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(
-    make_run: Any, cli: Any, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(make_run, cli, caplog, recwarn):
     root = make_run()
     assert "scaled" not in cli("check", root)[1]
     scale_the_private_table(root)
     out = cli.ok("check", root)
-    assert SCALED in " ".join(out.split())
-    assert "put the step into the teacher (a Pipeline)" in " ".join(out.split())
+    assert SCALED in out.words
+    assert "put the step into the teacher (a Pipeline)" in out.words
 
     elsewhere = [cli("check", root, "--json")[1]]
     code, out, said = cli("run", root)
@@ -242,15 +226,14 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
     assert "Private.csv looks scaled" in page
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public.csv", "evaluation.csv"])
-def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run: Any, cli: Any, table: str) -> None:
+def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run, cli, table):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 200, "data.evaluation": "evaluation.csv"})
     said = f"rows of {table} carry ids of private.csv"
     shown = pl.read_csv(root / table)
     for ids, noted in ((["X1"] * len(shown), False), (["P0007", None] * (len(shown) // 2), True)):
         shown.with_columns(patient_id=pl.Series(ids)).write_csv(root / table)
-        checked = " ".join(cli("check", root)[1].split())
+        checked = cli("check", root)[1].words
         assert (f"caution {said}" in checked, checked.startswith("Everything fits, with caution")) == (noted, noted)
     assert "carry ids" not in cli("check", root, "--json")[1]
     code, out, told = cli("run", root)
@@ -259,37 +242,36 @@ def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_r
         assert b"carry ids" not in path.read_bytes()
 
 
-@pytest.mark.heavy
-def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
+def test_a_direct_run_compares_no_ids(make_run, cli):
     direct = {"method.by": "direct", "method.rounds": 2, "data.unit": "patient_id", "data.n_records": 200}
     root = make_run(**direct)
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
-    assert "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv" in " ".join(
-        cli("check", root)[1].split()
+    assert (
+        "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv"
+        in cli("check", root)[1].words
     )
     for command in ("check", "run"):
         assert "carry ids" not in "".join(map(str, cli(command, root)))
 
 
-@pytest.mark.heavy
-def test_a_note_about_the_private_table_is_in_no_json(make_run: Any, cli: Any) -> None:
+def test_a_note_about_the_private_table_is_in_no_json(make_run, cli):
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     assert "n_records = 300 is more than 10 % off" in cli("check", root)[1]
     assert "10 % off" not in cli("check", root, "--json")[1]
 
 
-def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_notes_about_the_public_table_have_codes(make_run, cli):
     root = make_run()
     pool = pl.read_csv(root / "public.csv")
     pool.with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
-    notes = json.loads(cli("check", root, "--json")[1])["notes"]
+    notes = cli.json("check", root)["notes"]
     assert [note["code"] for note in notes] == ["public-has-the-label-column", "public-columns-without-information"]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
-def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, cli: Any, by: str) -> None:
+def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run, cli, by):
 
     def dated(name: str, there: str) -> str:
         root = make_run(name, **({"method.by": by} if by == "direct" else {}))
@@ -306,16 +288,14 @@ def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, 
     assert "holds dates" not in dated("words", "not yet")  # dates in the private table alone
 
 
-@pytest.mark.heavy
-def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any) -> None:
+def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run, cli):
     out = cli("check", make_run())[1]
     said = "note delta = 1e-5 was not compared with 1 / n, since n, the number of records, is not known"
-    assert said in " ".join(out.split())
+    assert said in out.words
     assert "not compared" not in cli("check", make_run("declared", **{"data.n_records": 400}))[1]
 
 
-@pytest.mark.heavy
-def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: Any) -> None:
+def test_too_many_teachers_are_refused_with_what_would_do(make_run, cli):
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     said = cli.refused(2, "check", declared)
     assert "[teachers] count must be at most 400, the number of records, got 500; try [teachers] count = " in said
@@ -325,8 +305,7 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
     assert "200" not in said  # how many there are
 
 
-@pytest.mark.heavy
-def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run: Any, cli: Any) -> None:
+def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 3})
     assert cli("run", root)[0] == 0
     settings, first = root / "quorate.toml", (root / "quorate.toml").read_text()
@@ -359,8 +338,7 @@ def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_o
     assert "At δ 10⁻⁵, worked out before any private row is seen." in page
 
 
-@pytest.mark.heavy
-def test_what_was_stored_is_not_shown_as_work(make_run: Any, cli: Any) -> None:
+def test_what_was_stored_is_not_shown_as_work(make_run, cli):
     root = make_run(**{"mechanism.online_answers": 3})
     said = cli("run", root)[2]
     for stage in ("training teachers (12)", "counting votes", "releasing labels", "fitting the student"):

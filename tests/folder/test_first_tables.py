@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from tests.data.test_column_kinds import table as of_every_kind
 from tests.folder.conftest import DIRECT, edit
 from tests.used_rows import used
 
-from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
 from quorate.deferred import skops
-from quorate.errors import DataRefused
 from quorate.folder.methods import read_run
 from quorate.ledger import Ledger
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
@@ -43,21 +38,17 @@ def numbers_of(root: Path, by: str) -> Any:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
-def test_a_table_with_decimal_commas_is_that_with_points(make_run: Any, cli: Any, by: str) -> None:
+def test_a_table_with_decimal_commas_is_that_with_points(make_run, cli, by):
     points, commas = (make_run(each, **{**WAYS[by], "data.evaluation": "evaluation.csv"}) for each in ("one", "two"))
-    for name in ("private.csv", "public.csv", "evaluation.csv"):
-        table = pl.read_csv(commas / name)
-        table.with_columns(pl.col("bmi").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(commas / name)
-    assert "column 'bmi' of public.csv holds numbers with a decimal comma (3,5)" in " ".join(
-        cli("check", commas)[1].split()
-    )
+    with_commas(commas, "private.csv", "public.csv", "evaluation.csv")
+    assert "column 'bmi' of public.csv holds numbers with a decimal comma (3,5)" in cli("check", commas)[1].words
     for one, two in zip(numbers_of(points, by), numbers_of(commas, by), strict=True):
         assert np.array_equal(one, two)
-    codes = [each["code"] for each in json.loads(cli("check", commas, "--json")[1])["cautions"]]
+    codes = [each["code"] for each in cli.json("check", commas)["cautions"]]
     assert "columns-with-decimal-commas" in codes
 
 
-def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_else() -> None:
+def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_else():
     schema = Schema.without_pool(None, {"bmi": [10, 60], "sex": ["F", "M"]})
     rows, usable = schema.parsed(pl.DataFrame({"bmi": ["27,5", "1,234", "30"], "sex": ["F", "M", "1,5"]}))
     assert rows["bmi"].to_list()[0] == 27.5
@@ -68,41 +59,28 @@ def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_el
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [4, 24])
 @pytest.mark.parametrize("by", WAYS)
-def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int, by: str) -> None:
+def test_a_pool_of_few_rows_is_said_to_be_small(make_run, cli, n, by):
     root = make_run(m=n, **WAYS[by])
-    found = json.loads(cli("check", root, "--json")[1])
+    found = cli.json("check", root)
     assert FEW_PUBLIC_ROWS in [each["code"] for each in found["cautions"]]
     assert f"there are {n} different public rows, and " in cli.ok("check", root)
 
 
 @pytest.mark.heavy
-def test_a_pool_of_enough_rows_is_not(make_run: Any, cli: Any) -> None:
+def test_a_pool_of_enough_rows_is_not(make_run, cli):
     assert "different public rows" not in cli("check", make_run(m=25))[1]
 
 
-def test_a_fit_warns_of_few_public_rows() -> None:
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    budget = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5}
-    votes = PrivateClassifier(**budget, n_teachers=10, n_jobs=1, allow_hopeless=True)
-    for estimator in (votes, PrivateLogisticRegression(**budget)):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", FEW_PUBLIC_ROWS)  # so that nothing is trained
-            with pytest.raises(QuorateWarning, match=f"^{FEW_PUBLIC_ROWS}: there are 20 different public rows"):
-                estimator.fit(X, np.arange(60) % 2, public=PublicPool(X[:20] + 0.5))
-
-
-def test_public_rows_that_repeat_others_are_counted(make_run: Any, cli: Any) -> None:
+def test_public_rows_that_repeat_others_are_counted(make_run, cli):
     root = make_run()
     pool = pl.read_csv(root / "public.csv")
     pl.concat([pool, pool[:7], pool[:1]]).write_csv(root / "public.csv")
-    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in " ".join(
-        cli("check", root)[1].split()
-    )
+    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in cli("check", root)[1].words
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
-def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_run: Any, cli: Any, by: str) -> None:
+def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_run, cli, by):
     root = make_run(**{**WAYS[by], "data.evaluation": "evaluation.csv"})
     private = pl.read_csv(root / "private.csv").with_columns(name=pl.lit("x"), street=pl.lit("y"))
     private.write_csv(root / "private.csv")
@@ -133,7 +111,7 @@ AUTO = {"method.by": "auto", "teachers.count": None, "mechanism.queries": None, 
 
 
 @pytest.mark.parametrize("how", [*WAYS.values(), AUTO], ids=[*WAYS, "auto"])
-def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
+def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run, cli, how):
     root = make_run(**how, **{"data.drop": ["idd"]})
     with_ids(root, "private.csv", "public.csv")
     for verb in ("check", "run"):
@@ -144,7 +122,7 @@ def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
-def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, by: str) -> None:
+def test_a_column_to_leave_out_may_be_in_any_one_table(make_run, cli, by):
     for name in ("private.csv", "public.csv", "evaluation.csv"):
         root = make_run(name, **{**WAYS[by], "data.drop": ["id"], "data.evaluation": "evaluation.csv"})
         with_ids(root, name)
@@ -152,15 +130,15 @@ def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, 
 
 
 @pytest.mark.heavy
-def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run: Any, cli: Any) -> None:
+def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run, cli):
     root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
     with_ids(root, "private.csv", "public.csv")
-    notes = json.loads(cli("plan", root, "--rehearse", "no", "--json")[1])["notes"]
+    notes = cli.json("plan", root, "--rehearse", "no")["notes"]
     [note] = [each for each in notes if "drop" in each]
     assert note.startswith("[data] drop names 'idd', which no public table has; did you mean 'id'? The private file")
 
 
-def test_keys_of_data_that_would_be_passed_over_are_refused(make_run: Any, cli: Any) -> None:
+def test_keys_of_data_that_would_be_passed_over_are_refused(make_run, cli):
     declared = {"data.public": None, "schema.age": [0, 120], "schema.bmi": [0, 60], "schema.ward": ["north", "south"]}
     wrong: list[tuple[dict[str, Any], str]] = [
         ({**WAYS["direct"], **declared, "data.categorical": ["wart"]}, "[data] categorical says what columns of the"),
@@ -174,7 +152,7 @@ def test_keys_of_data_that_would_be_passed_over_are_refused(make_run: Any, cli: 
 
 
 @pytest.mark.parametrize("by", WAYS)
-def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run: Any, cli: Any, by: str) -> None:
+def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run, cli, by):
     root = make_run(**WAYS[by])
     text = (root / "private.csv").read_text().replace("age,bmi,ward,ill", "47,secret,17.5,ill", 1)
     (root / "private.csv").write_text(text)
@@ -193,10 +171,10 @@ def with_tables(root: Path) -> Path:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, {**DIRECT, "data.n_records": 300}], ids=["votes", "direct"])
-def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
+def test_a_run_reads_them_and_comes_out_the_same_again(make_run, cli, how):
     changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}
     root = with_tables(make_run(**changes))
-    assert "'patient'" in " ".join(cli.ok("check", root).split())
+    assert "'patient'" in cli.ok("check", root).words
     assert cli("run", root)[0] == 0
     before = (root / "public" / "facts.json").read_text(encoding="utf-8") if not how else ""
     assert cli("run", root)[0] == 0
@@ -205,40 +183,14 @@ def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, 
     assert model is not None
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [
-        ({"data.text": ["notes"]}, "did you mean 'note'"),
-        ({"data.text": ["ill"]}, "which is the label"),
-        ({"data.text": ["note"], "data.drop": ["note"]}, "more than once"),
-        ({"data.dates": 3}, "must name columns"),
-    ],
-)
-def test_what_data_says_wrongly_of_columns_is_one_line(
-    make_run: Any, cli: Any, changes: dict[str, Any], told: str
-) -> None:
-    assert told in " ".join(cli.refused(2, "check", with_tables(make_run(**changes))).split())
-
-
-def test_a_private_cell_turns_no_text_column_into_numbers(make_run: Any, cli: Any) -> None:
-    root = with_tables(make_run())
-    rows = pl.read_csv(root / "private.csv", infer_schema=False)
-    rows.with_columns(ward=pl.lit("3")).write_csv(root / "private.csv")
-    assert cli("check", root)[0] == 0
-
-
 HUGE = "1" + "0" * 400
 SMALL = {"n": 80, "m": 30, "teachers.count": 4, "mechanism.queries": 10}
 
 
-def put(file: Path, column: str, cell: str, *, narrow: bool = False) -> None:
-    """Write a cell into the fourth row of a file; where narrow, every other cell of its column is very small."""
+def put(file: Path, column: str, cell: str) -> None:
+    """Write a cell into the fourth row of a file."""
     lines = [line.split(",") for line in file.read_text().splitlines()]
-    at = lines[0].index(column)
-    for number, line in enumerate(lines[1:]):
-        if narrow:
-            line[at] = f"{number % 7}e-12"
-    lines[4][at] = cell
+    lines[4][lines[0].index(column)] = cell
     file.write_text("\n".join(map(",".join, lines)) + "\n")
 
 
@@ -262,9 +214,7 @@ def assert_refused(root: Path, result: tuple[int, str, str], *expected: str) -> 
 @pytest.mark.parametrize(
     ("table", "called"), [("private", "X"), ("public", "public"), ("evaluation", "evaluation.csv")]
 )
-def test_a_cell_that_no_model_can_be_given_is_refused(
-    make_run: Any, cli: Any, table: str, called: str, cell: str
-) -> None:
+def test_a_cell_that_no_model_can_be_given_is_refused(make_run, cli, table, called, cell):
     root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
     put(root / f"{table}.csv", "bmi", cell)
     expected = f"{called}: Input contains infinity in column 'bmi'"
@@ -273,7 +223,7 @@ def test_a_cell_that_no_model_can_be_given_is_refused(
 
 
 @pytest.mark.parametrize("table", ["private", "public", "evaluation"])
-def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run: Any, cli: Any, table: str) -> None:
+def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run, cli, table):
     root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
     put(root / f"{table}.csv", "age", HUGE)
     assert_refused(
@@ -283,28 +233,8 @@ def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run: 
     )
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("cell", ["1e308", "-1e308"])
-@pytest.mark.parametrize(("table", "called"), [("private", "X"), ("evaluation", "evaluation.csv")])
-def test_a_cell_that_is_infinite_in_public_units_is_refused(
-    make_run: Any, cli: Any, table: str, called: str, cell: str
-) -> None:
-    root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
-    for each in ("private", "public", "evaluation"):
-        put(root / f"{each}.csv", "bmi", "2e-12", narrow=True)
-    put(root / f"{table}.csv", "bmi", cell)
-    assert_refused(root, cli("run", root), f"{called}: column 'bmi' holds a number too large to be scaled")
-
-
-@pytest.mark.parametrize("cell", ["1e308", "-1e308"])
-def test_a_public_cell_that_leaves_no_spread_is_refused(make_run: Any, cli: Any, cell: str) -> None:
-    root = make_run(**SMALL)
-    put(root / "public.csv", "bmi", cell)
-    assert_refused(root, cli("run", root), "public: column 'bmi' holds a number too large to be scaled")
-
-
 @pytest.mark.heavy
-def test_a_question_with_such_a_cell_costs_nothing(make_run: Any, cli: Any) -> None:
+def test_a_question_with_such_a_cell_costs_nothing(make_run, cli):
     root = make_run(**SMALL, **{"mechanism.online_answers": 3})
     assert cli("run", root)[0] == 0
     before = (root / "ledger.db.anchor").read_bytes()
@@ -318,46 +248,3 @@ def test_a_question_with_such_a_cell_costs_nothing(make_run: Any, cli: Any) -> N
         told = cli.refused(4, "ask", root, new)
         assert expected in told, told
     assert (root / "ledger.db.anchor").read_bytes() == before
-
-
-def rows(cell: object, n: int = 40) -> list[list[object]]:
-    made: list[list[object]] = [[float(number % 7), float(number % 3)] for number in range(n)]
-    made[5][1] = cell
-    return made
-
-
-def containers(cell: object) -> dict[str, Any]:
-    table = rows(cell)
-    frame = pd.DataFrame(table, columns=["age", "bmi"], dtype=object)
-    found: dict[str, Any] = {"list": table, "array": np.array(table, dtype=object), "pandas": frame}
-    if isinstance(cell, float):
-        found["polars"] = pl.DataFrame(table, schema=["age", "bmi"], orient="row")
-    return found
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("cell", [10**400, -(10**400), float("inf"), 1e308])
-@pytest.mark.parametrize("side", ["private", "public"])
-def test_an_estimator_refuses_it_in_any_container(cell: Any, side: str) -> None:
-    y = [0, 1] * 20
-    for kind, table in containers(cell).items():
-        plain = containers(1.0)[kind]
-        private, public = (table, plain) if side == "private" else (plain, table)
-        model = PrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_teachers=5, n_jobs=1)
-        if cell == 1e308 and (side == "private" or kind in ("list", "array")):
-            continue  # a number like another one
-        with pytest.raises(DataRefused) as error:
-            model.fit(private, y, public=PublicPool(public))
-        text = str(error.value)
-        assert "\n" not in text
-        assert ("'bmi'" if kind in ("pandas", "polars") else "column 1") in text
-        assert text.startswith("X: " if side == "private" else "public: ")
-        assert not hasattr(model, "student_")
-
-
-@pytest.mark.parametrize("cell", [10**400, float("inf")])
-def test_where_labels_alone_are_private_features_are_refused_alike(cell: Any) -> None:
-    for table in containers(cell).values():
-        model = LabelPrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_jobs=1)
-        with pytest.raises(ValueError, match=r"beyond the range of 64-bit floats in column|contains infinity"):
-            model.fit(table, [0, 1] * 20)

@@ -17,12 +17,14 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_digits
 
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, load
+from quorate import PrivateLogisticRegression, PublicPool, load
 from quorate.data.images import ImageForm, private_images, public_images, read_image
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.folder import tables
 from quorate.folder.methods import read_run
 from quorate.run import usable_rows
+
+pytestmark = pytest.mark.mostly_heavy
 
 IMAGES, LABELS = load_digits(return_X_y=True)
 KEPT = LABELS < 2
@@ -54,23 +56,8 @@ def by_pillow(kind: str) -> Any:
 WRITERS = {"pgm": pgm, "npy": npy, "png": by_pillow("PNG"), "jpg": by_pillow("JPEG")}
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-@pytest.mark.parametrize("kind", [np.uint8, np.float64])
-def test_arrays_of_images_are_learned_from_by_defaults(kind: Any) -> None:
-    X, given = IMAGES.astype(kind), {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1}
-    direct = PrivateLogisticRegression(**given, n_records=N)
-    direct.fit(X[:N], LABELS[:N], public=PublicPool(X[N : N + M]))
-    assert "patches" in direct.plan_.coordinates.feature_map.words
-    assert (direct.predict(X[N:]) == LABELS[N:]).mean() > 0.9
-    votes = PrivateClassifier(**given, n_records=N, n_teachers=10, n_jobs=1, allow_hopeless=True)
-    votes.fit(X[:N], LABELS[:N], public=PublicPool(X[N : N + M]))
-    assert (votes.predict(X[N:]) == LABELS[N:]).mean() > 0.8
-
-
-@pytest.mark.heavy
-@pytest.mark.several_fits
-def test_a_private_image_of_another_size_is_left_out_and_changes_no_other() -> None:
+def test_a_private_image_of_another_size_is_left_out_and_changes_no_other():
     given = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}
     pool = PublicPool(IMAGES[N : N + M])
     one = PrivateLogisticRegression(**given).fit([*IMAGES[:50], IMAGES[50][:8]], LABELS[:51], public=pool)
@@ -78,13 +65,15 @@ def test_a_private_image_of_another_size_is_left_out_and_changes_no_other() -> N
     assert (one.coef_ == other.coef_).all()  # with the same noise
 
 
-def test_colours_are_pixels() -> None:
+@pytest.mark.quick
+def test_colours_are_pixels():
     pool = PublicPool(np.random.default_rng(0).random((30, 12, 12, 3)))
     assert (pool.image_shape, pool.width) == ((12, 12, 3), 432)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("kind", WRITERS)
-def test_each_kind_of_file_is_read(kind: str, tmp_path: Path) -> None:
+def test_each_kind_of_file_is_read(kind, tmp_path):
     (tmp_path / f"a.{kind}").write_bytes(WRITERS[kind](IMAGES[0]))
     found = read_image(tmp_path, f"a.{kind}")
     assert found is not None
@@ -110,9 +99,8 @@ BROKEN = {
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("what", BROKEN)
-def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Path) -> None:
+def test_what_a_private_file_holds_changes_no_other_row(what, tmp_path):
     folder(tmp_path)
     form, names = ImageForm(16, 16, 1), [f"{i}.pgm" for i in range(20)]
     before = private_images(tmp_path / "scans", names, form, missing=0.0)
@@ -124,10 +112,7 @@ def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Pat
     assert (alone[0] == before[3]).all()
 
 
-@pytest.mark.heavy
-def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(make_run, monkeypatch):
     root = make_run(**{"data.images": "scans", **DIRECT, "run.unsafe_noise_seed": 5})
     folder(root)
     (root / "scans" / "3.pgm").write_bytes(b"rubbish")
@@ -173,9 +158,7 @@ UNUSABLE: dict[str, tuple[str, bytes | None]] = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("what", UNUSABLE)
-def test_a_private_name_or_file_of_any_kind_is_an_unusable_row_without_a_word(
-    what: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_private_name_or_file_of_any_kind_is_an_unusable_row_without_a_word(what, tmp_path, capfd):
     name, content = UNUSABLE[what]
     (tmp_path / "good.pgm").write_bytes(pgm(IMAGES[0]))
     if content is not None:
@@ -191,7 +174,8 @@ def test_a_private_name_or_file_of_any_kind_is_an_unusable_row_without_a_word(
     assert capfd.readouterr() == ("", "")
 
 
-def test_that_test_has_cases_that_a_reader_without_care_fails(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_that_test_has_cases_that_a_reader_without_care_fails(tmp_path):
     """A twin: names and files are looked at outside of what catches errors."""
     (tmp_path / "z.npy").write_bytes(zipped())
     with pytest.raises(AttributeError):
@@ -204,9 +188,8 @@ def test_that_test_has_cases_that_a_reader_without_care_fails(tmp_path: Path) ->
             np.asarray(np.full(1, np.longdouble("1e400")), dtype=np.float64)
 
 
-def test_whether_pillow_is_needed_is_told_by_public_names_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.quick
+def test_whether_pillow_is_needed_is_told_by_public_names_alone(tmp_path, monkeypatch):
     for kind in ("npy", "png"):
         (tmp_path / f"a.{kind}").write_bytes(WRITERS[kind](IMAGES[0]))
     form = ImageForm(16, 16, 1)
@@ -225,8 +208,7 @@ def cheating(root: Path, names: list[str]) -> Any:
     return public_images(root, names, called="private.csv")[0]
 
 
-@pytest.mark.heavy
-def test_that_test_catches_a_size_that_private_images_tell(tmp_path: Path) -> None:
+def test_that_test_catches_a_size_that_private_images_tell(tmp_path):
     folder(tmp_path)
     BROKEN["another size"](tmp_path / "scans" / "7.pgm")
     with pytest.raises(DataRefused):
@@ -243,7 +225,7 @@ LARGE = {
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", LARGE)
-def test_of_a_private_image_of_another_size_the_header_alone_is_read(name: str, tmp_path: Path) -> None:
+def test_of_a_private_image_of_another_size_the_header_alone_is_read(name, tmp_path):
     with (tmp_path / name).open("wb") as file:
         file.write(LARGE[name])
         file.truncate(1 << 26)  # of zeros that take no room
@@ -255,7 +237,8 @@ def test_of_a_private_image_of_another_size_the_header_alone_is_read(name: str, 
     assert most < 1 << 20
 
 
-def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.pgm")
     writer = threading.Thread(target=lambda: (tmp_path / "a.pgm").write_bytes(pgm(IMAGES[0])))
     writer.start()
@@ -266,7 +249,8 @@ def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path: Path) -> None:
     assert found is None
 
 
-def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path):
     rows = "\n".join(" ".join(str(int(each)) for each in row) for row in IMAGES[0])
     (tmp_path / "a.pgm").write_text(f"P2\n# made here\n16 16\n# most\n16\n{rows}\n")
     found = read_image(tmp_path, "a.pgm", only=ImageForm(16, 16, 1))
@@ -277,8 +261,7 @@ def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path: Path) -> None:
         assert read_image(tmp_path, "b.pgm") is None
 
 
-@pytest.mark.heavy
-def test_names_that_lead_elsewhere_are_no_images(tmp_path: Path) -> None:
+def test_names_that_lead_elsewhere_are_no_images(tmp_path):
     folder(tmp_path)
     (tmp_path / "secret.pgm").write_bytes(pgm(IMAGES[0]))
     assert read_image(tmp_path / "scans", "../secret.pgm") is None
@@ -288,9 +271,8 @@ def test_names_that_lead_elsewhere_are_no_images(tmp_path: Path) -> None:
 DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": N}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
-def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: Any) -> None:
+def test_a_run_on_a_folder_of_images(how, make_run, cli):
     root = make_run(**{"data.images": "scans", "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0, **how})
     folder(root)
     (root / "scans" / "3.pgm").write_bytes(b"rubbish")
@@ -309,20 +291,16 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
     assert "one image a row: 256 numbers, its pixels row by row, from 0 to " in card
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, cli: Any) -> None:
+def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run, cli):
     more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **more})
     folder(root)
     assert json.loads(cli.ok("plan", root, "--json"))["rows"][0]["expected"]["basis"] == "labelled public rows"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
-def test_that_most_private_images_are_missing_is_told_to_the_owner(
-    how: dict[str, Any], make_run: Any, cli: Any
-) -> None:
+def test_that_most_private_images_are_missing_is_told_to_the_owner(how, make_run, cli):
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **how})
     folder(root)
     said = "more than 10% of the rows of private.csv hold 0 alone, as an image does that is missing"
@@ -330,7 +308,7 @@ def test_that_most_private_images_are_missing_is_told_to_the_owner(
     for name in range(7, N):
         (root / "scans" / f"{name}.pgm").unlink()
     out = cli.ok("check", root)
-    assert (said in " ".join(out.split())) != bool(how)  # of a direct run nothing is said that depends on private rows
+    assert (said in out.words) != bool(how)  # of a direct run nothing is said that depends on private rows
     assert "hold 0 alone" not in cli("check", root, "--json")[1]
 
 
@@ -345,24 +323,22 @@ def test_that_most_private_images_are_missing_is_told_to_the_owner(
         (lambda root: (root / "scans").rename(root / "other"), "there is no such folder"),
     ],
 )
-def test_what_is_wrong_with_public_images_is_one_line(change: Any, told: str, make_run: Any, cli: Any) -> None:
+def test_what_is_wrong_with_public_images_is_one_line(change, told, make_run, cli):
     root = make_run(**{"data.images": "scans"})
     folder(root)
     change(root)
     code, _, err = cli("check", root)
     assert code in (2, 3, 4)
-    assert told in " ".join(err.split())
+    assert told in err.words
 
 
-@pytest.mark.heavy
-def test_images_without_public_ones_are_refused_in_one_line(make_run: Any, cli: Any) -> None:
+def test_images_without_public_ones_are_refused_in_one_line(make_run, cli):
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)
-    assert "[data] images needs [data] public" in " ".join(cli.refused(2, "check", root).split())
+    assert "[data] images needs [data] public" in cli.refused(2, "check", root).words
 
 
-@pytest.mark.heavy
-def test_images_in_a_list_are_learned_from_and_predicted() -> None:
+def test_images_in_a_list_are_learned_from_and_predicted():
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 700)
     pixels = [rng.integers(0, 4, (8, 8)).astype(np.float64) + 8.0 * code for code in y]

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import Cli, MakeRun
 
 from quorate.run.look import Look, Names
 
@@ -16,7 +15,7 @@ DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 200, "method.
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
-def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, method: str) -> None:
+def test_a_folder_is_looked_at_on_the_terminal_alone(make_run, cli, method):
     root = make_run(m=60, **{**(DIRECT if method == "direct" else {}), "data.unit": "patient_id"})
     public = pl.read_csv(root / "public.csv")
     private = pl.read_csv(root / "private.csv")
@@ -32,35 +31,33 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, me
     n = len(private) + (method == "direct")
     assert f"labels {len(private):,} of {n:,} can be used" in said
     assert f"ids {len(private):,} of {n:,} can be used" in said
-    assert "carry ids of private.csv" in " ".join(out.split())
+    assert "carry ids of private.csv" in out.words
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     code, out, err = cli("check", root, "--look", "--json")
     assert (code, out) == (2, "")
-    assert "--look is for your eyes alone" in " ".join(err.split())
-    assert "NOT checked" not in plain or "check --look counts" in " ".join(plain.split())
+    assert "--look is for your eyes alone" in err.words
+    assert "NOT checked" not in plain or "check --look counts" in plain.words
 
 
 @pytest.mark.heavy
-def test_a_table_that_is_read_part_by_part_is_counted_so(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_is_read_part_by_part_is_counted_so(make_run, cli, monkeypatch):
     root = make_run(m=60, **DIRECT)
     whole = cli("check", root, "--look")[1]
     monkeypatch.setattr("quorate.folder.tables.CELLS_IN_MEMORY", 0)
     monkeypatch.setattr("quorate.run.usable_rows.CELLS", 1 << 8)
     assert cli("check", root, "--look")[1] == whole
-    assert json.loads(cli("check", root, "--json")[1])
+    assert cli.json("check", root)
 
 
 @pytest.mark.parametrize(
     ("counts", "hopeless"), [({}, False), ({"rows": 0}, True), ({"labels": (0, 5)}, True), ({"ids": 0}, True)]
 )
-def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts: dict[str, Any], hopeless: bool) -> None:
+def test_a_table_of_which_no_row_can_be_used_is_not_run_next(counts, hopeless):
     look = Look(**{"names": Names(), "n": 5, "labels": (3, 1), "ids": None, "rows": None, "cells": (), **counts})
     assert any("no row can be used" in words for _, words in look.lines()) == hopeless
 
 
-def test_a_look_at_numbers_speaks_of_no_class() -> None:
+def test_a_look_at_numbers_speaks_of_no_class():
     look = Look(names=Names(), n=5, labels=(3, 1), ids=None, rows=3, cells=(), of_number=True)
     assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())
 
@@ -69,16 +66,14 @@ WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_reco
 
 
 @pytest.mark.heavy
-def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
+def test_check_and_run_say_what_to_expect(make_run, cli):
     root = make_run(**WITH_LABELS)
     out = cli.ok("check", root, "--rehearse")
     assert "  expect     accuracy " in out
-    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in " ".join(
-        out.split()
-    )
-    expected = json.loads(cli("check", root, "--rehearse", "--json")[1])["expected"]
-    assert json.loads(cli("check", root, "--json")[1])["expected"] == expected  # by itself, where there are labels
-    assert "expected" not in json.loads(cli("check", root, "--no-rehearse", "--json")[1])
+    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in out.words
+    expected = cli.json("check", root, "--rehearse")["expected"]
+    assert cli.json("check", root)["expected"] == expected  # by itself, where there are labels
+    assert "expected" not in cli.json("check", root, "--no-rehearse")
     assert not (root / "ledger.db").exists()
 
     out = cli.ok("run", root, "--rehearse")
@@ -95,12 +90,12 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
+def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
     err = cli.refused(2, "check", make_run(), "--rehearse")
-    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    assert "name a table of them: [data] evaluation" in err.words, err
     direct = make_run("direct", **{"method.by": "direct"})
     err = cli.refused(2, "check", direct, "--rehearse")
-    assert "name a table of them: [data] evaluation" in " ".join(err.split()), err
+    assert "name a table of them: [data] evaluation" in err.words, err
     labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
-    expected = json.loads(cli("check", labelled, "--json")[1])["expected"]
+    expected = cli.json("check", labelled)["expected"]
     assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1

@@ -24,6 +24,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 
+pytestmark = pytest.mark.mostly_heavy
+
 BUDGET = Budget(4.0, 1e-5)
 LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
 
@@ -47,11 +49,10 @@ def put_back(root: Path, files: dict[str, bytes]) -> None:
 TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
 )
-def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run: Any, left: tuple[str, ...]) -> None:
+def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run, left):
     root = make_run(n=200, m=40)
     run(root)
     delete(root, *set(TRACES) - set(left))
@@ -63,8 +64,7 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
-def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, tmp_path: Path) -> None:
+def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run, tmp_path):
     root = make_run(n=200, m=40)
     with RunFolder(root).open_ledger(BUDGET):
         pass
@@ -82,8 +82,7 @@ def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, t
     assert str(_head(root).sequence) in head.read_text()
 
 
-@pytest.mark.heavy
-def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any) -> None:
+def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
     root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
     for each in (root, other):
         run(each)
@@ -95,9 +94,8 @@ def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any
         run(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("slot", [0, 1])
-def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run: Any, slot: int) -> None:
+def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run, slot):
     """Were its slots written in turn, the older one would count where the newer is spoilt."""
     root = make_run(n=200, m=40)
     RunFolder(root).make()
@@ -120,9 +118,8 @@ def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run
         run(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
-def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli: Any, published: str) -> None:
+def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, published):
     root = make_run(n=200, m=40)
     run(root)
     head = root / "private" / "ledger.head"
@@ -145,8 +142,7 @@ def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli:
     assert AnchorFile(head, at=lambda _: None).read() == noted
 
 
-@pytest.mark.heavy
-def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run: Any) -> None:
+def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run):
     """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
     root = make_run(n=200, m=40)
     run(root)
@@ -157,7 +153,8 @@ def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(mak
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
 
 
-def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run: Any) -> None:
+@pytest.mark.quick
+def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run):
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
     folder.make()
@@ -168,7 +165,8 @@ def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(ma
     assert _head(root).hash in folder.head.read_text()
 
 
-def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) -> None:
+@pytest.mark.quick
+def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run):
     """Whoever puts back the ledger and the anchor of the process's start, or of any later moment, is found out."""
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
@@ -202,8 +200,7 @@ def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) ->
             assert AnchorFile(folder.head, at=lambda _: None).read() == _head(root)
 
 
-@pytest.mark.heavy
-def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run: Any, cli: Any) -> None:
+def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run, cli):
     root = make_run(n=200, m=40)
     run(root)
     older = of_ledger(root)
@@ -219,8 +216,7 @@ def _head(root: Path) -> Any:
         return ledger.head
 
 
-@pytest.mark.heavy
-def test_a_run_after_the_head_was_noted_goes_on(make_run: Any) -> None:
+def test_a_run_after_the_head_was_noted_goes_on(make_run):
     root = make_run(n=200, m=40)
     run(root)
     with Ledger(root / "ledger.db") as ledger:
@@ -269,9 +265,8 @@ POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "
           "anchor written 2", "anchored 2", "first entry", "end"]  # fmt: skip
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
-def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: Any, point: str) -> None:
+def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, point):
     root = make_run(n=200, m=40)
     said = root / "said.txt"
     assert Forked(KILLED, root, point, said=said).wait(60) == -signal.SIGKILL, said.read_text()
@@ -289,8 +284,7 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: A
         pass
 
 
-@pytest.mark.heavy
-def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any) -> None:
+def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run):
     root = make_run(n=200, m=40)
     check(load_run(root))
     assert not RunFolder(root).has_ledger
@@ -300,8 +294,9 @@ def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any)
 # --- without a run's folder -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("left", ["ledger.db.key", "ledger.db.lock"])
-def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path: Path, left: str) -> None:
+def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path, left):
     path = tmp_path / "ledger.db"
     fingerprint_key(path)
     with Ledger(path, budget=BUDGET) as ledger:
@@ -315,7 +310,8 @@ def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path: Path, left: st
     assert {file.name for file in tmp_path.iterdir()} <= {left, "ledger.db.lock"}
 
 
-def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path):
     path = tmp_path / "ledger.db"
     os.close(os.open(tmp_path / "ledger.db.lock", os.O_CREAT | os.O_RDWR, 0o600))
     fingerprint_key(path)
@@ -324,7 +320,8 @@ def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path: Path) ->
     assert (tmp_path / "ledger.db.key").exists()
 
 
-def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path, budget=BUDGET).close()
     (tmp_path / "ledger.db.lock").unlink()

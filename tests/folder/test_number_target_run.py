@@ -32,6 +32,8 @@ from quorate.report import Facts
 from quorate.service.open_run import opened
 from quorate.service.settings import ServiceSettings
 
+pytestmark = pytest.mark.mostly_heavy
+
 RNG = np.random.default_rng(0)
 N = 1_500
 FRAME = pl.DataFrame({"a": RNG.normal(size=N), "b": RNG.choice(["x", "y"], N), "c": RNG.normal(size=N)})
@@ -75,7 +77,8 @@ def facts_of(run: Path) -> Facts:
     return Facts.from_json((run / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
-def test_the_report_tells_the_range_and_how_near_predictions_are(run: Path) -> None:
+@pytest.mark.quick
+def test_the_report_tells_the_range_and_how_near_predictions_are(run):
     facts, model = facts_of(run), quorate.load(run)
     held = TABLE[1_200:]
     predicted = model.predict(held.drop("price"))
@@ -98,7 +101,8 @@ def test_the_report_tells_the_range_and_how_near_predictions_are(run: Path) -> N
     assert "Residuals" in (run / "public" / "report.html").read_text(encoding="utf-8")
 
 
-def test_predictions_are_cut_off_and_written_for_a_table(run: Path, tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_predictions_are_cut_off_and_written_for_a_table(run, tmp_path):
     far = pl.DataFrame({"a": [1e9, -1e9], "b": ["x", "y"], "c": [0.0, 0.0]})
     model = quorate.load(run)
     assert ((model.predict(far) >= 0) & (model.predict(far) <= 4_000)).all()
@@ -111,8 +115,7 @@ def test_predictions_are_cut_off_and_written_for_a_table(run: Path, tmp_path: Pa
     assert pl.read_parquet(out)["prediction"].to_list() == model.predict(far).tolist()
 
 
-@pytest.mark.heavy
-def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> None:
+def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run):
     said = typed("plan", run, "--rehearse", "rules", code=2)
     assert "leave them out" in said
     assert "model      R²" in typed("status", run)
@@ -122,6 +125,7 @@ def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> No
     assert not audit(read_run(run, begin=False), runs=2_000, seed=1).violated
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
@@ -138,7 +142,7 @@ def test_a_plan_has_no_rehearsal_and_status_says_how_good_it_is(run: Path) -> No
         ({"more": "[student]\ndecision_threshold = 0.2"}, "decision_threshold"),
     ],
 )
-def test_what_is_no_number_is_refused_in_one_line(tmp_path: Path, keys: dict[str, Any], said: str) -> None:
+def test_what_is_no_number_is_refused_in_one_line(tmp_path, keys, said):
     root = written(tmp_path / "run", **keys)
     with pytest.raises(InvalidParameter) as refusal:
         read_settings(root / "quorate.toml")
@@ -146,8 +150,7 @@ def test_what_is_no_number_is_refused_in_one_line(tmp_path: Path, keys: dict[str
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.heavy
-def test_a_public_target_that_is_no_number_is_refused(tmp_path: Path) -> None:
+def test_a_public_target_that_is_no_number_is_refused(tmp_path):
     odd = TABLE[1_200:].with_columns(price=pl.Series(["much", *map(str, PRICE[1_201:])]))
     with pytest.raises(DataRefused, match="row 0 holds no finite number"):
         read_run(written(tmp_path / "run", evaluation=odd), begin=False)
@@ -155,7 +158,7 @@ def test_a_public_target_that_is_no_number_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("sold", [["no", "yes"], ["no", "12"], ["1e9", "-1e9"]])
-def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(tmp_path: Path, sold: list[str]) -> None:
+def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(tmp_path, sold):
     root = written(tmp_path / "run")
     public = TABLE[1_000:1_200].with_columns(price=pl.Series(sold * 100))
     public.write_csv(root / "public.csv")
@@ -167,10 +170,11 @@ def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(t
     assert [note.words for note in run.notes() if "public.csv has the target column 'price'" in note.words]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     "typed", ["5000,0", "0", "a,b", "0-5000", "[0, 5000]", "0,1e400", "-1e308,1e308", "1e12,1000000000001"]
 )
-def test_a_wrong_range_is_told_with_what_was_typed(typed: str) -> None:
+def test_a_wrong_range_is_told_with_what_was_typed(typed):
     with pytest.raises(InvalidParameter) as refusal:
         range_of(typed)
     close = "the ends of range are too close together for their size: got "
@@ -178,7 +182,8 @@ def test_a_wrong_range_is_told_with_what_was_typed(typed: str) -> None:
     assert str(refusal.value) == (close if typed.startswith("1e12") else wrong) + typed
 
 
-def test_a_range_without_a_target_asks_for_one() -> None:
+@pytest.mark.quick
+def test_a_range_without_a_target_asks_for_one():
     assert keys_lacking({"public": "b.csv", "range": (0, 1), "epsilon": 1, "delta": 1e-6}) == ["[data] target"]
 
 
@@ -203,8 +208,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     return high
 
 
-@pytest.mark.heavy
-def test_it_is_charged_for_all_noisy_means_and_told(voted: Path) -> None:
+def test_it_is_charged_for_all_noisy_means_and_told(voted):
     facts, model = facts_of(voted), quorate.load(voted)
     counts, part = facts.spending.parts
     assert (counts.mechanism, counts.answered) == ("TargetCounts", 2)
@@ -232,8 +236,7 @@ def test_it_is_charged_for_all_noisy_means_and_told(voted: Path) -> None:
     assert "model      R²" in said
 
 
-@pytest.mark.heavy
-def test_the_same_run_again_trains_nobody_and_is_charged_once(voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_run_again_trains_nobody_and_is_charged_once(voted, monkeypatch):
     before = facts_of(voted)
     monkeypatch.setattr("quorate.voting.number_flow.train_chunk", lambda *_, **__: pytest.fail("trained"))
     typed("run", voted)
@@ -241,11 +244,8 @@ def test_the_same_run_again_trains_nobody_and_is_charged_once(voted: Path, monke
     assert facts_of(voted).utility == before.utility
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("made", "ends"), [("run", (0, 4_000)), ("voted", (100, 300))])
-def test_it_leaves_as_a_package_and_as_onnx(
-    made: str, ends: tuple[float, float], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_it_leaves_as_a_package_and_as_onnx(made, ends, tmp_path, request):
     import onnxruntime
 
     root, box, held = request.getfixturevalue(made), tmp_path / "box", TABLE[1_200:1_250].drop("price")
@@ -263,10 +263,7 @@ def test_it_leaves_as_a_package_and_as_onnx(
     assert pl.read_parquet(tmp_path / "out.parquet")["prediction"].to_list() == predicted.tolist()
 
 
-@pytest.mark.heavy
-def test_its_audit_finds_nothing_and_catches_half_of_the_noise_and_numbers_that_are_not_cut_off(
-    voted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_audit_finds_nothing_and_catches_half_of_the_noise_and_numbers_that_are_not_cut_off(voted, monkeypatch):
     def audited() -> Any:
         return audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
 
@@ -286,8 +283,7 @@ def test_its_audit_finds_nothing_and_catches_half_of_the_noise_and_numbers_that_
             assert audited().violated, name
 
 
-@pytest.mark.heavy
-def test_a_run_that_is_killed_goes_on_and_is_charged_once(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_goes_on_and_is_charged_once(tmp_path):
     root = written(tmp_path / "run", more=f"{VOTES}\n[run]\nn_jobs = 1\nepsilon = 2.0", **CLOSE)
     kill_when(root, lambda: entries_so_far(root) >= 4, 0.0)  # after the charge, amid the counts
     with Ledger(root / "ledger.db") as ledger:
@@ -307,8 +303,7 @@ def test_a_run_that_is_killed_goes_on_and_is_charged_once(tmp_path: Path) -> Non
     assert answers.released + answers.interrupted == 200
 
 
-@pytest.mark.heavy
-def test_no_private_cell_changes_what_is_said_or_asked(tmp_path: Path) -> None:
+def test_no_private_cell_changes_what_is_said_or_asked(tmp_path):
     said = []
     for place, price in enumerate((PRICE[:1_000], PRICE[:1_000][::-1], np.full(1_000, "much"))):
         root = written(tmp_path / str(place), more=VOTES, **CLOSE)
@@ -323,9 +318,8 @@ def test_no_private_cell_changes_what_is_said_or_asked(tmp_path: Path) -> None:
     assert said[0] == said[1] == said[2]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
-def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: str) -> None:
+def test_intervals_hold_the_number_as_often_as_promised(tmp_path, method):
     root = written(tmp_path / "run", more=method, evaluation=TABLE[1_400:], calibration='"calibration.csv"', **CLOSE)
     beyond = TABLE[1_200:1_300].with_columns(price=pl.Series(np.where(np.arange(100) == 7, 900.0, PRICE[1_200:1_300])))
     beyond.write_csv(root / "calibration.csv")
@@ -354,9 +348,8 @@ def test_intervals_hold_the_number_as_often_as_promised(tmp_path: Path, method: 
         read_run(root, begin=False)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
-def test_a_share_of_the_evaluation_makes_intervals(tmp_path: Path, method: str) -> None:
+def test_a_share_of_the_evaluation_makes_intervals(tmp_path, method):
     beyond = TABLE[1_200:].with_columns(price=pl.Series(np.full(300, 900.0)))  # the range ends at 500
     root = written(tmp_path / "run", more=method, evaluation=beyond, calibration_of_evaluation="0.4", **CLOSE)
     assert "records" in typed("plan", root)
@@ -369,9 +362,8 @@ def test_a_share_of_the_evaluation_makes_intervals(tmp_path: Path, method: str) 
     assert quorate.load(root).coverage_promise().n_rows == 120
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("method", [VOTES, '[method]\nfeature_map = "linear"'], ids=["votes", "direct"])
-def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, method: str) -> None:
+def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path, method):
     root = written(tmp_path / "run", more=method, calibration_share="0.5", **CLOSE)
     said = " ".join(check(read_run(root, begin=False)).text().split())
     assert "50.0 % of the records for intervals, within the same charge: the truth is in 90 % of intervals" in said
@@ -396,8 +388,7 @@ def test_units_held_out_make_intervals_in_the_charge_of_the_run(tmp_path: Path, 
         assert len(ledger.reservations()) == 1
 
 
-@pytest.mark.heavy
-def test_intervals_without_public_targets_are_refused_in_one_line(voted: Path, tmp_path: Path) -> None:
+def test_intervals_without_public_targets_are_refused_in_one_line(voted, tmp_path):
     FRAME[:5].write_csv(tmp_path / "rows.csv")
     said = typed("predict", voted, tmp_path / "rows.csv", "--out", tmp_path / "out.csv", "--coverage", "0.9", code=4)
     assert "intervals need public rows with targets; first: name a table of them as [data] calibration" in said
@@ -410,8 +401,7 @@ def test_intervals_without_public_targets_are_refused_in_one_line(voted: Path, t
         pass
 
 
-@pytest.mark.heavy
-def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_path: Path) -> None:
+def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_path):
     root = written(tmp_path / "run", **CLOSE)
     checked = {by: check(read_run(root, begin=False, settings=_by(root, by))).found for by in ("direct", "votes")}
     (root / "private.csv").unlink()
@@ -433,8 +423,7 @@ def _by(root: Path, by: str) -> Any:
     return settings_from({**document, "method": {"by": by}}, folder=root)
 
 
-@pytest.mark.heavy
-def test_models_of_settings_teach_and_the_method_follows_from_them(tmp_path: Path) -> None:
+def test_models_of_settings_teach_and_the_method_follows_from_them(tmp_path):
     root = written(tmp_path / "run", more='[teachers]\nmodel = "own:lines"\ncount = 12\n[mechanism]\nqueries = 50')
     (root / "own.py").write_text("from sklearn.linear_model import Ridge\n\ndef lines():\n    return Ridge()\n")
     settings = read_settings(root / "quorate.toml")
@@ -451,8 +440,7 @@ def test_models_of_settings_teach_and_the_method_follows_from_them(tmp_path: Pat
         read_run(root, begin=False)
 
 
-@pytest.mark.heavy
-def test_what_it_has_not_is_refused_in_one_line(voted: Path) -> None:
+def test_what_it_has_not_is_refused_in_one_line(voted):
     read = read_run(voted, begin=False)
     for act in (lambda: ask(read, FRAME), lambda: internal_facts(read), read.expected):
         with pytest.raises((InvalidParameter, PreconditionFailed)) as refused:
@@ -460,7 +448,8 @@ def test_what_it_has_not_is_refused_in_one_line(voted: Path) -> None:
         assert "\n" not in str(refused.value)
 
 
-def test_what_a_folder_asks_for_is_what_an_estimator_does(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_what_a_folder_asks_for_is_what_an_estimator_does(tmp_path):
     """One default test: the plan of both, from the same public facts, and no file of the run's is made by a check."""
     root = written(tmp_path / "run", more=VOTES, **CLOSE)
     read = read_run(root, begin=False)

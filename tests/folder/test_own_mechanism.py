@@ -20,7 +20,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
-from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.errors import InvalidParameter
 from quorate.folder.batch import ask, load_run
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -33,6 +33,8 @@ from quorate.mechanisms import (
 )
 from quorate.mechanisms.mechanism import register
 from quorate.voting.models import mechanism_of
+
+pytestmark = pytest.mark.mostly_heavy
 
 MODULE = '''
 """Laplace noise on half the lead of the second class, and classes that do not keep the rules."""
@@ -200,14 +202,13 @@ def statements(caveats: Any) -> list[str]:
 # --- a run ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: Any) -> None:
+def test_a_run_is_calibrated_checked_charged_and_reported(make_own, cli):
     root = make_own(**{"mechanism.handicap": 1})
     code, said, wrong = cli("check", root)
     assert code == 0, wrong
     assert "HalfLead (scale = " in said
     assert "handicap = 1" in said
-    assert "HalfLead is the owner's own" in " ".join(said.split())
+    assert "HalfLead is the owner's own" in said.words
     assert not (root / "ledger.db").exists()
     facts = run(root)
     mechanism = load_run(root).task.recipe.mechanism
@@ -234,8 +235,7 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: An
     assert run(root).guarantee.epsilon == facts.guarantee.epsilon  # finished: charged once
 
 
-@pytest.mark.heavy
-def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> None:
+def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run):
     """The twin: what is said is said of the mechanism, and not of every run."""
     facts = run(make_run(n=300, m=60, **{"mechanism.name": "LaplaceNoisyMax"}))
     assert statements(facts.guarantee.caveats) == []
@@ -243,8 +243,7 @@ def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> No
     assert noise.outcome == "by construction"
 
 
-@pytest.mark.heavy
-def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
+def test_a_later_run_on_the_same_ledger_says_it_too(make_own):
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     run(root)
     edit(root, OWN, "NoisyCounts")
@@ -253,18 +252,19 @@ def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
     assert len(statements(facts.guarantee.caveats)) == 1
 
 
-def test_noise_that_is_given_is_taken(make_own: Any) -> None:
+@pytest.mark.quick
+def test_noise_that_is_given_is_taken(make_own):
     root = make_own(**{"mechanism.scale": 40.0})
     assert load_run(root).task.recipe.mechanism.scale == 40.0
 
 
-def test_status_reads_the_settings_without_running_the_owners_code(make_own: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_status_reads_the_settings_without_running_the_owners_code(make_own, cli):
     root = make_own(kind="NotThere", **{"mechanism.name": "nobody_wrote_this:NotThere"})
     assert "not started" in cli.ok("status", root)
 
 
-@pytest.mark.heavy
-def test_answers_kept_back_come_from_it(make_own: Any) -> None:
+def test_answers_kept_back_come_from_it(make_own):
     root = make_own(**{"mechanism.online_answers": 5})
     run(root)
     pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
@@ -291,8 +291,7 @@ execute(load_run(Path(sys.argv[1])), command="quorate run")
 """
 
 
-@pytest.mark.heavy
-def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
+def test_a_killed_run_goes_on_with_one_charge(make_own):
     root = make_own(m=150)
     said = root / "said.txt"
     assert Forked(KILLED, root, said=said).wait(60) == -signal.SIGKILL, said.read_text()
@@ -305,8 +304,7 @@ def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 
-@pytest.mark.heavy
-def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
+def test_a_mechanism_of_the_same_name_is_another_one(make_own):
     """Two modules may have a class of one name and one event: stored answers of one are not the other's."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     run(root)
@@ -317,8 +315,7 @@ def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
     assert charges(root) == 2
 
 
-@pytest.mark.heavy
-def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None:
+def test_a_mechanism_whose_code_was_edited_is_another_one(make_own):
     """Its name, fields and event are the same; what was charged paid for the code as it was."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     edit(root, OWN, "hospital_edited:HalfLead")
@@ -344,19 +341,16 @@ def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
-    make_own: Any, cli: Any, tmp_path: Path
-) -> None:
+def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(make_own, cli, tmp_path):
     root = make_own()
     run(root)
     event, module = OWN_KINDS.pop("hospital.half_lead"), sys.modules[NAME]  # as in a process that imported nothing
     try:
         said = cli.refused(2, "ledger", "verify", root)
-        assert "nothing that was imported registered the event kind 'hospital.half_lead'" in " ".join(said.split())
+        assert "nothing that was imported registered the event kind 'hospital.half_lead'" in said.words
         assert cli("ledger", "show", root)[0] == 0  # what was charged is known; nothing is priced
         said = cli.refused(2, "ledger", "verify", root, "--import", "hospital_nois")
-        assert "no installed module has this name" in " ".join(said.split())
+        assert "no installed module has this name" in said.words
         del sys.modules[NAME]
         reviewed = tmp_path / "reviewed"
         reviewed.mkdir()
@@ -374,11 +368,8 @@ Path(__file__).with_name("was_run").touch()
 """
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("here", [False, True])
-def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
-    make_own: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
-) -> None:
+def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(make_own, cli, tmp_path, monkeypatch, here):
     """Whoever wrote the ledger may have written a price rule beside it, and other modules that nobody named."""
     root = make_own()
     run(root)
@@ -390,7 +381,7 @@ def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
     for name in ("sqlite3", "csv"):
         monkeypatch.delitem(sys.modules, name)
     said = cli.refused(2, "ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")
-    assert "none of the folder that is verified is imported" in " ".join(said.split())
+    assert "none of the folder that is verified is imported" in said.words
     cli.ok("ledger", "verify", "." if here else root, "--import", "csv")
     assert not (root / "was_run").exists()
     assert "priced_by_the_audited" not in sys.modules
@@ -417,8 +408,7 @@ def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
     )  # fmt: skip
 
 
-@pytest.mark.heavy
-def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Path) -> None:
+def test_an_estimator_takes_an_instance_or_the_class(hospital, tmp_path):
     given = classifier(hospital.HalfLead(scale=9.0), ledger=tmp_path / "one.db").fit(X, Y, public=PublicPool(POOL))
     assert given.released_.mechanism == hospital.HalfLead(scale=9.0)
     assert len(statements(given.guarantee_.caveats)) == 1
@@ -428,8 +418,7 @@ def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Pa
     assert "HalfLead is the owner" in made.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.heavy
-def test_what_it_raises_on_votes_is_told_to_nobody(hospital: Any, tmp_path: Path) -> None:
+def test_what_it_raises_on_votes_is_told_to_nobody(hospital, tmp_path):
     """Votes are in its message; a run stops, and the exception that is seen has none of them, nor a way to them."""
     for kind in (hospital.Secretive, hospital.Sometimes):
         ledger = tmp_path / f"{kind.__name__}.db"
@@ -470,12 +459,12 @@ class Unread(Votes):
 
 class Unsaid(Votes):
     __slots__ = ()
-    answers = property(lambda self: "votes")  # type: ignore[assignment]
+    answers = property(lambda self: "votes")
 
 
 class Short(Votes):
     __slots__ = ()
-    answers = property(lambda self: OneColumn(self.sigma))  # type: ignore[assignment]
+    answers = property(lambda self: OneColumn(self.sigma))
 
 
 class OneColumn(NoisyHalfLeads):
@@ -495,7 +484,7 @@ class OneColumn(NoisyHalfLeads):
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_every_kind_of_mechanism_may_be_ones_own(mechanism: Any) -> None:
+def test_every_kind_of_mechanism_may_be_ones_own(mechanism):
     made = classifier(mechanism, online_answers=5).set_params(epsilon=40.0).fit(X, Y, public=PublicPool(POOL))
     assert made.released_.mechanism == mechanism
     assert len(statements(made.guarantee_.caveats)) == 1
@@ -503,6 +492,7 @@ def test_every_kind_of_mechanism_may_be_ones_own(mechanism: Any) -> None:
     assert made.predict(X).shape == (400,)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -511,7 +501,7 @@ def test_every_kind_of_mechanism_may_be_ones_own(mechanism: Any) -> None:
         (Short, "one number for each of its columns"),
     ],
 )
-def test_what_would_fail_after_the_charge_is_found_before_it(kind: Any, said: str) -> None:
+def test_what_would_fail_after_the_charge_is_found_before_it(kind, said):
     with Ledger(budget=Budget(8.0, 1e-5)) as ledger:
         with pytest.raises(InvalidParameter, match=said):
             classifier(kind(sigma=4.0, form="binary"), ledger=ledger).fit(X, Y, public=PublicPool(POOL))
@@ -521,10 +511,7 @@ def test_what_would_fail_after_the_charge_is_found_before_it(kind: Any, said: st
 # --- votes made elsewhere -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_votes_made_elsewhere_are_released_by_it(
-    hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_made_elsewhere_are_released_by_it(hospital, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     counts = RNG.multinomial(40, [0.3, 0.7], size=20)
     pl.DataFrame(counts, schema=["no", "yes"]).write_csv("votes.csv")
@@ -537,7 +524,7 @@ def test_votes_made_elsewhere_are_released_by_it(
     assert len(statements(shown["caveats"])) == 1
     with Ledger("out/ledger.db") as ledger:
         entries = ledger.head.sequence
-    again = json.loads(cli("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")[1])
+    again = cli.json("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1")
     assert again == shown
     with Ledger("out/ledger.db") as ledger:
         assert ledger.head.sequence - entries <= 1  # a session that charges nothing
@@ -551,30 +538,27 @@ def test_votes_made_elsewhere_are_released_by_it(
 ATTACK = ("--set", "scale=4", "--runs", 20_000, "--seed", 1, "--n-teachers", 40, "--answers", 4, "--json")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "violated"), [("HalfLead", False), ("Quiet", True)])
 def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
-    hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, violated: bool
-) -> None:
+    hospital, cli, tmp_path, monkeypatch, kind, violated
+):
     monkeypatch.chdir(tmp_path)
     found = json.loads(cli.ok("audit", f"{NAME}:{kind}", *ATTACK))
     assert found["violated"] is violated
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
 
 
-@pytest.mark.heavy
-def test_an_audit_of_a_run_attacks_it(make_own: Any, cli: Any) -> None:
+def test_an_audit_of_a_run_attacks_it(make_own, cli):
     root = make_own(kind="Quiet")
     run(root)
     assert json.loads(cli.ok("audit", root, "--runs", 20_000, "--seed", 1, "--json"))["violated"] is True
 
 
-@pytest.mark.heavy
-def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> None:
+def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):
     said = cli.ok("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
     assert json.loads(said)["violated"] is False
     said = cli.refused(2, "audit", "NoisyCounts")
-    assert "how much noise has NoisyCounts? Give --set sigma=..., or --epsilon" in " ".join(said.split())
+    assert "how much noise has NoisyCounts? Give --set sigma=..., or --epsilon" in said.words
     said = cli.refused(2, "audit", "--set", "sigma=3")
     assert "are for a MECHANISM" in said
 
@@ -609,9 +593,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> Non
         (f"{NAME}:Uncalibrated", "fails where it is made (ZeroDivisionError: no such noise)"),
     ],
 )
-def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(
-    make_own: Any, cli: Any, name: str, said: str
-) -> None:
+def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(make_own, cli, name, said):
     root = make_own(**{"mechanism.name": name})
     (root / "hospital_broken.py").write_text("1 / 0\n", encoding="utf-8")
     refusal = cli.refused(2, "check", root)
@@ -622,17 +604,14 @@ def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(
     assert not (root / "ledger.db").exists()
 
 
-def test_a_key_that_is_no_field_of_it_is_refused(make_own: Any, cli: Any) -> None:
+@pytest.mark.quick
+def test_a_key_that_is_no_field_of_it_is_refused(make_own, cli):
     refusal = cli.refused(2, "check", make_own(**{"mechanism.handycap": 1}))
     assert "HalfLead has no field 'handycap'; did you mean \"handicap\"?" in refusal
 
 
-def test_an_unregistered_event_is_refused_by_the_estimator_too(hospital: Any) -> None:
-    with pytest.raises(UnsupportedEvent, match="register_event"):
-        classifier(hospital.Unregistered(scale=9.0)).fit(X, Y, public=PublicPool(POOL))
-
-
-def test_quorates_own_are_told_from_others(hospital: Any) -> None:
+@pytest.mark.quick
+def test_quorates_own_are_told_from_others(hospital):
     assert is_own(hospital.HalfLead)
     assert mechanism_of("quorate.mechanisms:NoisyCounts", folder=Path()) == "NoisyCounts"
     with pytest.raises(InvalidParameter, match="no mechanism of quorate's own"):

@@ -54,7 +54,7 @@ class Stream(StreamMechanism):
     epsilon: float = field(metadata=NOISE)
     n_queries: int = 10
     sensitivity: ClassVar[float] = 1.0
-    stages: ClassVar[int] = 3  # type: ignore[assignment]
+    stages: ClassVar[int] = 3
 
     @property
     def event(self) -> PureDP:
@@ -114,7 +114,7 @@ ODD: dict[str, Callable[[Any, Any], Any]] = {
 
 def stream(odd: Callable[[Any, Any], Any]) -> Stream:
     kind = type("Odd", (Stream,), {"odd": lambda _, state, counts: odd(state, counts)})
-    return kind(epsilon=0.5)  # type: ignore[no-any-return]
+    return kind(epsilon=0.5)
 
 
 def release(root: Path, mechanism: Any, **more: Any) -> Any:
@@ -129,7 +129,7 @@ def told_by(refusal: BaseException) -> str:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("odd", ODD)
-def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path: Path, odd: str) -> None:
+def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path, odd):
     with pytest.raises(InvalidParameter, match="how is not told") as refusal:
         release(tmp_path, stream(ODD[odd]))
     assert "37" not in told_by(refusal.value)
@@ -139,14 +139,14 @@ def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_tol
     assert not (tmp_path / "public" / "labels.csv").exists()
 
 
-def test_a_state_that_fails_where_it_is_copied_tells_nothing(tmp_path: Path) -> None:
+def test_a_state_that_fails_where_it_is_copied_tells_nothing(tmp_path):
     with pytest.raises(InvalidParameter, match="how is not told") as refusal:
         release(tmp_path, stream(_tells))
     assert "37" not in told_by(refusal.value)
 
 
 @pytest.mark.parametrize(("odd", "code"), [(lambda state, counts: (state, 1), 1), (Stream.odd, None)])
-def test_a_class_and_a_declined_query_are_answers(tmp_path: Path, odd: Any, code: int | None) -> None:
+def test_a_class_and_a_declined_query_are_answers(tmp_path, odd, code):
     """The twin: what is as declared passes, whichever whole number it is."""
     own = stream(odd) if code is not None else Stream(epsilon=0.5)
     assert release(tmp_path, own).released.codes.tolist() == [0, -1 if code is None else code, 1]
@@ -160,7 +160,7 @@ class Scores(SoftLabel):
 
 
 @pytest.mark.heavy
-def test_scores_stand_for_two_classes_however_many_teachers_there_are() -> None:
+def test_scores_stand_for_two_classes_however_many_teachers_there_are():
     own = Scores(epsilon=2.0, delta=1e-5, cutoff=2, n_queries=10, bins=10)
     asked, noise = guarded(own), SeededNoise(0)
     state, answer = asked.step(asked.init(noise), np.full(1000, 0.95), noise)
@@ -169,7 +169,7 @@ def test_scores_stand_for_two_classes_however_many_teachers_there_are() -> None:
     assert (answer, state.stages_spent) == (None, 2)
 
 
-def test_a_step_is_tried_before_anything_is_charged(tmp_path: Path) -> None:
+def test_a_step_is_tried_before_anything_is_charged(tmp_path):
     class Wide(Stream):
         def step(self, state: Any, counts: Any, noise: Any) -> Any:
             return state, 2
@@ -202,7 +202,7 @@ class Heir(GaussianNoisyMax):
 
 
 @pytest.mark.parametrize("kind", [Loud, Heir])
-def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charge(tmp_path: Path, kind: Any) -> None:
+def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charge(tmp_path, kind):
     own = kind(sigma=40.0)
     with pytest.raises(
         InvalidParameter, match=f"a data-dependent figure is known for .* got {kind.__name__}"
@@ -214,7 +214,7 @@ def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charg
 
 
 @pytest.mark.parametrize("kind", [Loud, Heir])
-def test_no_analysis_of_an_own_mechanism_is_asked_on_votes(kind: Any) -> None:
+def test_no_analysis_of_an_own_mechanism_is_asked_on_votes(kind):
     own = kind(sigma=40.0)
     with pytest.raises(InvalidParameter, match="no data-dependent analysis") as refusal:
         data_dependent_epsilon(FILE, own, 1e-5)
@@ -228,15 +228,13 @@ def test_no_analysis_of_an_own_mechanism_is_asked_on_votes(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Loud", "Heir"])
-def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(cli, tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "votes.csv").write_text("no,yes,maybe\n60,30,10\n37,63,0\n", encoding="utf-8")
     common = ("votes.csv", "--classes", "no,yes,maybe", "--delta", 1e-5, "--out", "out", "--set", "sigma=40")
     shown = json.loads(cli.ok("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json"))
     assert shown["analysis"] is None
     assert not (tmp_path / "out").exists()
-    twin = json.loads(cli("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax", "--json")[1])
+    twin = cli.json("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax")
     assert twin["analysis"] is not None
     assert twin["data_independent_epsilon"] == shown["data_independent_epsilon"]

@@ -20,6 +20,8 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import NoisySum
 from quorate.release.charge import LABEL
 
+pytestmark = pytest.mark.mostly_heavy
+
 TOML = """\
 [data]
 private = "private.csv"
@@ -55,8 +57,7 @@ def entries(folder: Path) -> list[object]:
         return [each.event for each in ledger.reservations()]
 
 
-@pytest.mark.heavy
-def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cli: Any) -> None:
+def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder, cli):
     found = estimate_for_plan(folder, spend=1.5)
     assert entries(folder) == [NoisySum.costing(1.5).event]
     assert found.epsilon == 1.5
@@ -80,8 +81,7 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cl
     assert "\nestimate   one was released for quorate plan, and charged\n" in stands
 
 
-@pytest.mark.heavy
-def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path) -> None:
+def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder):
     direct = TOML.replace("n_jobs = 1\n", "").replace("[teachers]\ncount = 40", '[method]\nby = "direct"')
     for toml, spend, said in (
         (TOML, None, r"--spend 0\.1"),
@@ -97,9 +97,8 @@ def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path)
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run_goes_on(folder: Path) -> None:
+def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run_goes_on(folder):
     code, _, said = shell("quorate plan . --estimate", folder)
     assert (code, "--spend" in said) == (2, True)
     assert shell("quorate plan . --spend 1", folder)[0] == 2
@@ -116,8 +115,7 @@ def test_the_command_says_what_was_charged_how_far_its_noise_reaches_and_the_run
     assert len(entries(folder)) == 2
 
 
-@pytest.mark.heavy
-def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder: Path) -> None:
+def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder):
     (folder / "quorate.toml").write_text(TOML.replace('label = "ill"', 'label = "ill"\nevaluation = "absent.csv"'))
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
     assert (code != 0, "absent.csv" in said, "nothing was charged" in said) == (True, True, True)
@@ -135,14 +133,13 @@ def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(fol
         ("--commonest 0.3", "at least 1/2"),
     ],
 )
-def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: Path, given: str, said: str) -> None:
+def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder, given, said):
     code, _, refused = shell(f"quorate plan . --estimate --spend 1 {given}", folder)
     assert (code, said in refused) == (2, True)
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
-def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder: Path) -> None:
+def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder):
     public = pl.read_csv(folder / "public.csv")
     public[:24].write_csv(folder / "public.csv")
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
@@ -152,10 +149,7 @@ def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse
     assert not (folder / "ledger.db").exists()
 
 
-@pytest.mark.heavy
-def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
-    folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli, monkeypatch):
     def fails(root: Path, *, learning_curve: Any = None, **how: Any) -> Any:
         if learning_curve is not None:
             raise InvalidParameter("something nobody thought of")
@@ -169,8 +163,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
     assert "nothing more was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
 
 
-@pytest.mark.heavy
-def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_after_the_charge_says_that_it_was_charged(folder, monkeypatch):
     def fails(*_args: object, **_how: object) -> None:
         raise InvalidParameter("a teacher is wrong")
 
@@ -183,8 +176,7 @@ def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monk
     assert estimate_for_plan(folder, spend=1.0).left == pytest.approx(2.0, abs=1e-9)
 
 
-@pytest.mark.heavy
-def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder: Path) -> None:
+def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder):
     (folder / "quorate.toml").write_text(TOML.replace("[run]\n", "[run]\nunsafe_noise_seed = 1\n"))
     found = estimate_for_plan(folder, spend=1.0)
     assert (found.seeded, found.tree()["seeded"]) == (True, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import io
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,6 +23,8 @@ from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.planning.text import render_plan
 from quorate.run.expected import Expected
+
+pytestmark = pytest.mark.mostly_heavy
 
 TOML = """\
 [data]
@@ -71,14 +72,12 @@ def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     private.chmod(0o600)
 
 
-@pytest.mark.heavy
-def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: Path) -> None:
+def test_a_plan_never_opens_the_private_file(folder, raises_when_opened):
     made = plan_folder(folder)
     assert made.facts.n_records == 5_000
     assert made.facts.n_public == 100
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("declared", "held", "relation", "why"),
     [
@@ -93,9 +92,7 @@ def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: P
         (False, None, "replace", "the number of records is read off the data"),
     ],
 )
-def test_a_plan_is_for_the_change_that_a_run_would_be_for(
-    folder: Path, declared: bool, held: str | None, relation: str, why: str
-) -> None:
+def test_a_plan_is_for_the_change_that_a_run_would_be_for(folder, declared, held, relation, why):
     (folder / "quorate.toml").write_text(TOML if declared else TOML.replace("n_records = 5000\n", ""))
     if held is not None:
         with Ledger(folder / "ledger.db", budget=Budget(1.0, 1e-5)) as ledger:
@@ -110,7 +107,8 @@ def test_a_plan_is_for_the_change_that_a_run_would_be_for(
     assert re.fullmatch(f"ε = 1 for {first} one record.*; (2.16|0.469) for {second} one record.*", direct.priced)
 
 
-def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_number(folder: Path) -> None:
+@pytest.mark.quick
+def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_number(folder):
     (folder / "quorate.toml").write_text(
         TOML.replace("n_records = 5000\n", "") + '[method]\nby = "direct"\nneighbours = "add-or-remove"\n'
     )
@@ -118,49 +116,48 @@ def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_
         plan_folder(folder, n_records=5_000)
 
 
-@pytest.mark.heavy
-def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:
+def test_neither_does_the_choice_of_a_method(folder, raises_when_opened):
     (folder / "quorate.toml").write_text(TOML + '[method]\nby = "auto"\n')
     settings = settings_to_run(folder)
     assert settings.method.by == "direct"
     assert read_settings(folder / "quorate.toml") == settings
 
 
-def test_that_test_would_see_it_opened(raises_when_opened: Path) -> None:
+@pytest.mark.quick
+def test_that_test_would_see_it_opened(raises_when_opened):
     with pytest.raises(AssertionError, match="was opened"):
         raises_when_opened.read_text()
 
 
-@pytest.mark.heavy
-def test_a_private_file_that_is_not_there_is_no_reason_to_refuse(folder: Path) -> None:
+def test_a_private_file_that_is_not_there_is_no_reason_to_refuse(folder):
     (folder / "private.csv").unlink()
     assert plan_folder(folder).first.key == "direct/gradient rounds"
 
 
-@pytest.mark.heavy
-def test_the_number_of_units_has_to_be_declared(folder: Path) -> None:
+def test_the_number_of_units_has_to_be_declared(folder):
     (folder / "quorate.toml").write_text(TOML.replace("n_records = 5000\n", ""))
     with pytest.raises(InvalidParameter, match="never opens the private file"):
         plan_folder(folder)
     assert plan_folder(folder, n_records=700).facts.n_records == 700
 
 
-def test_without_public_rows_nothing_else_is_asked_for_first(folder: Path) -> None:
+@pytest.mark.quick
+def test_without_public_rows_nothing_else_is_asked_for_first(folder):
     without = TOML.replace("n_records = 5000\n", "").replace('public = "public.csv"\n', "")
     (folder / "quorate.toml").write_text(f"{without}\n[schema]\nage = [0, 120]\n")
     with pytest.raises(InvalidParameter, match=r"\[data\] public names none.* quorate check "):
         plan_folder(folder)
 
 
-def test_public_rows_that_are_not_there_are_told(folder: Path) -> None:
+@pytest.mark.quick
+def test_public_rows_that_are_not_there_are_told(folder):
     (folder / "public.csv").unlink()
     with pytest.raises(PreconditionFailed, match="there is no such file"):
         plan_folder(folder)
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_python_and_a_folder_plan_the_same(folder: Path) -> None:
+def test_python_and_a_folder_plan_the_same(folder):
     public = pl.read_csv(folder / "public.csv")
     ours = quorate.plan(public, classes=["no", "yes"], n_records=5_000, epsilon=1.0, delta=1e-5)
     assert ours.tree() == plan_folder(folder).tree()
@@ -176,7 +173,7 @@ def test_python_and_a_folder_plan_the_same(folder: Path) -> None:
         ({"n_records": 100, "n_public": 50, "n_classes": 2, "width": 3, "n_teachers": [200]}, "at most 100"),
     ],
 )
-def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
+def test_what_is_missing_is_named(given, said):
     with pytest.raises(InvalidParameter, match=said):
         quorate.plan(epsilon=1.0, delta=1e-5, **given)
 
@@ -200,7 +197,7 @@ def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
         ("--estimate --spend 0", "--spend must be a number"),
     ],
 )  # fmt: skip
-def test_what_a_plan_refuses_names_what_was_typed(folder: Path, cli: Any, typed: str, told: str) -> None:
+def test_what_a_plan_refuses_names_what_was_typed(folder, cli, typed, told):
     code, _, said = cli("plan", str(folder), *typed.split())
     message = said.replace("quorate: ", "", 1)
     assert told in message
@@ -209,14 +206,14 @@ def test_what_a_plan_refuses_names_what_was_typed(folder: Path, cli: Any, typed:
         assert name not in message
 
 
-def test_python_names_its_own_arguments() -> None:
+@pytest.mark.quick
+def test_python_names_its_own_arguments():
     with pytest.raises(InvalidParameter, match=r'give evaluation=, and take rehearse="labels"$'):
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=500, epsilon=1.0, delta=1e-5, models=["tree"])
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
+def test_the_command_prints_a_table_of_80_columns_and_one_object(folder, cli):
     told = cli.ok("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85", "--commonest", "0.6")
     assert max(len(line) for line in told.splitlines() if str(folder) not in line) <= 80  # a path may be longer
     assert "always the commonest class" in told
@@ -224,13 +221,12 @@ def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, c
     assert "always the commonest class                                    0.600" in told
     assert "as hard" in told
     assert "learning curve says that was typed in" in told
-    tree = json.loads(cli("plan", str(folder), "--json")[1])
+    tree = cli.json("plan", str(folder))
     assert tree["first"] == "direct/gradient rounds"
     assert cli("plan", str(folder), "--curve", "20")[0] == 2
 
 
-@pytest.mark.heavy
-def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path: Path) -> None:
+def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path):
     rng = np.random.default_rng(3)
     day = rng.integers(0, 200, 400)
     notes = [None if at % 7 == 0 else f"{'cough' if late else 'well'} again today" for at, late in enumerate(day > 100)]
@@ -257,7 +253,8 @@ def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path: Pat
     assert expected["direct"].accuracy > 0.8
 
 
-def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> None:
+@pytest.mark.quick
+def test_labelled_rows_say_whose_they_are_where_a_column_does(folder):
     rng = np.random.default_rng(1)
     table = {"age": rng.normal(50, 9, 200), "sex": rng.choice(["F", "M"], 200), "ill": rng.choice(["no", "yes"], 200)}
     pl.DataFrame({**table, "patient": [f"p{each // 4}" for each in range(200)]}).write_csv(folder / "labelled.csv")
@@ -273,7 +270,6 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> N
     assert len(told) == 2
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("by", "line"),
     [
@@ -282,7 +278,7 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> N
         ("votes", 'Recommended: the direct method; write by = "auto" under [method]. Next: quorate run '),
     ],
 )
-def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder: Path, by: str | None, line: str) -> None:
+def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder, by, line):
     if by is not None:
         (folder / "quorate.toml").write_text(f'{TOML}[method]\nby = "{by}"\n')
     made = plan_folder(folder, rehearse="no")
@@ -292,8 +288,7 @@ def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder: Path, b
     assert read_settings(folder / "quorate.toml").chosen == "direct"
 
 
-@pytest.mark.heavy
-def test_where_nothing_is_gained_a_plan_recommends_no_run(folder: Path) -> None:
+def test_where_nothing_is_gained_a_plan_recommends_no_run(folder):
     made = plan_folder(folder, rehearse="no")
     poor = Expected(accuracy=0.6, low=0.5, high=0.7, basis="labelled public rows", rehearsals=6)
     nothing = replace(made, commonest=0.7, rows=(replace(made.first, expected=poor), *made.rows[1:]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,7 @@ def parts_of(folder: Path) -> Path:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("end", ["parquet", "csv"])
-def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(
-    end: str, run: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_path, monkeypatch):
     monkeypatch.setattr(predicted_table, "AT_ONCE", 7)
     loaded = quorate.load(run)
     rows = ROWS.drop("id")
@@ -73,31 +70,20 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(
         ("empty", "out.csv", (), 4, "holds no .parquet file"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_is_written(
-    table: str,
-    out: str,
-    more: tuple[str, ...],
-    code: int,
-    said: str,
-    run: Path,
-    cli: Callable[..., Any],
-    tmp_path: Path,
-) -> None:
+def test_what_is_wrong_is_one_line_and_nothing_is_written(table, out, more, code, said, run, cli, tmp_path):
     ROWS.write_csv(tmp_path / "rows.csv")
     ROWS.with_columns(age=pl.lit("ancient")).write_csv(tmp_path / "wrong.csv")
     (tmp_path / "rows.svm").write_text("1 1:2\n")
     (tmp_path / "empty").mkdir()
     before = {path.name for path in tmp_path.iterdir()}
     ended, shown, told = cli("predict", run, tmp_path / table, "--out", tmp_path / out, *more)
-    assert said in " ".join(told.split()), told
+    assert said in told.words, told
     assert (ended, shown) == (code, "")
     assert {path.name for path in tmp_path.iterdir()} == before
     assert "ancient" not in told
 
 
-def test_of_a_folder_each_file_that_does_not_fit_is_one_line(
-    run: Path, cli: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_of_a_folder_each_file_that_does_not_fit_is_one_line(run, cli, tmp_path):
     folder = parts_of(tmp_path / "parts")
     ROWS.drop("age").write_parquet(folder / "3.parquet")
     (folder / "4.parquet").write_bytes(b"no file of this kind")
@@ -106,9 +92,7 @@ def test_of_a_folder_each_file_that_does_not_fit_is_one_line(
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(
-    run: Path, cli: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(run, cli, tmp_path):
     """There is no quorate.toml beside it, in which a line could be written."""
     assert cli("export", run, "--to", tmp_path / "outbox")[0] == 0
     found = {}
@@ -121,20 +105,18 @@ def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(
     assert found[","].equals(found["\t"])
 
 
-def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(
-    run: Path, cli: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(run, cli, tmp_path):
     rows = ROWS.with_columns(ward=pl.lit("Gyn\u00e4kologie"))
     (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode("cp1252"))
     said = cli.refused(4, "predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
-    assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in " ".join(said.split())
+    assert "cells of column 'ward' are no UTF-8 text; save the table as CSV UTF-8" in said.words
     assert "Gyn" not in said
     assert not (tmp_path / "out.csv").exists()
     (tmp_path / "rows.csv").write_bytes(rows.write_csv().encode())
     assert cli("predict", run, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")[0] == 0
 
 
-def test_text_in_utf_8_is_not_taken_for_the_code_page_of_the_run(tmp_path: Path) -> None:
+def test_text_in_utf_8_is_not_taken_for_the_code_page_of_the_run(tmp_path):
     """Bytes of UTF-8 are letters of every code page; a file that begins with a mark is UTF-8 whatever is declared."""
     dialect, path = Dialect(encoding="cp1252"), tmp_path / "rows.csv"
     rows = pl.DataFrame({"ward": ["Gyn\u00e4kologie", "north", None], "age": ["1", "2", "3"]})

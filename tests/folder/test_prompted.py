@@ -29,8 +29,9 @@ from quorate.service.turns import Answered, LabelRequest
 from quorate.students import PromptStudent
 from quorate.voting import kept_votes
 
+pytestmark = pytest.mark.mostly_heavy
+
 K, N, M = 8, 96, 40
-RNG = np.random.default_rng(7)
 WORDS = {"no": ["dull", "bad", "slow"], "yes": ["good", "fun", "warm"]}
 
 
@@ -103,8 +104,7 @@ def fitted(there: Endpoint) -> PrivateClassifier:
     return clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
 
 
-@pytest.mark.heavy
-def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
+def test_a_classifier_with_prompts_for_teachers(there):
     clf = fitted(there)
     assert ENDPOINT_IS_STATED in clf.guarantee_.caveats
     assert len(requests_for_votes(there)) == K * M
@@ -121,9 +121,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher_module, "PAUSES", (0.0, 0.0))
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
-def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there: Endpoint) -> None:
+def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there):
     """Else noise on no votes would be drawn, charged, and remembered as the answer."""
     clf = fitted(there)
     new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
@@ -148,11 +147,8 @@ def in_a_folder(root: Path, url: str) -> Path:
     return root
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
-def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
-    there: Endpoint, tmp_path: Path, cli: Any
-) -> None:
+def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(there, tmp_path, cli):
     root = in_a_folder(tmp_path / "run", there.url)
     first = cli.ok("ask", root, root / "new.csv")
     there.manner = BAD["always busy"]
@@ -176,12 +172,9 @@ def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
         assert reply.charged == 1
 
 
-@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answers", [0, 12], ids=["at once", "on the way"])
-def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
-    there: Endpoint, tmp_path: Path, answers: int
-) -> None:
+def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(there, tmp_path, answers):
     root = write(tmp_path / "run", there.url)
     edit(root, "[run]", "[run]\n        epsilon = 4.0")
     edit(root, "count = 8", "count = 4")
@@ -201,8 +194,7 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
     assert charges(root) == 1
 
 
-@pytest.mark.heavy
-def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: Path, cli: Any) -> None:
+def test_a_run_asks_once_and_publishes_nothing_of_it(there, tmp_path, cli):
     root = write(tmp_path / "run", there.url)
     cli.ok("run", root)
     assert len(requests_for_votes(there)) == K * M
@@ -220,10 +212,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
         assert path.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.heavy
-def test_a_killed_run_goes_on_without_asking_again(
-    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
-) -> None:
+def test_a_killed_run_goes_on_without_asking_again(there, tmp_path, monkeypatch, cli):
     monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
@@ -242,10 +231,7 @@ def test_a_killed_run_goes_on_without_asking_again(
     assert len(set(asked)) == len(asked)
 
 
-@pytest.mark.heavy
-def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
-    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
-) -> None:
+def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(there, tmp_path, monkeypatch, impatient):
     monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
@@ -264,11 +250,8 @@ def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
     assert len(requests_for_votes(there)) < K * M - 80  # what was answered before is not asked again
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("manner", ["refused", "an unknown class", "not JSON"])
-def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
-    there: Endpoint, tmp_path: Path, manner: str, cli: Any
-) -> None:
+def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(there, tmp_path, manner, cli):
     root = write(tmp_path / "run", there.url)
     there.manner = BAD[manner]
     for command in ("check", "run"):
@@ -279,22 +262,22 @@ def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
     assert not (root / "ledger.db").exists()
 
 
-def test_check_says_how_often_the_endpoint_will_be_asked(there: Endpoint, tmp_path: Path, cli: Any) -> None:
+@pytest.mark.quick
+def test_check_says_how_often_the_endpoint_will_be_asked(there, tmp_path, cli):
     root = write(tmp_path / "run", there.url)
     assert f"{K * M} requests to {there.url}" in cli.ok("check", root)
     assert requests_for_votes(there) == []
 
 
-@pytest.mark.heavy
-def test_check_says_that_prompts_show_a_small_part_of_their_shards(there: Endpoint, tmp_path: Path, cli: Any) -> None:
+def test_check_says_that_prompts_show_a_small_part_of_their_shards(there, tmp_path, cli):
     root = write(tmp_path / "run", there.url)
     assert N // K >= 2 * 4
-    said = " ".join(cli.ok("check", root).split())
+    said = cli.ok("check", root).words
     assert "each prompt shows 4 of the about 12 rows of its shard" in said
     assert f"up to {K * 12 // 4} teachers would show as many each" in said
     assert f"Each further teacher is asked about {M} rows" in said
     edit(root, "shots = 4", 'shots = 4\nchoose = "similar"')
-    said = " ".join(cli.ok("check", root).split())
+    said = cli.ok("check", root).words
     assert "each prompt shows" not in said  # all rows are looked through for similar ones
 
 
@@ -310,22 +293,20 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(there: Endpoi
         ({"text": "rview"}, "no column 'rview'"),
     ],
 )
-def test_wrong_settings_are_refused_in_one_line(
-    there: Endpoint, tmp_path: Path, wrong: dict[str, Any], said: str, cli: Any
-) -> None:
+def test_wrong_settings_are_refused_in_one_line(there, tmp_path, wrong, said, cli):
     code, _, told = cli("check", write(tmp_path / "run", there.url, **wrong))
     assert (code in (2, 4), said in told) == (True, True), told
 
 
-def test_keys_of_prompts_need_an_endpoint(tmp_path: Path, cli: Any) -> None:
+@pytest.mark.quick
+def test_keys_of_prompts_need_an_endpoint(tmp_path, cli):
     root = write(tmp_path / "run", "http://127.0.0.1:9/v1")
     edit(root, 'endpoint = "http://127.0.0.1:9/v1"\n', "")
     edit(root, "toy:8b", "logistic")
     assert "there is no endpoint" in cli.refused(2, "check", root)
 
 
-@pytest.mark.heavy
-def test_votes_do_not_hang_on_blocks_or_connections(there: Endpoint, tmp_path: Path) -> None:
+def test_votes_do_not_hang_on_blocks_or_connections(there, tmp_path):
     """The student's labels come from the same counts, however the requests were cut up."""
     seen = []
     for name, connections in (("one", 1), ("four", 4)):

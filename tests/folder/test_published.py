@@ -31,7 +31,7 @@ def run(finished_run: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> None:
+def test_a_run_notes_what_it_published_where_others_do_not_write(run):
     noted = RunFolder(run).published
     sums = json.loads(noted.read_text())["sha256"]
     assert sums.keys() == PUBLISHED
@@ -40,7 +40,7 @@ def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> N
 
 
 @pytest.mark.heavy
-def test_only_what_was_published_is_exported_and_the_rest_is_named(run: Path, cli: Any, tmp_path: Path) -> None:
+def test_only_what_was_published_is_exported_and_the_rest_is_named(run, cli, tmp_path):
     (run / "public" / "notes.txt").write_text("patients of ward 7")
     (run / "public" / "more").mkdir()
     (run / "public" / "key").symlink_to(run / "private" / "run.key")
@@ -100,9 +100,7 @@ CHANGES: dict[Callable[[Path], None], str] = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["student.skops", "labels.csv", "facts.json"])
-def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(
-    run: Path, cli: Any, tmp_path: Path, change: Callable[[Path], None], name: str
-) -> None:
+def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(run, cli, tmp_path, change, name):
     assert (run / "private" / "votes.stage").exists()
     change(run / "public" / name)
     code, said, told = cli("export", run, "--to", tmp_path / "out")
@@ -117,7 +115,7 @@ def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(
         assert cli("report", run)[0] == cli("status", run)[0] == 4 or change is remove
 
 
-def test_a_public_folder_that_is_a_link_is_refused(run: Path, cli: Any, tmp_path: Path) -> None:
+def test_a_public_folder_that_is_a_link_is_refused(run, cli, tmp_path):
     (run / "public").rename(tmp_path / "elsewhere")
     (run / "public").symlink_to(tmp_path / "elsewhere")
     code, _, told = cli("export", run, "--to", tmp_path / "out")
@@ -125,7 +123,7 @@ def test_a_public_folder_that_is_a_link_is_refused(run: Path, cli: Any, tmp_path
 
 
 @pytest.mark.heavy
-def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run: Path, cli: Any, tmp_path: Path) -> None:
+def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run, cli, tmp_path):
     before = (run / "ledger.db.anchor").read_bytes()
     swap(run / "public" / "student.skops")
     assert cli("run", run)[0] == 0
@@ -133,7 +131,7 @@ def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run: Pa
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
 
-def test_a_report_that_is_written_again_may_be_exported(run: Path, cli: Any, tmp_path: Path) -> None:
+def test_a_report_that_is_written_again_may_be_exported(run, cli, tmp_path):
     swap(run / "public" / "report.html")
     assert cli("export", run, "--to", tmp_path / "refused")[0] == 4
     assert cli("report", run)[0] == 0
@@ -141,7 +139,7 @@ def test_a_report_that_is_written_again_may_be_exported(run: Path, cli: Any, tmp
 
 
 @pytest.mark.heavy
-def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli: Any, tmp_path: Path) -> None:
+def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run, cli, tmp_path):
     RunFolder(run).published.unlink()
     (run / "public" / "notes.txt").write_text("patients of ward 7")
     told = cli.refused(4, "export", run, "--to", tmp_path / "refused")
@@ -154,14 +152,14 @@ def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
 
-def test_links_are_not_followed_in_a_run_without_sums_either(run: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed_in_a_run_without_sums_either(run, tmp_path):
     RunFolder(run).published.unlink()
     link_to_the_votes(run / "public" / "student.skops")
     with pytest.raises(PreconditionFailed, match="is a symbolic link"):
         export_files(run, tmp_path / "out", unverified=True)
 
 
-def test_sums_win_over_the_wish_to_take_files_as_they_are(run: Path, tmp_path: Path) -> None:
+def test_sums_win_over_the_wish_to_take_files_as_they_are(run, tmp_path):
     swap(run / "public" / "student.skops")
     with pytest.raises(PreconditionFailed, match="is not what this run wrote there"):
         export_files(run, tmp_path / "out", unverified=True)
@@ -179,7 +177,7 @@ def test_sums_win_over_the_wish_to_take_files_as_they_are(run: Path, tmp_path: P
         '{"format": "quorate published 1", "sha256": {"../private/run.key": ["0"]}}',
     ],
 )
-def test_damaged_sums_are_refused(run: Path, tmp_path: Path, damage: str) -> None:
+def test_damaged_sums_are_refused(run, tmp_path, damage):
     RunFolder(run).published.write_text(damage)
     with pytest.raises(PreconditionFailed, match=r"published\.json is damaged"):
         export_files(run, tmp_path / "out")
@@ -191,9 +189,7 @@ class _Killed(BaseException):
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("anew", "after"), [*((True, n) for n in range(4)), *((False, n) for n in range(5))])
-def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
-    run: Path, monkeypatch: pytest.MonkeyPatch, anew: bool, after: int
-) -> None:
+def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(run, monkeypatch, anew, after):
     """What is finished then can be exported; what is written anew is not finished before it is whole."""
     root, done = RunFolder(run), []
     real = published.write_atomically
@@ -218,7 +214,7 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
         assert anew
 
 
-def test_every_name_that_is_published_is_known(run: Path) -> None:
+def test_every_name_that_is_published_is_known(run):
     editions = {"report.de.html", "report.fr.html"}
     assert set(NAMES) == {*PUBLISHED, "audit.json", "prompt.json", "pool.parquet", *editions}
 
@@ -241,18 +237,18 @@ def damaged(content: bytes) -> bytes:
     return made.getvalue()
 
 
-def test_a_model_is_opened() -> None:
+def test_a_model_is_opened():
     assert opened(model()).predict(np.eye(4)).shape == (4,)
 
 
-def test_what_a_model_of_trees_has_to_be_trusted_with_is_named() -> None:
+def test_what_a_model_of_trees_has_to_be_trusted_with_is_named():
     made = RandomForestClassifier(2, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
     assert untrusted_types(skops.io.dumps(made)) == ["sklearn.tree._tree.Tree"]
     assert untrusted_types(model()) == []
 
 
 @pytest.mark.parametrize("content", [lambda _: b"", lambda _: b"no archive", lambda whole: whole[:300], damaged])
-def test_a_damaged_file_is_refused_in_one_line(content: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_refused_in_one_line(content):
     with pytest.raises(PreconditionFailed, match=r"^student.skops cannot be read; export it again$") as refused:
         opened(content(model()))
     assert refused.value.__cause__ is None

@@ -6,11 +6,10 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT
+from tests.folder.conftest import DIRECT, charges
 
 from quorate.accounting import PureDP
 from quorate.data.formats import DelimitedText
@@ -18,14 +17,6 @@ from quorate.folder.settings import settings_of
 from quorate.ledger import Budget, Ledger
 
 Break = Callable[[Path], None]
-
-
-def charged(root: Path) -> list[int]:
-    """Sequence numbers of the reservations in a run's ledger; none where there is no ledger."""
-    if not (root / "ledger.db").exists():
-        return []
-    with Ledger(root / "ledger.db") as ledger:
-        return [each.sequence for each in ledger.reservations()]
 
 
 def one_line(said: str) -> str:
@@ -48,24 +39,18 @@ VALUES = [
     ("a missing public file is named", {"data.public": "publik.csv"}, 4, 'did you mean "public.csv"?'),
     ("a missing evaluation file is named", {"data.evaluation": "e.csv"}, 4,
      '[data] evaluation: there is no file "e.csv" beside quorate.toml; write its path relative to quorate.toml'),
-    ("the private file as the pool", {"data.public": "private.csv"}, 4, "public is the private file again"),
     ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4,
      "private.csv, column 'ill': a label outside classes was found"),
-    ("classes that are not declared", {"data.classes": None}, 2, "classes is required. Reading the label set"),
     ("classes that are one", {"data.classes": ["no"]}, 2,
      "[data] classes must be a list of at least two labels, got ['no']"),
     ("classes twice", {"data.classes": ["no", "yes", "no"]}, 2, "'no' is listed twice"),
     ("classes of two types", {"data.classes": ["no", 1]}, 2, "all classes in one type"),
-    ("classes as a text", {"data.classes": "yes"}, 2, "classes must be a list"),
     ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "a label outside classes was found"),
-    ("epsilon left out", {"budget.epsilon": None}, 2, "epsilon is required. There is no default"),
-    ("delta left out", {"budget.delta": None}, 2, "delta is required. There is no default"),
     ("epsilon of zero", {"budget.epsilon": 0}, 2, r"epsilon must be a number > 0, got 0"),
     ("epsilon below zero", {"budget.epsilon": -1.0}, 2, r"epsilon must be a number > 0, got -1.0"),
     ("epsilon that is no number", {"budget.epsilon": float("nan")}, 2, "epsilon must be a number > 0, got nan"),
     ("epsilon without end", {"budget.epsilon": float("inf")}, 2, "epsilon must be a number > 0, got inf"),
     ("epsilon as a truth value", {"budget.epsilon": True}, 2, "epsilon must be a number > 0, got True"),
-    ("epsilon as a text", {"budget.epsilon": "1.0"}, 2, "epsilon must be a number > 0, got '1.0'"),
     ("epsilon too small to count", {"budget.epsilon": 1e-12}, 2, "epsilon must be at least 1e-9"),
     ("a share of epsilon above the cap", {"run.epsilon": 5.0}, 2, "[run] epsilon = 5.0 is above [budget] epsilon = 4"),
     ("a share of delta above the cap", {"run.delta": 1e-4}, 2, "[run] delta = 0.0001 is above [budget] delta = 1e-05"),
@@ -77,9 +62,6 @@ VALUES = [
     ("a declared n above the truth", {"teachers.count": "auto", "data.n_records": 10**9}, 4, "the true number of"),
     ("no teachers", {"teachers.count": 0}, 2, "count must be a whole number >= 1, got 0"),
     ("half a teacher", {"teachers.count": 2.5}, 2, "count must be a whole number >= 1, got 2.5"),
-    ("teachers in words", {"teachers.count": "many"}, 2, "A whole number or"),
-    ("an unknown model", {"teachers.model": "logistik"}, 2, 'did you mean "logistic"?'),
-    ("an unknown partition", {"teachers.partition": "hsh"}, 2, 'did you mean "hash"?'),
     ("an unknown mechanism", {"mechanism.name": "NoisyCount"}, 2, 'did you mean "NoisyCounts"?'),
     ("more queries than points", {"mechanism.queries": 151}, 2, "[mechanism] queries = 151 but the pool has"),
     ("no queries", {"mechanism.queries": 0}, 2, "queries must be a whole number >= 1, got 0"),
@@ -88,32 +70,28 @@ VALUES = [
     ("noise of zero", {"mechanism.sigma": 0}, 2, "sigma must be a number > 0, got 0"),
     ("noise that is no number", {"mechanism.sigma": float("nan")}, 2, "sigma must be a number > 0, got nan"),
     ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
-    ("a seed in words", {"run.unsafe_noise_seed": "one"}, 2, "unsafe_noise_seed must be a whole number"),
-    ("an unknown key names the nearest", {"data.clases": "x"}, 2, "no key 'clases'; did you mean \"classes\"?"),
     ("an unknown section", {"bugdet.epsilon": 1}, 2, 'has no section [bugdet]; did you mean [budget]?'),
 ]  # fmt: skip
 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("changes", "code", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
-def test_a_wrong_value_is_one_line_and_charges_nothing(
-    make_run: Any, cli: Any, changes: dict[str, Any], code: int, expected: str
-) -> None:
+def test_a_wrong_value_is_one_line_and_charges_nothing(make_run, cli, changes, code, expected):
     root = make_run(**changes)
     for verb in ("check", "run"):
         found, _, said = cli(verb, root)
         assert expected in one_line(said), said
         assert found == code
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.parametrize("key", ["public", "evaluation", "calibration"])
-@pytest.mark.parametrize("by", ["votes", "auto"])
+@pytest.mark.parametrize("by", ["votes", "auto", "direct"])
 def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is_read(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, key: str, by: str
-) -> None:
+    make_run, cli, monkeypatch, key, by
+):
     """A plan, which says that it opens no private file, rehearsed on its rows and showed how a model of them scores."""
-    root = make_run(**{f"data.{key}": "../private.csv", "data.n_records": 400, "method.by": by})
+    root = make_run(**{"method.by": by, f"data.{key}": "../private.csv", "data.n_records": 400})
     (root / "private.csv").rename(root.parent / "private.csv")
     (root / "private.csv").symlink_to(root.parent / "private.csv")
     monkeypatch.setattr(DelimitedText, "frame", lambda *_, **__: pytest.fail("a table was read"))
@@ -121,11 +99,11 @@ def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is
         code, out, err = cli(command, root)
         assert (code, out) == (4, ""), command
         assert f"[data] {key} is the private file again" in one_line(err)
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.heavy
-def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run: Any, cli: Any) -> None:
+def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run, cli):
     """What was published is still exported, and a run is refused as another release, not as a wrong file."""
     root = finished_run()
     settings = root / "quorate.toml"
@@ -133,22 +111,22 @@ def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finis
     settings.write_text(said.replace("[run]\n", "[run]\nepsilon = 5.0\n", 1) if "[run]" in said else
                         f"{said}\n[run]\nepsilon = 5.0\n", encoding="utf-8")  # fmt: skip
     assert settings_of(root).run.epsilon == 5.0
-    before = charged(root)
+    before = charges(root)
     code, _, told = cli("run", root)
     assert code != 0
     assert "is above [budget]" not in told
     assert "another release" in one_line(told)
-    assert charged(root) == before
+    assert charges(root) == before
 
 
-def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run: Any, cli: Any) -> None:
+def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run, cli):
     root = make_run(**{"run.epsilon": 5.0, "run.delta": 1e-4, "data.n_records": 400})
     (root / "private.csv").write_text("no table,at all\n1\n")
     for verb in ("check", "plan", "run"):
         message = one_line(cli.refused(2, verb, root))
         assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
         assert "quorate ledger open --raise-budget REASON" in message
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 def rewrite(name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
@@ -175,9 +153,7 @@ def sparse(root: Path) -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("by", ["votes", "direct"])
 @pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
-def test_columns_that_are_named_for_a_table_without_names_are_refused(
-    make_run: Any, cli: Any, key: str, by: str
-) -> None:
+def test_columns_that_are_named_for_a_table_without_names_are_refused(make_run, cli, key, by):
     changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
     if by == "direct":
         changes |= DIRECT
@@ -201,9 +177,6 @@ FILES: list[tuple[str, Break, str]] = [
      lambda t: t.with_columns(ill=pl.lit(None))), "a label is missing"),
     ("the private file copied as the pool", the_private_table(lambda t: t),
      "quorate: [data] public holds the private rows again"),
-    ("the same rows shuffled", the_private_table(lambda t: t.sample(fraction=1, shuffle=True, seed=1)),
-     "the private rows again"),
-    ("the private file cut a little", the_private_table(lambda t: t.head(390)), "the private rows again"),
     ("an empty private file", lambda root: (root / "private.csv").write_text("") and None, "the file is empty"),
     ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)),
      "private.csv: the file names its columns and holds no row"),
@@ -218,15 +191,15 @@ FILES: list[tuple[str, Break, str]] = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
-def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, broken: Break, expected: str) -> None:
+def test_a_wrong_file_is_one_line_and_charges_nothing(make_run, cli, broken, expected):
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     broken(root)
     for verb in ("check", "run"):
         assert expected in one_line(cli.refused(4, verb, root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
-def test_no_message_shows_a_private_value(make_run: Any, cli: Any) -> None:
+def test_no_message_shows_a_private_value(make_run, cli):
     root = make_run()
     table = pl.read_csv(root / "private.csv")
     table.with_columns(ill=pl.lit("secretly-otherwise")).write_csv(root / "private.csv")
@@ -235,7 +208,7 @@ def test_no_message_shows_a_private_value(make_run: Any, cli: Any) -> None:
     assert "secretly" not in out + said
 
 
-def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: Any, cli: Any) -> None:
+def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run, cli):
     root = make_run(**{"teachers.model": "fitted_ward:teacher"})
     (root / "fitted_ward.py").write_text(
         "from sklearn.pipeline import make_pipeline\n"
@@ -245,10 +218,10 @@ def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: 
         "    return make_pipeline(StandardScaler().fit([[0.0], [1.0]]), LogisticRegression())\n"
     )
     assert "this Pipeline step is already fitted: StandardScaler" in one_line(cli.refused(2, "run", root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
-def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: Any, tmp_path: Path) -> None:
+def test_settings_that_are_missing_or_no_toml_are_one_line(make_run, cli, tmp_path):
     root = make_run()
     for content, expected in ((b"[data\n", "is not valid TOML"), (b"\xff\xfe", "cannot be read as UTF-8")):
         (root / "quorate.toml").write_bytes(content)
@@ -257,15 +230,15 @@ def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: A
 
 
 @pytest.mark.heavy
-def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: Any, cli: Any) -> None:
+def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run, cli):
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as ledger:
         ledger.reserve(PureDP(3.5), delta=0, purposes={"label": 1}, key="earlier")
-    before = charged(root)
+    before = charges(root)
     for verb in ("check", "run"):
         message = one_line(cli.refused(3, verb, root))
         assert all(part in message for part in ("3.5", "4", "ask fewer queries", "raise the budget with a reason"))
-    assert charged(root) == before
+    assert charges(root) == before
     code, out, said = cli("run", root, "--json")
     facts = json.loads(said)
     assert (code, out) == (3, "")
@@ -275,42 +248,33 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
 
 
 @pytest.mark.heavy
-def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
+def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run, cli):
     root = make_run(**{"mechanism.sigma": 0.5})
     assert "raise sigma" in one_line(cli.refused(3, "run", root))
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.heavy
-def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_of_other_data_is_refused(make_run, cli):
     root, other = make_run("ours"), make_run("theirs", n=300)
     assert cli("run", other)[0] == 0
     for each in other.glob("ledger.db*"):
         shutil.copy(each, root / each.name)
-    before = charged(root)
+    before = charges(root)
     for verb in ("check", "run"):
         assert "bound to another data set" in one_line(cli.refused(4, verb, root))
-    assert charged(root) == before
+    assert charges(root) == before
 
 
 @pytest.mark.heavy
-def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_whose_key_is_gone_is_refused(make_run, cli):
     root = make_run()
     assert cli("run", root)[0] == 0
     (root / "ledger.db.key").unlink()
     assert "ledger.db.key is missing" in one_line(cli.refused(4, "run", root))
 
 
-@pytest.mark.heavy
-def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
-    root = make_run()
-    Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
-    assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(
-        cli.refused(4, "run", root)
-    )
-
-
-def test_a_ledger_that_another_process_holds_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_ledger_that_another_process_holds_is_refused(make_run, cli):
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as held:
         code, _, said = cli("run", root)
@@ -339,7 +303,7 @@ TAMPERED: list[tuple[str, Break]] = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [row[1] for row in TAMPERED], ids=[row[0] for row in TAMPERED])
-def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli: Any, tamper: Break) -> None:
+def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run, cli, tamper):
     root = make_run()
     assert cli("run", root)[0] == 0
     tamper(root)
@@ -353,7 +317,7 @@ def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli:
         assert one_line(cli.refused(5, *command))
 
 
-def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
+def test_a_run_key_that_was_emptied_is_no_key(make_run, cli):
     root = make_run()
     (root / "private").mkdir()
     (root / "private" / "run.key").write_bytes(b"")
@@ -361,7 +325,7 @@ def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: Any) -> None:
+def test_a_teacher_that_takes_no_missing_values_meets_none(make_run, cli):
     """Built-in models see encoded rows, in which a missing value is a value of its own."""
     root = make_run()
     for name in ("private.csv", "public.csv"):
@@ -370,7 +334,7 @@ def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: A
     assert cli("run", root)[0] == 0
 
 
-def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run: Any, cli: Any) -> None:
+def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run, cli):
     root = make_run(**{"teachers.model": "bare_ward:teacher"})
     (root / "bare_ward.py").write_text(
         "from sklearn.linear_model import LogisticRegression\ndef teacher():\n    return LogisticRegression()\n"
@@ -382,27 +346,25 @@ def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run:
     assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(
         cli.refused(4, "run", root)
     )
-    assert charged(root) == []
+    assert charges(root) == 0
 
 
 @pytest.mark.parametrize("missing", [1, 40])
-def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: Any, cli: Any, missing: int) -> None:
+def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run, cli, missing):
     root = make_run(**{"data.unit": "patient_id"})
     table = pl.read_csv(root / "private.csv")
     kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
     table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
     for verb in ("check", "run"):
         said = cli.refused(4, verb, root)
-        line = " ".join(said.split())
+        line = said.words
         assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
         assert str(missing) not in line.replace("QUO-E005", "")
     assert not (root / "ledger.db").exists()
 
 
 @pytest.mark.heavy
-def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(make_run, cli, monkeypatch):
     """Charged, and then killed before its report: the edit asks for another release of the same budget."""
     root = make_run()
     with monkeypatch.context() as patch:
@@ -413,7 +375,7 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
     settings.write_text(original.replace("count = 12", "count = 13"))
     for verb in ("check", "run"):
         said = cli.refused(3, verb, root)
-        line = " ".join(said.split())
+        line = said.words
         assert "differ from those of the run begun here, which was charged; put them back" in line
         assert "raise" not in line
     settings.write_text(original)

@@ -31,6 +31,8 @@ from quorate.run import progress
 from quorate.voting import flow, kept_votes
 from quorate.voting.task import Task
 
+pytestmark = pytest.mark.mostly_heavy
+
 CLI = "from quorate.cli import main; main()"
 
 
@@ -111,11 +113,8 @@ def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
     return sorted(found)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("often", [1, pytest.param(2, marks=pytest.mark.faults)])
-def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_promises(
-    make_run: Any, often: int
-) -> None:
+def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_promises(make_run, often):
     size = {"n": 1200, "m": 2400, "teachers.count": 70, "run.unsafe_noise_seed": 11}
     unbroken, broken = make_run("unbroken", **size), make_run("broken", **size)
     process = start(unbroken)
@@ -204,8 +203,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     return [*snapshots, Snapshot.of(root)]
 
 
-@pytest.mark.heavy
-def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
+def test_a_run_without_a_seed_keeps_the_same_promises(make_run):
     root = make_run(m=600, **ROOM_FOR_TWO)
     snapshots = killed_and_resumed(root)
     assert breaches(snapshots, n_queries=len(label_rows(root))) == []
@@ -214,15 +212,13 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
     assert statuses.count("interrupted") == 2 * 64
 
 
-@pytest.mark.heavy
-def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run, monkeypatch):
     root = make_run(m=600, **ROOM_FOR_TWO)
     monkeypatch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
-@pytest.mark.heavy
-def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypatch):
     """The twin forgets what was stored and draws every query anew, under a reservation it pays for."""
     root = make_run(m=600, **ROOM_FOR_TWO)
     perform_killed(root, after=3, in_flight=False)
@@ -242,16 +238,14 @@ def label_rows_in_ledger(root: Path) -> list[Any]:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
 
 
-@pytest.mark.heavy
-def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any, cli: Any) -> None:
+def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run, cli):
     root = make_run()
     store_at(root / "ledger.db", create=True).close()
     assert cli("check", root)[0] == 0
     assert cli("run", root)[0] == 0
 
 
-@pytest.mark.heavy
-def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any) -> None:
+def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
     """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
     root = make_run(m=600)
     perform_killed(root, after=2, in_flight=True)
@@ -263,10 +257,7 @@ def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any
             reservation.store(lost, [0] * lost.count)
 
 
-@pytest.mark.heavy
-def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
     from quorate.noise import SeededNoise
 
     def numbered(self: SeededNoise, purpose: str, index: int) -> SeededNoise:
@@ -288,11 +279,8 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     assert whole != killed
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("model", ["logistic", "lightgbm"])
-def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
-    model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_run, monkeypatch):
     if model == "lightgbm":
         pytest.importorskip("lightgbm")
     else:
@@ -325,10 +313,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     assert label_rows(broken) == label_rows(whole)
 
 
-@pytest.mark.heavy
-def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make_run, cli, monkeypatch):
     pytest.importorskip("lightgbm")
     root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
     run(root)
@@ -343,10 +328,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
     assert cli("ask", root, asked)[0] == 0
 
 
-@pytest.mark.heavy
-def test_a_large_table_is_told_to_be_read_before_it_is(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_table_is_told_to_be_read_before_it_is(make_run, cli, monkeypatch):
     """And how far that is, in parts of which nobody can tell a number of rows."""
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     monkeypatch.setattr(canonical, "_BLOCK_CELLS", 100)
@@ -357,56 +339,7 @@ def test_a_large_table_is_told_to_be_read_before_it_is(
     assert "training teachers (12)" in said
 
 
-@pytest.mark.heavy
-def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run: Any) -> None:
-    """The key of a charge is the same in every process, whatever a parameter's repr says."""
-    root = make_run(**{"teachers.model": "address_ward:teacher"})
-    (root / "address_ward.py").write_text(
-        "from sklearn.pipeline import make_pipeline\n"
-        "from sklearn.preprocessing import FunctionTransformer\n"
-        "from sklearn.dummy import DummyClassifier\n"
-        "def as_it_is(frame):\n    return frame\n"
-        "def teacher():\n    return make_pipeline(FunctionTransformer(as_it_is), DummyClassifier())\n"
-    )
-    code = (
-        "import sys, pathlib; from quorate.folder.batch import load_run;"
-        "junk = [object() for _ in range(int(sys.argv[2]))];"
-        "print(load_run(pathlib.Path(sys.argv[1])).charge_key)"
-    )
-    keys = set()
-    for salt in (1, 70_000):
-        said = root / f"said-{salt}.txt"
-        assert Forked(code, root, salt, said=said).wait(60) == 0, said.read_text()
-        keys.add(said.read_text())
-    assert len(keys) == 1
-
-
-@pytest.mark.heavy
-def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
-    root = make_run()
-    first = load_run(root).charge_key
-    assert load_run(root).charge_key == first
-    (root / "private" / "run.key").unlink()
-    assert load_run(root).charge_key != first
-
-
-@pytest.mark.heavy
-def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
-    from quorate.errors import LedgerMismatch
-
-    root = make_run(m=600)
-    perform_killed(root, after=1, in_flight=False)
-    before = Snapshot.of(root)
-    path = root / "private.csv"
-    path.write_text(path.read_text().replace("north", "south", 1))
-    with pytest.raises(LedgerMismatch, match="another data set"):
-        run(root)
-    after = Snapshot.of(root)
-    assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
-
-
-@pytest.mark.heavy
-def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> None:
+def test_control_c_stops_with_the_code_that_says_resumable(make_run):
     root = make_run(m=2400)
     process = start(root)
     until = time.monotonic() + 120
@@ -430,7 +363,8 @@ def shuffled(root: Path) -> None:
     (root / "private.csv").write_text("\n".join([lines[0], *rows]) + "\n")
 
 
-def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run: Callable[..., Path]) -> None:
+@pytest.mark.quick
+def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run):
     """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
     root = make_run()
     before = load_run(root)
@@ -442,8 +376,7 @@ def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_
     assert after.charge_key != before.charge_key
 
 
-@pytest.mark.heavy
-def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
+def test_a_shuffle_changes_nothing_where_units_have_ids(make_run):
     root = make_run(**{"data.unit": "patient_id"})
     before = load_run(root)
     shuffled(root)

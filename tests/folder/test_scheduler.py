@@ -35,7 +35,7 @@ from quorate.release.keys import fingerprint_key
 from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
-pytestmark = [on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
+pytestmark = [pytest.mark.mostly_heavy, on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
 
 SCHEDULER = "import sys; from distributed.cli.dask_scheduler import main; main()"
 WORKER = "import sys; from distributed.cli.dask_worker import main; main()"
@@ -188,9 +188,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.faults
-def test_a_worker_killed_in_the_middle_changes_no_byte(
-    cluster: Cluster, before: Path, here: Path, tmp_path: Path
-) -> None:
+def test_a_worker_killed_in_the_middle_changes_no_byte(cluster, before, here, tmp_path):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) == 2)
@@ -215,10 +213,7 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(
     assert spilled == []
 
 
-@pytest.mark.heavy
-def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(cluster, tmp_path, monkeypatch):
     how = {**DIRECT, "method.rounds": 5, "run.unsafe_noise_seed": 5, "data.unit": "patient_id"}
     here = write_run(tmp_path / "here", n=400, m=60, **how)
     fingerprint_key(here / "ledger.db")
@@ -267,10 +262,9 @@ exact.exp = lambda x: {other}
 """
 
 
-@pytest.mark.heavy
 def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, capsys, monkeypatch
+):
     import numpy._core._multiarray_umath as built
 
     off = " ".join(name for name in built.__cpu_dispatch__ if built.__cpu_features__[name])
@@ -325,9 +319,7 @@ main(["run", *sys.argv[1:]])
 
 
 @pytest.mark.faults
-def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(tmp_path, monkeypatch):
     root = write_run(tmp_path / "run", n=400, m=60, **{**DIRECT, "method.rounds": 6})
     with a_cluster(tmp_path / "one") as one:
         one.add_worker()
@@ -371,8 +363,7 @@ tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
 """
 
 
-@pytest.mark.heavy
-def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster: Cluster, tmp_path: Path) -> None:
+def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster, tmp_path):
     root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
     (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
     load_run(root)
@@ -403,9 +394,7 @@ def _nannied(cluster: Cluster) -> set[int]:
 
 
 @pytest.mark.faults
-def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
-    cluster: Cluster, before: Path, here: Path, tmp_path: Path
-) -> None:
+def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(cluster, before, here, tmp_path):
     """The reference is a run on this machine in which that teacher raises: its neighbours in the task vote in both."""
     cluster.add_worker("--nanny")
     cluster.workers[1].bury()  # it would not come again
@@ -421,7 +410,7 @@ def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
 
 @pytest.mark.faults
 @pytest.mark.parametrize("ends", [True, False])
-def test_an_item_that_no_worker_can_unpack_is_lost_alone(ends: bool, cluster: Cluster, tmp_path: Path) -> None:
+def test_an_item_that_no_worker_can_unpack_is_lost_alone(ends, cluster, tmp_path):
     (tmp_path / "private").mkdir(mode=0o700)
     scheduler = DaskScheduler(cluster.address, folder=tmp_path / "private")
     found = dict(map_elsewhere(scheduler, _numbers, ((k, _Unwilling(k, ends=ends)) for k in range(K))))
@@ -448,9 +437,7 @@ def _numbers(items: list[_Unwilling]) -> list[bytes | Lost]:
 
 
 @pytest.mark.faults
-def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
-    cluster: Cluster, before: Path, here: Path, tmp_path: Path
-) -> None:
+def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cluster, before, here, tmp_path):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
@@ -465,10 +452,9 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
     assert charges(root) == 1
 
 
-@pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
-    cluster: Cluster, before: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    cluster, before, tmp_path, monkeypatch, capsys
+):
     from quorate.ensemble.workers.cluster import scheduler
 
     root = copied(before, tmp_path / "run")
@@ -481,9 +467,7 @@ def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charg
 
 
 @pytest.mark.faults
-def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tmp_path, monkeypatch):
     """Both fits are seeded, so that shards, teachers and noise are the same if nothing else differs."""
     (tmp_path / "shared").mkdir(mode=0o700)
     asked: dict[str, Any] = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
@@ -500,8 +484,7 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
     assert list((tmp_path / "shared").iterdir()) == []
 
 
-@pytest.mark.heavy
-def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, before: Path, tmp_path: Path) -> None:
+def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
@@ -526,9 +509,8 @@ def main_says(root: Path, cluster: Cluster, *, code: int) -> None:
     assert ended.value.code == code
 
 
-def test_the_option_is_for_teachers_and_an_address_is_checked_first(
-    make_run: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.quick
+def test_the_option_is_for_teachers_and_an_address_is_checked_first(make_run, capsys):
     root = make_run(m=60)
     for options, why in (
         (["--scheduler", "tcp://10.1.2.3:8786"], "[run] scheduler is reached by plain TCP"),

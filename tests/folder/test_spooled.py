@@ -42,9 +42,7 @@ def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("call", "hashes"), [("posix_fallocate", False), ("pwrite", False), ("pwrite", True)])
-def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
-    make_spooled: Any, cli: Any, call: str, hashes: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(make_spooled, cli, call, hashes, monkeypatch):
     root = make_spooled()
     with monkeypatch.context() as patch:
         if not hashes:  # of rows, which are written first: it is the coordinates that have no room
@@ -62,9 +60,7 @@ def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
 
 
 @pytest.mark.heavy
-def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
-    make_spooled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(make_spooled, monkeypatch):
     seeded = {"run.unsafe_noise_seed": 5, "data.unit": "patient_id", "data.drop": [], "data.n_records": 200}
     killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded, **{"run.memory": 0.5})
     perform_killed(killed, after=2, in_flight=False, read=read_run)
@@ -77,8 +73,8 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
 
 @pytest.mark.heavy
 def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_killed_run_goes_on(
-    make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    make_spooled, cli, monkeypatch
+):
     root = make_spooled(**{"method.rounds": 6})
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
@@ -110,13 +106,11 @@ def killed_after(rounds: int, release: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_check_says_what_a_large_file_takes_and_no_json_does(
-    make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_says_what_a_large_file_takes_and_no_json_does(make_spooled, cli, monkeypatch):
     root = make_spooled()
     small = cli("check", root)[1]
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
-    said, told = " ".join(cli("check", root)[1].split()), cli("check", root, "--json")[1]
+    said, told = cli("check", root)[1].words, cli("check", root, "--json")[1]
     assert "private.csv has 0 MB: expect about" in said
     assert "of one core" in said
     assert "private.csv has" not in small
@@ -124,14 +118,14 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     monkeypatch.setattr(cell_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
     monkeypatch.setattr(cell_run, "allowed_memory", lambda _: 1)
     monkeypatch.setattr(cell_run, "bytes_held", lambda _: 10**10)
-    said = " ".join(cli("check", root)[1].split())
+    said = cli("check", root)[1].words
     assert "where 0 MB are free: make room, or the run is refused before its charge" in said
     assert "10 GB of memory" in said
     assert "This machine allows 0 MB of memory: take one with more, or save the table as Parquet" in said
 
 
 @pytest.mark.faults
-def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any) -> None:
+def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run):
     """SIGKILL, twice: nothing is left in the folder, and the run goes on to its end with every round once."""
     root = make_run("run", m=60, **{**DIRECT, "method.rounds": 30})
     child = (
@@ -195,7 +189,7 @@ def settings_in_parts(root: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run: Any) -> None:
+def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run):
     root = make_run(m=60, **{**DIRECT, **SEEDED, "data.evaluation": "evaluation.csv"})
     fingerprint_key(root / "ledger.db")
     parts = in_parts(shutil.copytree(root, root.with_name("parts")))
@@ -213,7 +207,7 @@ def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run: Any) 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("memory", [100.0, 1e-8])
-def test_votes_on_parts_are_those_on_one_file(make_run: Any, memory: float) -> None:
+def test_votes_on_parts_are_those_on_one_file(make_run, memory):
     root = make_run(**SEEDED, **{"run.memory": memory, "data.evaluation": "evaluation.csv"})
     fingerprint_key(root / "ledger.db")
     parts = in_parts(shutil.copytree(root, root.with_name("parts")))
@@ -227,7 +221,7 @@ def test_votes_on_parts_are_those_on_one_file(make_run: Any, memory: float) -> N
     assert not list((parts / "private").glob(".rows-*"))
 
 
-def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run: Any, cli: Any) -> None:
+def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run, cli):
     root = in_parts(make_run(m=60, **DIRECT))
     settings_in_parts(root)
     lacking, unreadable = (next((root / "private_parts" / f"part={number}").rglob("0.parquet")) for number in (11, 12))
@@ -238,18 +232,18 @@ def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run:
         first, second, *_ = told.splitlines()
         assert (code, shown) == (4, "")
         assert "part=11" in first
-        assert "lacks the column 'age', which other parts have" in " ".join(told.split())
+        assert "lacks the column 'age', which other parts have" in told.words
         assert "part=12" in told
         assert "part=07" not in told
         assert second
     assert not (root / "ledger.db").exists()
 
 
-def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run: Any, cli: Any) -> None:
+def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run, cli):
     root = in_parts(make_run(m=60, **DIRECT))
     settings_in_parts(root)
     text = (root / "quorate.toml").read_text(encoding="utf-8")
     (root / "quorate.toml").write_text(
         text.replace("public_parts/**/*.parquet", "private_parts/part=1?"), encoding="utf-8"
     )
-    assert "is the private file again" in " ".join(cli.refused(4, "check", root).split())
+    assert "is the private file again" in cli.refused(4, "check", root).words

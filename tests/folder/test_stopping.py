@@ -75,9 +75,7 @@ def assert_stopped(tree: Tree, code: int) -> None:
         (signal.SIGKILL, False, -signal.SIGKILL, 2),
     ],
 )
-def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
-    make_run: Any, number: signal.Signals, group: bool, code: int, n_jobs: int
-) -> None:
+def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(make_run, number, group, code, n_jobs):
     root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.n_jobs": n_jobs}))
     tree = run(root)
     tree.wait_for(begun(root))
@@ -90,7 +88,7 @@ def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
-def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) -> None:
+def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run):
     """Its fit is one long compiled call in the process of the command itself; the labels stay, paid for once."""
     root = slow(make_run(m=60, **{"student.model": "slow_ward:model"}))
     tree = run(root)
@@ -107,7 +105,7 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) ->
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
-def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
+def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run):
     """``nohup quorate run``: the terminal may be closed."""
     root = make_run(m=60)
     code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {COMMAND}"
@@ -153,12 +151,12 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
     return seconds
 
 
-def test_sigterm_at_a_random_moment_leaves_no_process_and_one_charge(make_run: Any) -> None:
+def test_sigterm_at_a_random_moment_leaves_no_process_and_one_charge(make_run):
     assert len(stopped_at_random_moments(make_run, 1, random.Random(20261130), 1)) == 1
 
 
 @pytest.mark.faults
-def test_sigterm_at_fifty_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
+def test_sigterm_at_fifty_random_moments_leaves_no_process_and_one_charge(make_run):
     seconds = stopped_at_random_moments(make_run, 50, random.Random(), 2)
     mean = sum(seconds) / len(seconds)
     print(f"\n{len(seconds)} moments; gone after {max(seconds):.2f} s at most, {mean:.2f} s in the mean")
@@ -193,7 +191,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path, number):
     tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)
     tree.wait_for(begun(tmp_path))
     tree.signal(number)

@@ -119,7 +119,7 @@ CASES = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("file", "name", "changes"), CASES, ids=lambda each: each if isinstance(each, str) else "")
-def test_a_streamed_run_is_the_same_run(make_run: Any, file: str, name: str, changes: dict[str, Any]) -> None:
+def test_a_streamed_run_is_the_same_run(make_run, file, name, changes):
     rows = hospital(name).drop([] if "data.unit" in changes else ["patient_id"])
     held, streamed = both(make_run, rows, file, **changes)
     runs = [load_run(root) for root in (held, streamed)]
@@ -149,7 +149,7 @@ def given(root: Path) -> dict[int, bytes]:
 
 
 @pytest.mark.heavy
-def test_each_teacher_gets_the_same_rows_in_the_same_order(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_teacher_gets_the_same_rows_in_the_same_order(make_run, monkeypatch):
     """And one row that is put aside for another teacher is seen by this comparison."""
     held, streamed = both(make_run, hospital("gaps").drop("patient_id"), "private.parquet")
     right = given(held)
@@ -190,7 +190,7 @@ WRONG: dict[str, Any] = {
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("what", WRONG)
 @pytest.mark.parametrize("file", ["private.parquet", "private.csv"])
-def test_a_streamed_table_is_refused_in_the_same_words(make_run: Any, what: str, file: str) -> None:
+def test_a_streamed_table_is_refused_in_the_same_words(make_run, what, file):
     rows = WRONG[what](hospital("plain"))
     said = []
     for root in both(make_run, rows, file, **{"data.unit": "patient_id"}):
@@ -222,7 +222,7 @@ BROKEN: dict[str, bytes] = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("what", BROKEN)
-def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> None:
+def test_broken_text_is_refused_in_the_same_words(make_run, what):
     said = []
     held = make_run(**{"run.memory": 100.0})
     (held / "private.csv").write_bytes(BROKEN[what])
@@ -236,7 +236,7 @@ def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> N
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("file", ["private.parquet", "private.csv", "private.arrow"])
-def test_such_a_run_is_the_same_in_a_folder_whose_name_is_no_text(make_run: Any, file: str) -> None:
+def test_such_a_run_is_the_same_in_a_folder_whose_name_is_no_text(make_run, file):
     held, streamed = both(make_run, hospital("gaps").drop("patient_id"), file)
     streamed = streamed.rename(Path(os.fsdecode(os.fsencode(held.parent) + b"/caf\xe9")))
     for root in (held, streamed):
@@ -248,7 +248,7 @@ def test_such_a_run_is_the_same_in_a_folder_whose_name_is_no_text(make_run: Any,
 
 
 @pytest.mark.heavy
-def test_a_file_that_changes_under_a_run_is_refused(make_run: Any) -> None:
+def test_a_file_that_changes_under_a_run_is_refused(make_run):
     _, root = both(make_run, hospital("plain").drop("patient_id"), "private.parquet")
     run = load_run(root)
     written(root, hospital("plain").drop("patient_id").reverse(), "private.parquet")
@@ -256,7 +256,7 @@ def test_a_file_that_changes_under_a_run_is_refused(make_run: Any) -> None:
         execute(run, command="quorate run .")
 
 
-def test_what_a_killed_process_left_is_removed_and_what_another_uses_is_not(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_and_what_another_uses_is_not(tmp_path):
     used, left = Workspace(lambda: tmp_path), tmp_path / ".rows-left"
     left.mkdir()
     (left / "lock").touch()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
-
-NAMES = ["Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis"]
 
 
 def visits(n: int, seed: int) -> pl.DataFrame:
@@ -52,7 +49,7 @@ def export_of(table: pl.DataFrame, path: Path, encoding: str = "cp1252") -> pl.D
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
-def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_of(visits(1_500, 1), tmp_path / "private.csv")
     export_of(visits(200, 2).drop("Sepsis", "Patient"), tmp_path / "public.csv")
@@ -99,7 +96,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
 
 
-def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_charge(tmp_path: Path) -> None:
+def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_charge(tmp_path):
     for name in ("private", "public"):
         export_of(visits(60, 1), tmp_path / f"{name}.csv")
     files = {"private": "private.csv", "public": "public.csv", "label": "Sepsis", "classes": ["nein", "ja"]}
@@ -116,58 +113,8 @@ def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_cha
         assert (run.task.plan.n_units == 60) == declared
 
 
-def with_notes(n: int, seed: int) -> pl.DataFrame:
-    """Such visits of which 4 % are ill, with a note that some of them lack."""
-    table, rng = visits(n, seed), np.random.default_rng(seed)
-    rare = table.filter((table["Sepsis"] == "nein").to_numpy() | (rng.random(n) < 0.1))
-    words = ["Fieber", "Übelkeit", "ruhig", "Schmerz", "besser", "schläft"]
-    notes = [" ".join(rng.choice(words, 4)) if rng.random() < 0.8 else None for _ in range(rare.height)]
-    return rare.with_columns(pl.Series("Notiz", notes))
-
-
-@pytest.mark.heavy
-@pytest.mark.usefixtures("brief_rehearsals")
-def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
-    tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    onnxruntime = pytest.importorskip("onnxruntime")
-    monkeypatch.chdir(tmp_path)
-    export_of(with_notes(4_000, 1), tmp_path / "private.csv")
-    export_of(with_notes(500, 2).drop("Sepsis", "Patient"), tmp_path / "public.csv")
-    new = export_of(with_notes(600, 3), tmp_path / "evaluation.csv")
-    tables = ("--from", "private.csv", "--public", "public.csv", "--evaluation", "evaluation.csv")
-    facts = ("--label", "Sepsis", "--unit", "Patient", "--n-records", 2_000, "--epsilon", 2)
-    said = {}
-    for name, *rest in (
-        ("init", "run", *tables, *facts, "--yes"),
-        ("plan", "run"),
-        ("check", "run"),
-        ("run", "run"),
-        ("report", "run"),
-        ("export", "run", "--format", "tre", "--model", "both", "--to", "out"),
-        ("check-export", "out"),
-    ):
-        code, said[name], err = cli(name, *rest)
-        assert code == 0, (name, err)
-        if name == "plan":
-            path = tmp_path / "run" / "quorate.toml"
-            path.write_text(re.sub(r'^by = "\w+"', 'by = "direct"', path.read_text(encoding="utf-8"), flags=re.M))
-    assert "text      'Notiz'" in said["init"]
-    assert "Recommended: the direct method" in " ".join(said["plan"].split())
-    assert "0 failed" in said["check-export"]
-    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
-    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
-    session = onnxruntime.InferenceSession("out/student.onnx")
-    names = [entry.name for entry in session.get_inputs()]
-    classes = session.run(None, script["onnx_inputs"](rows, names))[0]
-    assert (classes == quorate.load(tmp_path / "out").predict(new.drop("Sepsis", "Patient"))).all()
-    assert (classes == skops.io.load("out/student.skops").predict(rows)).all()  # notes that are missing, too
-
-
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_own(
-    tmp_path: Path, cli: Any, suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_own(tmp_path, cli, suffix, monkeypatch):
     """Public dates are dates, and nothing shows that the private ones are written as 23.08.2023."""
     monkeypatch.chdir(tmp_path)
     private, public = (visits(60, seed).drop("Leukozyten", "Temperatur") for seed in (1, 2))
@@ -207,7 +154,7 @@ def settings(folder: Path, **data: Any) -> Any:
     return read_settings(folder / "quorate.toml").data
 
 
-def test_what_is_declared_of_a_table_is_read(tmp_path: Path) -> None:
+def test_what_is_declared_of_a_table_is_read(tmp_path):
     declared = {"separator": ";", "encoding": "latin1", "decimal": ",", "date_format": "DD.MM.YYYY", "missing": "k.A."}
     expected = Dialect(separator=";", encoding="iso8859-1", decimal=",", date_format="dd.mm.yyyy", missing=("k.A.",))
     assert settings(tmp_path, **declared).dialect == expected
@@ -227,14 +174,14 @@ def test_what_is_declared_of_a_table_is_read(tmp_path: Path) -> None:
         ({"date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
     ],
 )
-def test_what_cannot_be_declared_of_a_table_is_one_line(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_declared_of_a_table_is_one_line(tmp_path, wrong, words):
     with pytest.raises(InvalidParameter, match=words):
         settings(tmp_path, **wrong)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
-def test_the_same_cells_in_another_dialect_are_another_run(tmp_path: Path, method: str) -> None:
+def test_the_same_cells_in_another_dialect_are_another_run(tmp_path, method):
     """The texts are the same, and so is the fingerprint of the table; what they say is not."""
     for name, n in (("private", 60), ("public", 40)):
         days = [f"{1 + row % 12:02d}.{1 + row % 11:02d}.2023" for row in range(n)]

@@ -44,7 +44,7 @@ def write(path: Path, array: Any) -> Path:
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.npy", "v.npy.xz"])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.uint8])
 @pytest.mark.parametrize("kind", ["auto", "counts"])
-def test_counts_are_the_same_in_every_format(tmp_path: Path, name: str, dtype: Any, kind: Any) -> None:
+def test_counts_are_the_same_in_every_format(tmp_path, name, dtype, kind):
     found = read_votes(write(tmp_path / name, COUNTS.astype(dtype)), classes=NAMES, kind=kind)
     assert found.counts.reveal().tolist() == COUNTS.tolist()
     assert found.counts.reveal().dtype == np.int64
@@ -53,19 +53,19 @@ def test_counts_are_the_same_in_every_format(tmp_path: Path, name: str, dtype: A
     assert "[" not in repr(found).replace("Secret(…)", "")
 
 
-def test_columns_in_another_order_are_put_in_the_order_of_the_classes(tmp_path: Path) -> None:
+def test_columns_in_another_order_are_put_in_the_order_of_the_classes(tmp_path):
     path = write(tmp_path / "v.csv", COUNTS)
     found = read_votes(path, classes=["owl", "cat", "dog"])
     assert found.counts.reveal().tolist() == COUNTS[:, [2, 0, 1]].tolist()
     assert found.classes == ("owl", "cat", "dog")
 
 
-def test_classes_that_are_numbers_name_columns(tmp_path: Path) -> None:
+def test_classes_that_are_numbers_name_columns(tmp_path):
     (tmp_path / "v.csv").write_text("1,0\n3,2\n1,4\n")
     assert read_votes(tmp_path / "v.csv", classes=[0, 1]).counts.reveal().tolist() == [[2, 3], [4, 1]]
 
 
-def test_abstentions_need_the_number_of_teachers(tmp_path: Path) -> None:
+def test_abstentions_need_the_number_of_teachers(tmp_path):
     path = write(tmp_path / "v.csv", COUNTS - np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0]]))
     with pytest.raises(DataRefused, match=r"do not add up to one number of teachers.*--n-teachers"):
         read_votes(path, classes=NAMES)
@@ -81,7 +81,7 @@ def slow_counts(labels: Any, n_classes: int) -> list[list[int]]:
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["v.npy", "v.npy.xz"])
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64])
-def test_labels_by_index_are_counted(tmp_path: Path, name: str, dtype: Any) -> None:
+def test_labels_by_index_are_counted(tmp_path, name, dtype):
     found = read_votes(write(tmp_path / name, LABELS.astype(dtype)), classes=NAMES)
     assert found.counts.reveal().tolist() == slow_counts(LABELS, 3)
     assert found.n_teachers == 5
@@ -94,7 +94,7 @@ def label_table(path: Path, words: Any) -> Path:
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.parquet"])
-def test_labels_by_name_are_counted_and_empty_fields_are_abstentions(tmp_path: Path, name: str) -> None:
+def test_labels_by_name_are_counted_and_empty_fields_are_abstentions(tmp_path, name):
     words = [[NAMES[code] if code >= 0 else None for code in row] for row in LABELS.tolist()]
     found = read_votes(label_table(tmp_path / name, words), classes=NAMES)
     assert found.counts.reveal().tolist() == slow_counts(LABELS, 3)
@@ -113,13 +113,13 @@ def test_labels_by_name_are_counted_and_empty_fields_are_abstentions(tmp_path: P
         (["no", "yes"], [[" yes", "no ", " "], ["yes", "-1", "no"]]),
     ],
 )
-def test_labels_are_read_however_their_column_was_typed(tmp_path: Path, classes: Any, cells: Any) -> None:
+def test_labels_are_read_however_their_column_was_typed(tmp_path, classes, cells):
     text = "a,b,c\n" + "".join(",".join(row) + "\n" for row in cells)
     (tmp_path / "v.csv").write_text(text)
     assert read_votes(tmp_path / "v.csv", classes=classes).counts.reveal().tolist() == [[1, 1], [1, 1]]
 
 
-def test_minus_one_may_be_a_class(tmp_path: Path) -> None:
+def test_minus_one_may_be_a_class(tmp_path):
     (tmp_path / "v.csv").write_text("a,b,c\n-1,1,1\n-1,-1,\n")
     assert read_votes(tmp_path / "v.csv", classes=["-1", "1"]).counts.reveal().tolist() == [[1, 2], [2, 0]]
 
@@ -130,7 +130,7 @@ def test_minus_one_may_be_a_class(tmp_path: Path) -> None:
         lambda k: st.lists(st.lists(st.integers(-1, 2), min_size=k, max_size=k), min_size=1, max_size=6)
     )
 )
-def test_counts_and_labels_of_the_same_votes_agree(tmp_path_factory: Any, labels: Any) -> None:
+def test_counts_and_labels_of_the_same_votes_agree(tmp_path_factory, labels):
     folder = tmp_path_factory.mktemp("votes")
     by_label = read_votes(write(folder / "l.npy", np.array(labels)), classes=NAMES, kind="labels")
     whole = slow_counts(np.array(labels), 3)
@@ -140,7 +140,7 @@ def test_counts_and_labels_of_the_same_votes_agree(tmp_path_factory: Any, labels
     assert by_label.counts.reveal().tolist() == by_count.counts.reveal().tolist() == whole
 
 
-def test_as_many_teachers_as_classes_must_say_what_they_are(tmp_path: Path) -> None:
+def test_as_many_teachers_as_classes_must_say_what_they_are(tmp_path):
     path = write(tmp_path / "v.npy", np.array([[0, 1, 1], [2, 2, 2]]))
     assert read_votes(path, classes=NAMES, kind="labels").counts.reveal().tolist() == [[1, 2, 0], [0, 0, 3]]
     assert read_votes(path, classes=NAMES, n_teachers=6).counts.reveal().tolist() == [[0, 1, 1], [2, 2, 2]]
@@ -194,9 +194,7 @@ SECRET = 86_421  # a vote that no message may tell
         ("v.npy", np.array([[0, 1, 2, np.nan]]), {}),
     ],
 )
-def test_a_wrong_file_is_refused_in_one_line_that_tells_no_vote(
-    tmp_path: Path, name: str, content: Any, how: dict[str, Any]
-) -> None:
+def test_a_wrong_file_is_refused_in_one_line_that_tells_no_vote(tmp_path, name, content, how):
     path = tmp_path / name
     if isinstance(content, np.ndarray):
         np.save(path, content, allow_pickle=True)
@@ -212,7 +210,7 @@ def test_a_wrong_file_is_refused_in_one_line_that_tells_no_vote(
     assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
 
 
-def test_an_archive_of_arrays_is_no_array(tmp_path: Path) -> None:
+def test_an_archive_of_arrays_is_no_array(tmp_path):
     with (tmp_path / "v.npy").open("wb") as file:
         np.savez(file, COUNTS)
     with pytest.raises(DataRefused, match="is not an array file"):
@@ -220,7 +218,7 @@ def test_an_archive_of_arrays_is_no_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.parquet", "v.npy", "v.npy.xz"])
-def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, name: str) -> None:
+def test_a_missing_file_is_said_to_be_missing(tmp_path, name):
     with pytest.raises(DataRefused, match="there is no"):
         read_votes(tmp_path / name, classes=NAMES)
 
@@ -234,12 +232,12 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, name: str) -> None
         {"classes": NAMES, "n_teachers": 10.0},
     ],
 )  # fmt: skip
-def test_arguments_are_checked(tmp_path: Path, how: dict[str, Any]) -> None:
+def test_arguments_are_checked(tmp_path, how):
     with pytest.raises(InvalidParameter):
         read_votes(write(tmp_path / "v.csv", COUNTS), **how)
 
 
-def test_a_column_is_told_by_its_place_alone(tmp_path: Path) -> None:
+def test_a_column_is_told_by_its_place_alone(tmp_path):
     (tmp_path / "v.csv").write_text(f"cat,dog_{SECRET},x\ncat,dog,owl\ncat,dog,cow\n")
     with pytest.raises(QuorateError, match="column 3 holds a vote that is none of the declared classes"):
         read_votes(tmp_path / "v.csv", classes=NAMES, kind="labels")

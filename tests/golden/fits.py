@@ -133,7 +133,7 @@ def aggregated(calibration: str, *, unit: str) -> dict[str, Any]:
     """Ask a ``SubsampleAggregate`` four questions, one of them twice."""
     with pinned(), ledger(40.0, 1e-3) as book:
         made = SubsampleAggregate(
-            epsilon=40.0, delta=1e-3, n_shards=40, cutoff=2, n_queries=12, calibration=calibration,  # type: ignore[arg-type]
+            epsilon=40.0, delta=1e-3, n_shards=40, cutoff=2, n_queries=12, calibration=calibration,
             ledger=book, unsafe_noise_seed=SEED, **processes(SubsampleAggregate, 1),
         )  # fmt: skip
         made.fit(X, CODES, groups=PEOPLE if unit == "person" else None)

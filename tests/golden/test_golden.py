@@ -6,8 +6,6 @@ give the reason for the difference.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from tests.golden.made import (
     CASES,
@@ -28,7 +26,7 @@ def refused(file: str, found: list[str]) -> str:
 
 
 @pytest.mark.heavy
-def test_prices_are_what_they_were() -> None:
+def test_prices_are_what_they_were():
     found = list(differences(recorded("prices"), prices()))
     assert not found, refused("prices", found)
 
@@ -41,7 +39,7 @@ BY_HAND = TWICE[1::3]  # so that each calibration and each unit is left
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.faults if case in BY_HAND else ()) for case in CASES]
 )
-def test_a_fit_promises_records_and_releases_what_it_did(case: str) -> None:
+def test_a_fit_promises_records_and_releases_what_it_did(case):
     said = []
     for part in PARTS:
         before, now = recorded(part)[case], made(case)[part]
@@ -52,7 +50,7 @@ def test_a_fit_promises_records_and_releases_what_it_did(case: str) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_every_recorded_case_is_made(part: str) -> None:
+def test_every_recorded_case_is_made(part):
     assert list(recorded(part)) == list(CASES)
 
 
@@ -69,5 +67,5 @@ def test_every_recorded_case_is_made(part: str) -> None:
         (0, False, [": 0 is now False"]),
     ],
 )
-def test_a_difference_is_seen(before: Any, now: Any, seen: list[str]) -> None:
+def test_a_difference_is_seen(before, now, seen):
     assert list(differences(before, now)) == seen

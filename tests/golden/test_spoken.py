@@ -68,7 +68,7 @@ def assert_as_recorded(found: list[str]) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("estimator", [each for each in (*ESTIMATORS, RUN, VOTES) if each != LEARNERS[-1]])
-def test_what_is_said_is_what_was_read_aloud(estimator: str) -> None:
+def test_what_is_said_is_what_was_read_aloud(estimator):
     chosen = [each for each in combinations() if each.estimator == estimator and is_quick(each)]
     assert chosen
     assert_as_recorded([line for each in chosen for line in differences(each)])
@@ -76,19 +76,19 @@ def test_what_is_said_is_what_was_read_aloud(estimator: str) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, RUN, VOTES])
-def test_what_is_said_of_every_combination_is_what_was_read_aloud(estimator: str) -> None:
+def test_what_is_said_of_every_combination_is_what_was_read_aloud(estimator):
     chosen = [each for each in combinations() if each.estimator == estimator]
     assert_as_recorded([line for each in chosen for line in differences(each)])
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("estimator", ["PrivateClassifier", "LabelPrivateClassifier", RUN])
-def test_nothing_that_is_said_depends_on_what_teachers_learned(estimator: str) -> None:
+def test_nothing_that_is_said_depends_on_what_teachers_learned(estimator):
     chosen = [each for each in combinations() if each.estimator == estimator and each.ledger == OWN]
     assert_as_recorded([line for each in chosen for line in differences(each, trained=True)])
 
 
-def test_every_combination_is_recorded_with_what_its_guarantee_says() -> None:
+def test_every_combination_is_recorded_with_what_its_guarantee_says():
     assert list(recorded()) == [each.title for each in combinations()]
     for said in recorded().values():
         assert {"guarantee: str", "guarantee: for the data subject", "guarantee: for a reviewer"} <= set(said)
@@ -118,7 +118,7 @@ def untrue(said: Mapping[str, Sentences]) -> Iterator[str]:
                     yield f"{one.title}, {where}, breaks off: {line}"
 
 
-def test_no_sentence_promises_what_its_combination_cannot() -> None:
+def test_no_sentence_promises_what_its_combination_cannot():
     assert list(untrue(recorded())) == []
 
 
@@ -132,19 +132,19 @@ def test_no_sentence_promises_what_its_combination_cannot() -> None:
         (f"{RUN} · {ADDED} · person · seeded noise", "guarantee ε ≤ 1, δ ≤ 1e-6 for any one person"),
     ],
 )
-def test_a_sentence_that_promises_too_much_is_seen(title: str, line: str) -> None:
+def test_a_sentence_that_promises_too_much_is_seen(title, line):
     full = next(each for each in recorded() if each.startswith(title))
     wrong = {**recorded(), full: {**recorded()[full], "report": {line}}}
     assert any(found.startswith(full) and line in found for found in untrue(wrong))
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_what_is_written_is_read_again():
     one, other, third = combinations()[:3]
     said = {one: {"a": ["first", "second"], "b": ["third"]}, other: {"a": ["first"]}, third: {"a": ["fourth", "first"]}}
     assert read(written(said)) == {each.title: sentences(lines) for each, lines in said.items()}
 
 
-def test_a_changed_sentence_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_sentence_is_a_difference(monkeypatch):
     one = next(each for each in combinations() if each.estimator == "ExponentialLearner")
     assert differences(one) == []
     monkeypatch.setattr("quorate.learners.fit_charge.N_IS_PUBLIC", "the number of units is public")

@@ -69,8 +69,8 @@ def unpacked(name: str, place: Path) -> Path:
 def fit(root: Path, act: str, **more: object) -> PrivateLogisticRegression:
     with np.load(root / "rows.npz") as rows:
         X, y = rows["X"], rows["y"]
-    estimator = PrivateLogisticRegression(**{**HOW, **more}, ledger=root / "ledger.db")  # type: ignore[arg-type]
-    return getattr(estimator, act)(X, y)  # type: ignore[no-any-return]
+    estimator = PrivateLogisticRegression(**{**HOW, **more}, ledger=root / "ledger.db")
+    return getattr(estimator, act)(X, y)
 
 
 def go_on(name: str, root: Path) -> None:
@@ -88,7 +88,7 @@ def entries(root: Path) -> list[dict[str, object]]:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", list(CLAIMED))
-def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> None:
+def test_what_was_begun_goes_on_as_it_was_charged(name, tmp_path):
     root = unpacked(name, tmp_path)
     before = entries(root)
     go_on(name, root)
@@ -97,8 +97,8 @@ def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> 
     charged = [entry for entry in after if entry["kind"] == "reserved"]
     assert len(charged) == 1
     assert ("also" in charged[0]) == (name in STATED)
-    drawn = sum(entry["count"] for entry in after if entry["kind"] == "drawn")  # type: ignore[misc]
-    assert drawn == sum(charged[0]["purposes"].values())  # type: ignore[attr-defined]
+    drawn = sum(entry["count"] for entry in after if entry["kind"] == "drawn")
+    assert drawn == sum(charged[0]["purposes"].values())
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         assert ledger.scope is not None
@@ -114,11 +114,11 @@ def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> 
 def fit_with_ids(root: Path, ids: list[object]) -> PrivateLogisticRegression:
     with np.load(root / "rows.npz") as rows:
         X, y = rows["X"], rows["y"]
-    estimator = PrivateLogisticRegression(**{**HOW, "n_records": 5}, ledger=root / "ledger.db")  # type: ignore[arg-type]
+    estimator = PrivateLogisticRegression(**{**HOW, "n_records": 5}, ledger=root / "ledger.db")
     return estimator.fit(X, y, groups=ids * 48)
 
 
-def test_a_fit_whose_ids_read_the_same_goes_on(tmp_path: Path) -> None:
+def test_a_fit_whose_ids_read_the_same_goes_on(tmp_path):
     root = unpacked("direct-fit-ids", tmp_path)
     before = entries(root)
     assert fit_with_ids(root, ["P-7", 12, True, date(2024, 3, 1), "12.5"]).n_rounds_ == 4  # one was drawn and lost
@@ -127,7 +127,7 @@ def test_a_fit_whose_ids_read_the_same_goes_on(tmp_path: Path) -> None:
     assert sum(entry["kind"] == "reserved" for entry in after) == 1
 
 
-def test_a_fit_whose_ids_read_otherwise_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+def test_a_fit_whose_ids_read_otherwise_is_refused_before_anything_is_drawn(tmp_path):
     root = unpacked("direct-fit-ids-read-otherwise", tmp_path)
     before = entries(root)
     with pytest.raises(LedgerMismatch, match=r"another data set.*read in another way") as refusal:
@@ -137,7 +137,7 @@ def test_a_fit_whose_ids_read_otherwise_is_refused_before_anything_is_drawn(tmp_
 
 
 @pytest.mark.heavy
-def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_another_fit(tmp_path: Path) -> None:
+def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_another_fit(tmp_path):
     root = unpacked("direct-fit", tmp_path)
     shutil.copytree(root, other := tmp_path / "other")
     fitted = fit(root, "fit")
@@ -150,13 +150,13 @@ def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_a
 
 
 @pytest.mark.heavy
-def test_a_run_that_does_not_know_its_own_charge_again_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_does_not_know_its_own_charge_again_is_seen(tmp_path, monkeypatch):
     pretend({**MADE_WITH, "numpy": "0.0"}, monkeypatch)
     code, said = command("run", unpacked("votes-run", tmp_path), "--json")
     assert code == 3, said  # a second charge, which this budget has no room for
 
 
-def test_no_path_of_the_machine_is_in_an_archive() -> None:
+def test_no_path_of_the_machine_is_in_an_archive():
     for place in ARCHIVES.glob("*.tar.xz"):
         with tarfile.open(place) as archive:
             for member in archive.getmembers():

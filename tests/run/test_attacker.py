@@ -14,7 +14,7 @@ DELTA = 1e-5
 
 
 @pytest.mark.parametrize(("sigma", "epsilon"), [(4.0, 1.0), (2.0, 2.0), (16.0, 0.25), (0.4, 12.0)])
-def test_of_gaussian_noise_it_is_below_the_exact_curve_and_close_to_it(sigma: float, epsilon: float) -> None:
+def test_of_gaussian_noise_it_is_below_the_exact_curve_and_close_to_it(sigma, epsilon):
     """Exactly: Φ(Φ⁻¹(1 − α) − Δ/σ), Dong, Roth and Su (2022), Definition 2.1."""
     curve = attack_curve(Gaussian(sigma, 1.0), epsilon, DELTA)
     exact = norm.cdf(norm.ppf(1 - np.array(curve.false_alarms)) - 1 / sigma)
@@ -25,12 +25,12 @@ def test_of_gaussian_noise_it_is_below_the_exact_curve_and_close_to_it(sigma: fl
     assert apart <= curve.told_apart < apart + 1.1
 
 
-def test_of_pure_noise_it_is_the_two_lines_of_its_one_epsilon() -> None:
+def test_of_pure_noise_it_is_the_two_lines_of_its_one_epsilon():
     curve = attack_curve(PureDP(1.0), 1.0, DELTA)
     assert curve.misses == pytest.approx([miss_rate(1.0, 0.0, each) for each in curve.false_alarms], abs=1e-9)
 
 
-def test_beside_a_guarantee_of_more_the_pairs_of_worlds_are_not_told() -> None:
+def test_beside_a_guarantee_of_more_the_pairs_of_worlds_are_not_told():
     """A ledger with another run, or with an estimate: 554 beside its 925 would be read as what all of it leaves."""
     event = Gaussian(3.73, 1.0)
     how = {"unit": "record", "neighbours": "replace one record", "mechanism": "votes", "accounting": "exact"}
@@ -44,7 +44,7 @@ def test_beside_a_guarantee_of_more_the_pairs_of_worlds_are_not_told() -> None:
         assert curve.misses == told.misses
 
 
-def test_it_is_of_all_answers_together() -> None:
+def test_it_is_of_all_answers_together():
     one, many = DiscreteGaussian(40.0, 1.0), Repeated(DiscreteGaussian(40.0, 1.0), 100)
     assert attack_curve(many, 1.0, DELTA).recognised(0.05) > attack_curve(one, 1.0, DELTA).recognised(0.05)
     assert attack_curve(many, 1.0, DELTA).recognised(0.05) == pytest.approx(

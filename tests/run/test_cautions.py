@@ -22,20 +22,20 @@ CODES = (
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 
 
-def test_a_sound_task_gets_no_caution() -> None:
+def test_a_sound_task_gets_no_caution():
     made = recipe(PublicFacts(**ADULT))
     assert made.cautions == ()
     assert {each.code: each.outcome for each in made.considered} == dict.fromkeys(CODES, Outcome.PASSED)
 
 
 @pytest.mark.parametrize("change", [{"n_records": 50}, {"epsilon": 1e-3}])
-def test_labels_close_to_coin_tosses_are_said_to_be(change: dict[str, float]) -> None:
+def test_labels_close_to_coin_tosses_are_said_to_be(change):
     (said,) = recipe(PublicFacts(**ADULT | change)).cautions
     assert (said.code, said.severity, said.outcome) == (LABELS_ARE_COINS, Severity.SERIOUS, Outcome.FAILED)
     assert "coin tosses" in said.words
 
 
-def test_a_delta_that_gives_away_a_whole_unit_is_said() -> None:
+def test_a_delta_that_gives_away_a_whole_unit_is_said():
     (said,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
     assert (said.code, said.severity) == (DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS)
     assert "the data of a whole record are published" in said.words
@@ -44,7 +44,7 @@ def test_a_delta_that_gives_away_a_whole_unit_is_said() -> None:
     assert recipe(PublicFacts(**ADULT | {"delta": 1 / 32_561})).cautions == ()
 
 
-def test_how_sure_one_online_answer_is_is_said_where_it_is_not() -> None:
+def test_how_sure_one_online_answer_is_is_said_where_it_is_not():
     (said,) = recipe(PublicFacts(**ADULT | {"online_answers": 100})).cautions
     assert (said.code, said.severity) == (ONE_ANSWER_IS_UNSURE, Severity.WARNING)
     assert "right at most 76 % of the time" in said.words
@@ -61,7 +61,7 @@ MECHANISMS = {
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_nowhere_else(name: str) -> None:
+def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_nowhere_else(name):
     facts = PublicFacts(**ADULT)
 
     def coins(n_teachers: int, n_queries: int) -> bool:
@@ -78,9 +78,7 @@ def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(0.02, 0.45, 0.6), (0.6, 0.9, 1.0)])
-def test_a_student_of_labels_that_are_called_coins_does_badly_and_of_others_well(
-    share: float, low: float, high: float
-) -> None:
+def test_a_student_of_labels_that_are_called_coins_does_badly_and_of_others_well(share, low, high):
     """Against sixty students of 400 noisy votes about a line in three columns, on which all teachers agree."""
     rng, sigma = np.random.default_rng(5), 100.0
     n_teachers = round(share * sigma)
@@ -97,7 +95,7 @@ def test_a_student_of_labels_that_are_called_coins_does_badly_and_of_others_well
 
 @pytest.mark.parametrize("sigma", [20.0, 60.0])
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: int) -> None:
+def test_a_unanimous_vote_wins_about_as_often_as_said(sigma, n_classes):
     """Against 20,000 releases: five standard errors, and the union bound's slack above."""
     form = "binary" if n_classes == 2 else "histogram"
     counts = np.zeros((20_000, n_classes), dtype=np.int64)
@@ -110,7 +108,7 @@ def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: i
         assert abs(said - won) < 5 * np.sqrt(0.25 / 20_000) + 0.01
 
 
-def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
+def test_what_could_not_be_looked_for_is_not_called_passed():
     facts = PublicFacts(**ADULT | {"n_records": None})
     sparse = considered(facts, StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_queries=10)
     passed = dict.fromkeys((NOTHING_CAN_BE_ANSWERED, EPSILON_PROMISES_LITTLE), Outcome.PASSED)
@@ -122,5 +120,5 @@ def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
     assert "Declare it as n_records" in said.words
 
 
-def test_where_noise_has_no_scale_nothing_is_claimed() -> None:
+def test_where_noise_has_no_scale_nothing_is_claimed():
     assert unanimous_right(StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_classes=2) is None

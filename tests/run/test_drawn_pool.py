@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -58,7 +58,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- counts ----------------------------------------------------------------------------------------------------------
 
 
-def test_one_row_of_a_unit_counts_whatever_stands_around_it() -> None:
+def test_one_row_of_a_unit_counts_whatever_stands_around_it():
     rng = np.random.default_rng(4)
     groups = rng.integers(0, 60, 300).tolist()
     rows = one_row_of_each(usable_slots(groups, 300), KEY)
@@ -76,7 +76,7 @@ def test_one_row_of_a_unit_counts_whatever_stands_around_it() -> None:
     assert rows.tolist() != other_key.tolist()
 
 
-def test_counts_are_those_of_the_chosen_rows_and_no_block_matters() -> None:
+def test_counts_are_those_of_the_chosen_rows_and_no_block_matters():
     frame, chosen = table(), np.arange(400) % 3 == 0
     whole = count_cells(SCHEMA, [frame], chosen).reveal()
     parted = count_cells(SCHEMA, [frame[:7], frame[7:201], frame[201:201], frame[201:]], chosen).reveal()
@@ -87,7 +87,7 @@ def test_counts_are_those_of_the_chosen_rows_and_no_block_matters() -> None:
         assert one.within(first, first + 1).tolist() == other.within(first, first + 1).tolist() == expected
 
 
-def test_cells_that_are_joined_on_the_way_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_that_are_joined_on_the_way_are_the_same(monkeypatch):
     monkeypatch.setattr(drawn_pool, "_MERGED_AT", 3)
     codes = np.random.default_rng(0).integers(-1, 9, 200)
     counts = CellCounts()
@@ -97,7 +97,7 @@ def test_cells_that_are_joined_on_the_way_are_the_same(monkeypatch: pytest.Monke
     assert counts.within(cells, cells + 1).tolist() == [int((codes == cell).sum()) for cell in cells]
 
 
-def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent: None) -> None:
+def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent):
     frame, marginals = table(3_000), marginals_of(SCHEMA)
     released = whole(marginals, reserved(marginals), SeededNoise(0))
     assert len(released.levels) > 5
@@ -128,9 +128,7 @@ def whole(marginals: NoisyMarginals, reservation: Reservation, noise: NoiseSourc
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("killed_at", [1, 2, 4])
-def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(
-    killed_at: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(killed_at, monkeypatch):
     marginals = marginals_of(SCHEMA)
     reservation, levels = reserved(marginals), []
     real = NoisyMarginals.release_level
@@ -152,7 +150,7 @@ def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(
     assert reservation.remaining(MARGINAL_LEVEL) == marginals.n_levels - killed_at
 
 
-def test_stored_levels_are_read_and_not_drawn_again() -> None:
+def test_stored_levels_are_read_and_not_drawn_again():
     marginals = marginals_of(SCHEMA)
     reservation = reserved(marginals)
     first = whole(marginals, reservation, SeededNoise(0))
@@ -162,7 +160,7 @@ def test_stored_levels_are_read_and_not_drawn_again() -> None:
     assert flat == [block.answers[0] for block in reservation.blocks(MARGINAL_LEVEL)]
 
 
-def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(monkeypatch):
     marginals = marginals_of(SCHEMA)
     reservation = reserved(marginals)
     real = NoisyMarginals.release_level
@@ -219,7 +217,7 @@ OTHER: Unit = ((7, 2),)
 
 def unpaid(marginals: NoisyMarginals, counts: Secret[tuple[CellCounts, ...]], noise: Any) -> ReleasedMarginals:
     noise = SeededNoise(noise) if isinstance(noise, int) else noise
-    return release_marginals(marginals, counts, Unpaid(), noise)  # type: ignore[arg-type]
+    return release_marginals(marginals, counts, Unpaid(), noise)
 
 
 def numbers_of(marginals: NoisyMarginals, unit: Unit, noise: NoiseSource) -> IntArray:
@@ -242,11 +240,11 @@ PAIRS = {"add-or-remove": (NOBODY, ONE), "replace": (ONE, OTHER)}
 
 
 def audited(neighbours: str, mu: float = 0.9) -> NoisyMarginals:
-    return NoisyMarginals((TREE, LIST), mu=mu, neighbours=neighbours)  # type: ignore[arg-type]
+    return NoisyMarginals((TREE, LIST), mu=mu, neighbours=neighbours)
 
 
 @pytest.mark.parametrize("neighbours", PAIRS)
-def test_one_unit_moves_the_release_by_what_is_paid_for_and_not_less(neighbours: str, silent: None) -> None:
+def test_one_unit_moves_the_release_by_what_is_paid_for_and_not_less(neighbours, silent):
     marginals = audited(neighbours)
     assert moved(marginals, PAIRS[neighbours]) <= marginals.mu * (1 + 1e-12)
     # A replaced unit may leave a path that is not looked into: two counts of level 1 move, and one of those below.
@@ -279,9 +277,7 @@ def drawn_again_when_visited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("twin", [with_root, drawn_again_when_visited])
-def test_a_release_of_more_than_is_paid_for_is_caught(
-    twin: Callable[[pytest.MonkeyPatch], None], silent: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_release_of_more_than_is_paid_for_is_caught(twin, silent, monkeypatch):
     marginals = audited("add-or-remove")
     twin(monkeypatch)
     assert moved(marginals, PAIRS["add-or-remove"]) > 1.05 * marginals.mu
@@ -292,7 +288,7 @@ def test_a_release_of_more_than_is_paid_for_is_caught(
     [((NOBODY, (*ONE, *ONE)), 1.9), (PAIRS["replace"], 1.1)],
     ids=["all rows of a unit", "noise for adding where a unit is replaced"],
 )
-def test_a_unit_that_moves_more_than_is_paid_for_is_caught(pair: Any, least: float, silent: None) -> None:
+def test_a_unit_that_moves_more_than_is_paid_for_is_caught(pair, least, silent):
     marginals = audited("add-or-remove")
     assert moved(marginals, pair) > least * marginals.mu
 
@@ -327,14 +323,14 @@ def attacked(marginals: NoisyMarginals, neighbours: str, runs: int) -> Any:
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("neighbours", PAIRS)
-def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_blind(neighbours: str) -> None:
+def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_blind(neighbours):
     result = attacked(audited(neighbours), neighbours, 6_000)  # at 1 − 10⁻⁶ they prove a third at least
     assert not result.violated, result.verdict
     assert result.lower_bound > 0.3 * audited(neighbours).mu
 
 
 @pytest.mark.heavy
-def test_the_attack_catches_a_release_with_little_noise() -> None:
+def test_the_attack_catches_a_release_with_little_noise():
     assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 600).violated
 
 
@@ -375,7 +371,7 @@ def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("wide", [1, 20])
-def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int) -> None:
+def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide):
     """Of counts from 3 σ alone a normal column comes out with half its spread; with tails, at more of it."""
     rng, n, columns = np.random.default_rng(1), 6_600, 12
     rows = rng.normal(size=(n, columns))
@@ -389,7 +385,7 @@ def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int)
     assert 0.5 < np.median(spread[0]) < 1.5
 
 
-def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_noise() -> None:
+def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_noise():
     """200 codes of 33 rows each, but one of a third of all: noise of 20 hides what is not that one."""
     n, codes = 10_000, [f"c{code}" for code in range(200)]
     schema = Schema({"code": codes})
@@ -408,7 +404,7 @@ def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_nois
 
 
 @pytest.mark.heavy
-def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> None:
+def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column():
     frame = people()
     pool = draw_rows(KINDS, released_of(frame), 2_000, KEY)
     assert pool.columns == list(KINDS.columns)
@@ -429,7 +425,7 @@ def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> No
     assert within.mean() > 0.97
 
 
-def test_each_listed_value_that_no_row_has_gets_a_row() -> None:
+def test_each_listed_value_that_no_row_has_gets_a_row():
     schema = Schema({"code": [str(code) for code in range(40)], "long": [f"v{code}" for code in range(60)]})
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"code": rng.choice(["3", "4"], 5_000), "long": rng.choice(["v1", "v2"], 5_000)})
@@ -441,7 +437,7 @@ def test_each_listed_value_that_no_row_has_gets_a_row() -> None:
 
 
 @pytest.mark.heavy
-def test_where_noise_explains_every_count_all_values_and_the_whole_range_are_as_likely() -> None:
+def test_where_noise_explains_every_count_all_values_and_the_whole_range_are_as_likely():
     for released in (released_of(people(5), mu=1e-3), None):
         pool = draw_rows(KINDS, released, 3_000, KEY)
         assert pool["sex"].null_count() == 0
@@ -452,7 +448,7 @@ def test_where_noise_explains_every_count_all_values_and_the_whole_range_are_as_
         assert (pool["income"] > 0).mean() == pytest.approx(0.5, abs=0.05)
 
 
-def test_rows_follow_from_what_was_released_and_the_key_on_every_machine() -> None:
+def test_rows_follow_from_what_was_released_and_the_key_on_every_machine():
     released = released_of(people())
     one, again, other = (draw_rows(KINDS, released, 400, key) for key in (KEY, KEY, Secret(bytes(32))))
     assert one.equals(again)
@@ -464,7 +460,7 @@ def test_rows_follow_from_what_was_released_and_the_key_on_every_machine() -> No
 FIRST_ROW = ("F", "True", dt.date(2018, 1, 8), 314.0)  # as it was drawn first
 
 
-def test_a_value_of_a_range_of_leaves_lies_in_it() -> None:
+def test_a_value_of_a_range_of_leaves_lies_in_it():
     rng = np.random.default_rng(0)
     for declared in ((0, 1), (0, 120), (0, 10**6), (-0.3, 7.1), "number", (dt.date(2020, 1, 1), dt.date(2020, 1, 9))):
         held = Schema({"x": declared}).columns["x"]

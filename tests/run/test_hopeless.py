@@ -25,7 +25,6 @@ from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import Recipe, recipe
 
 MUSHROOM = {"n_records": 6_499, "n_public": 1_000, "n_classes": 2, "width": 117, "epsilon": 1.0, "delta": 1e-5}
-SPARSE = {"epsilon": 1.0, "delta": 1e-5}
 
 
 def mechanism(kind: type, **fields: Any) -> dict[str, Any]:
@@ -78,23 +77,23 @@ def applies(made: Recipe) -> bool:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("at", range(len(HOPELESS)))
-def test_what_can_answer_nothing_is_found(at: int) -> None:
+def test_what_can_answer_nothing_is_found(at):
     assert recipe_of_hopeless(at).cautions, "neither refused nor cautioned"
 
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("facts", "wish"), SOUND, ids=range(len(SOUND)))
-def test_what_is_sound_is_not_talked_down(facts: dict[str, Any], wish: dict[str, Any]) -> None:
+def test_what_is_sound_is_not_talked_down(facts, wish):
     assert recipe(PublicFacts(**MUSHROOM | facts), **wish).cautions == ()
 
 
 @pytest.mark.heavy
-def test_the_lists_are_as_long_as_they_are_said_to_be() -> None:
+def test_the_lists_are_as_long_as_they_are_said_to_be():
     assert (len(HOPELESS), len(SOUND)) == (12, 20)
     assert sum(applies(recipe_of_hopeless(at)) for at in range(12)) >= 8  # refused; the others are cautioned
 
 
-def test_the_noise_that_drowns_a_unanimous_vote_lies_where_the_mean_says() -> None:
+def test_the_noise_that_drowns_a_unanimous_vote_lies_where_the_mean_says():
     """By simulation: whether the mean of 50 unanimous answers can be told from that of 50 ties."""
     rng = np.random.default_rng(0)
     for sigma, drowned in ((50 * 50**0.5, True), (5 * 50**0.5, False)):
@@ -107,7 +106,7 @@ def test_the_noise_that_drowns_a_unanimous_vote_lies_where_the_mean_says() -> No
 
 
 @pytest.mark.parametrize("n_teachers", [250, 2_000])
-def test_a_threshold_is_out_of_reach_where_it_is_above_what_all_teachers_give(n_teachers: int) -> None:
+def test_a_threshold_is_out_of_reach_where_it_is_above_what_all_teachers_give(n_teachers):
     far = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=20, n_queries=1_000)
     found = reach(far, n_teachers=n_teachers, n_classes=2, n_queries=1_000)
     assert found.applies is (n_teachers == 250)
@@ -116,7 +115,7 @@ def test_a_threshold_is_out_of_reach_where_it_is_above_what_all_teachers_give(n_
 
 
 @pytest.mark.heavy
-def test_an_estimator_refuses_it_charges_nothing_and_goes_on_where_it_is_told_to() -> None:
+def test_an_estimator_refuses_it_charges_nothing_and_goes_on_where_it_is_told_to():
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(600, 3)), PublicPool(rng.normal(size=(80, 3)))
     y = (X[:, 0] > 0).astype(int)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def covered(model: PrivateRegressor) -> float:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise(method: str) -> None:
+def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise(method):
     ledger = Ledger(budget=Budget(2.0, 1e-5))
     model = fitted(method, ledger=ledger)
     [reservation] = ledger.reservations()
@@ -79,7 +78,7 @@ def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise(method: s
     assert np.array_equal(again.predict_interval(X[TEST]), model.predict_interval(X[TEST]))
 
 
-def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> None:
+def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road():
     """Of votes: δ(ε) of counts and means, by Gauss's closed form, beside that of the choice: no unit is in both."""
     task = task_of("votes")
     assert isinstance(task, NumberTask)
@@ -95,7 +94,7 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_unit_is_on_one_side_and_moves_one_place_alone(method: str) -> None:
+def test_a_unit_is_on_one_side_and_moves_one_place_alone(method):
     task = task_of(method)
     held = task.held.held.reveal()
     assert ((task.private.reveal().codes >= 0) == ~held).all()
@@ -126,7 +125,7 @@ def _places(method: str, task: Any) -> Any:
     return direct_flow.held_out_places(task, weights, replace(task.plan.grid, low=10_000, high=30_000)).reveal()
 
 
-def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest() -> None:
+def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest():
     how: dict[str, Any] = {"n_records": N, "budget": (2.0, 1e-5), "composition": "sum", "unit": "record"}
     plan = plan_sets(0.3, 0.9, **how, target_range=task_of("votes").target_range)
     for error in (0.0, 1e-6, 0.0123, 0.5, 0.99999, 1.0, np.nan, np.inf):
@@ -138,9 +137,7 @@ def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest() 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("lost", ["before the draw", "after the draw"])
-def test_a_killed_fit_goes_on_and_draws_the_limit_once(
-    method: str, lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_fit_goes_on_and_draws_the_limit_once(method, lost, tmp_path, monkeypatch):
     how: dict[str, Any] = {"ledger": tmp_path / "fit.ledger", "unsafe_noise_seed": None}
     own, drawn = PrivateQuantile.release_many, []
 
@@ -168,7 +165,7 @@ def test_a_killed_fit_goes_on_and_draws_the_limit_once(
         assert part.interrupted == 1
 
 
-def test_too_few_are_refused_with_the_number_that_would_do_and_a_check_says_the_promise() -> None:
+def test_too_few_are_refused_with_the_number_that_would_do_and_a_check_says_the_promise():
     for method in METHODS:
         for changes, words in (
             ({"n_records": 300}, r"calibration_share=0\.3 of 300 records is too little for intervals: .* would do"),

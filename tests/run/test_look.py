@@ -46,7 +46,7 @@ def printed(found: CheckResult) -> str:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library: str) -> None:
+def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library):
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)
     X.loc[0, "x"], X.loc[1, "ward"], X.loc[2, "crp"], X.loc[3, "ward"] = np.inf, None, "<0.5", "moon"
     y[[4, 5, 6]] = ["maybe", 1, None]
@@ -70,7 +70,7 @@ def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library
 
 
 @pytest.mark.heavy
-def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_private_row() -> None:
+def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_private_row():
     X, y, pool = rows(N, 1), labels(N), PublicPool(rows(100, 2))
     plain = check(direct(), X, y, public=pool)
     assert plain.look.reveal() is None
@@ -83,7 +83,7 @@ def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_pr
 
 
 @pytest.mark.heavy
-def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said() -> None:
+def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(N, 3)), labels(N)
     said = printed(check(direct(), X, y, public=PublicPool(X[:100].copy()), look=True))
@@ -115,7 +115,7 @@ def voting(**how: Any) -> PrivateClassifier:
         pytest.param(voting(queries=30), id="votes"),
     ],
 )
-def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier: Any) -> None:
+def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier):
     """Nothing else says so before the whole budget is spent on rows that say nothing."""
     rng, y = np.random.default_rng(3), labels(N)
     X = pd.DataFrame({"ward": rng.choice(["north", "south"], N), "age": rng.uniform(0, 90, N), "sex": ["F", "M"] * 200})
@@ -139,7 +139,7 @@ def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier: 
 
 
 @pytest.mark.heavy
-def test_where_teachers_vote_the_look_is_there_too() -> None:
+def test_where_teachers_vote_the_look_is_there_too():
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)
     X.loc[2, "crp"] = "<0.5"
     votes = PrivateClassifier(**SETTINGS, n_teachers=10, queries=30, n_jobs=1)
@@ -152,10 +152,10 @@ def test_where_teachers_vote_the_look_is_there_too() -> None:
     assert "equal" not in said, "features are public there"
     for wrong in ("yes", 1):
         with pytest.raises(InvalidParameter, match="look must be"):
-            check(votes, X, y, public=PublicPool(pool), look=wrong)  # type: ignore[arg-type]
+            check(votes, X, y, public=PublicPool(pool), look=wrong)
 
 
-def test_no_private_cell_stops_a_look() -> None:
+def test_no_private_cell_stops_a_look():
     X, pool = rows(N, 1).astype(object), rows(100, 2)
     X.loc[0, "x"], X.loc[1, "x"], X.loc[2, "ward"], X.loc[3, "x"] = 10**5000, 1e300, [1], "\ud800"
     y = labels(N)

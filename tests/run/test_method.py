@@ -36,7 +36,7 @@ def rounds_task() -> tuple[Method[Any], Any]:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("made", [votes_task, rounds_task], ids=["votes", "direct"])
-def test_a_method_checks_drafts_charges_once_and_tells_what_it_did(made: Any) -> None:
+def test_a_method_checks_drafts_charges_once_and_tells_what_it_did(made):
     method, task = made()
     checked = check_of(method, task, notes=(), cautions=())
     assert checked.found["epsilon"] == task.facts.epsilon if method is VOTES else task.epsilon

@@ -46,7 +46,7 @@ MARKED = {
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 @pytest.mark.parametrize("name", MARKED)
-def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remedy(name: str, library: str) -> None:
+def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remedy(name, library):
     cells, quoted = MARKED[name]
     words = said(cells, library=library)[MOSTLY_NUMBERS]
     assert quoted in words
@@ -75,12 +75,12 @@ SOUND = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", SOUND)
-def test_codes_words_and_columns_that_are_read_as_numbers_are_not_accused(name: str) -> None:
+def test_codes_words_and_columns_that_are_read_as_numbers_are_not_accused(name):
     assert not {MOSTLY_NUMBERS, ENTRIES_LOST} & said(SOUND[name]).keys()
 
 
 @pytest.mark.parametrize("share", [1, 50, 99])
-def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_however_many(share: int) -> None:
+def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_however_many(share):
     words = said([*numbers(100 - share), *["12%"] * share], numeric=["a"])[ENTRIES_LOST]
     assert "'12%'" in words
     assert f"{share} of 100 in 'a', such as '12%'" in words
@@ -109,7 +109,7 @@ DATED = {
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 @pytest.mark.parametrize("name", DATED)
-def test_what_keeps_a_column_from_being_read_as_dates_is_said_with_its_remedy(name: str, library: str) -> None:
+def test_what_keeps_a_column_from_being_read_as_dates_is_said_with_its_remedy(name, library):
     cells, parts = DATED[name]
     words = said(cells, library=library)[COLUMNS_OF_DATES]
     assert not [part for part in parts if part not in words], words
@@ -117,7 +117,7 @@ def test_what_keeps_a_column_from_being_read_as_dates_is_said_with_its_remedy(na
 
 
 @pytest.mark.parametrize("name", ["a mark", "no day"])
-def test_a_column_that_was_named_says_what_it_lost_and_a_declared_format_is_not_asked_for(name: str) -> None:
+def test_a_column_that_was_named_says_what_it_lost_and_a_declared_format_is_not_asked_for(name):
     cells, _ = DATED[name]
     pool, dialect = pl.DataFrame({"a": cells}), Dialect(date_format="dd.mm.yyyy")
     for given, code in (
@@ -131,7 +131,7 @@ def test_a_column_that_was_named_says_what_it_lost_and_a_declared_format_is_not_
 
 
 @pytest.mark.heavy
-def test_published_tables_are_not_accused() -> None:
+def test_published_tables_are_not_accused():
     from quorate.data import load_adult, load_mushroom
 
     for pool in (load_adult().test, load_mushroom().X):

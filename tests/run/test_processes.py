@@ -16,12 +16,12 @@ TELL = "from quorate.run.resources import processes; print(processes(None), proc
 
 
 @pytest.mark.parametrize("usable", [1, 3, 64])
-def test_without_a_wish_each_processor_that_may_be_used_has_one(usable: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_wish_each_processor_that_may_be_used_has_one(usable, monkeypatch):
     monkeypatch.setattr("joblib.cpu_count", lambda: usable)
     assert [processes(wish) for wish in (None, -1, 2)] == [usable, usable, 2]
 
 
-def test_the_tests_that_do_not_say_it_have_one_worker() -> None:
+def test_the_tests_that_do_not_say_it_have_one_worker():
     """And the processes that they start, which find it in their environment."""
     said = subprocess.run([sys.executable, "-c", TELL], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["1", "1", "2"]
@@ -29,7 +29,7 @@ def test_the_tests_that_do_not_say_it_have_one_worker() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_threads_keep_the_order_hold_few_parts_and_hear_what_their_caller_hears(n: int) -> None:
+def test_threads_keep_the_order_hold_few_parts_and_hear_what_their_caller_hears(n):
     """What NumPy warns of may tell of a private row, so that a worker must be as deaf as who asked it."""
     taken: list[int] = []
 

@@ -31,7 +31,7 @@ def lines_of(steps: list[tuple[str, int, int]], *, seconds_a_step: float) -> lis
 STEPS = [("teachers", done, 640) for done in range(0, 641, 64)]
 
 
-def test_in_a_log_there_is_a_line_a_stage_and_at_most_one_every_few_seconds() -> None:
+def test_in_a_log_there_is_a_line_a_stage_and_at_most_one_every_few_seconds():
     assert lines_of(STEPS, seconds_a_step=0.1) == ["training teachers (640)"]
     assert lines_of(STEPS, seconds_a_step=2.0) == [
         "training teachers (640)",
@@ -56,7 +56,7 @@ class Screen(io.StringIO):
 
 
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "log"])
-def test_a_terminal_has_bars_with_counts_and_a_log_has_lines(tty: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_has_bars_with_counts_and_a_log_has_lines(tty, monkeypatch):
     screen = Screen(tty=tty)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
@@ -71,7 +71,7 @@ def test_a_terminal_has_bars_with_counts_and_a_log_has_lines(tty: bool, monkeypa
 
 
 @pytest.mark.parametrize("tty", [True, False], ids=["said to be a terminal", "not said to be one"])
-def test_a_notebook_without_widgets_has_lines(tty: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_without_widgets_has_lines(tty, monkeypatch):
     screen = Screen(tty=tty)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
@@ -82,7 +82,7 @@ def test_a_notebook_without_widgets_has_lines(tty: bool, monkeypatch: pytest.Mon
     assert screen.getvalue() == "training teachers (640)\n"
 
 
-def test_silence_unless_it_is_asked_for() -> None:
+def test_silence_unless_it_is_asked_for():
     with progress(quiet=True) as watch:
         assert watch is None
     assert [wanted(each) for each in (False, 0, True, 1, 10)] == [False, False, True, True, True]
@@ -107,9 +107,7 @@ def fits() -> dict[str, tuple[Any, dict[str, Any]]]:
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["teachers", "labels", "direct"])
 @pytest.mark.several_fits
-def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(name, capsys):
     from tests.estimators.small_task import X, Y
 
     make, public = fits()[name]

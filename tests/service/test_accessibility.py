@@ -42,7 +42,7 @@ def pages(runs: Any) -> dict[str, str]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_pages_are_accessible_at_400_pixels(pages: dict[str, str], scheme: str, tmp_path: Path) -> None:
+def test_pages_are_accessible_at_400_pixels(pages, scheme, tmp_path):
     found = faults_in_browser(pages, scheme, tmp_path, axe())
     assert found == {name: [] for name in pages}
 
@@ -66,7 +66,7 @@ BROKEN = {
 
 
 @pytest.mark.heavy
-def test_both_checks_see_what_is_broken(tmp_path: Path) -> None:
+def test_both_checks_see_what_is_broken(tmp_path):
     sound = next(iter(STATES.values())).html()
     broken = {name: sound.replace(old, new) for name, (old, new, _) in BROKEN.items()}
     assert all(page != sound for page in broken.values())
@@ -80,7 +80,7 @@ def test_both_checks_see_what_is_broken(tmp_path: Path) -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_pictures_of_every_page_are_kept(pages: dict[str, str], scheme: str, tmp_path: Path) -> None:
+def test_pictures_of_every_page_are_kept(pages, scheme, tmp_path):
     folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))
     folder.mkdir(parents=True, exist_ok=True)
     for name, page in pages.items():

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import polars as pl
 import pytest
-from tests.service.conftest import NOW, Running, Serve, rows, running
+from tests.service.conftest import NOW, Running, rows, running
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Receipt
 from quorate.service import Client, NoAnswer, Refused
 from quorate.service.keys import KeyFile
 
+pytestmark = pytest.mark.mostly_heavy
+
 
 def charged_of(run: Running) -> int:
     return run.service.records.charged
 
 
-@pytest.mark.heavy
-def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> None:
+def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve):
     run = serve()
     told = run.post({"row": rows(1)[0]})
 
@@ -35,8 +34,7 @@ def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> 
     assert (answer["label"] in ("no", "yes")) == (answer["status"] == "answered")
 
 
-@pytest.mark.heavy
-def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve: Serve) -> None:
+def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve):
     run = serve()
     one, two, three = rows(3)
     first = run.post({"rows": [one, two, one]}).json()
@@ -49,8 +47,7 @@ def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serv
     assert charged_of(run) == 3
 
 
-@pytest.mark.heavy
-def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve: Serve) -> None:
+def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve):
     run = serve()
     row = rows(1)[0]
     before = run.entries
@@ -63,8 +60,7 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     assert run.entries - before <= 3  # the session, the block, its answers
 
 
-@pytest.mark.heavy
-def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -> None:
+def test_the_same_point_in_other_words_of_json_is_the_same_query(serve):
     run = serve()
     row = {"age": 40, "bmi": 25.0, "ward": "north"}
     run.post({"row": row})
@@ -73,18 +69,14 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -
     assert told["answers_left"] == 11
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("threshold", "label"), [(0.001, "yes"), (0.999, "no")])
-def test_the_model_answers_from_the_threshold_that_the_run_chose(
-    serve: Serve, own_run: Callable[..., Path], threshold: float, label: str
-) -> None:
+def test_the_model_answers_from_the_threshold_that_the_run_chose(serve, own_run, threshold, label):
     run = serve(own_run(**{"method.by": "direct", "student.decision_threshold": threshold}))
     told = run.post({"rows": rows(6)}).json()
     assert {(point["by"], point["label"]) for point in told["answers"]} == {("model", label)}
 
 
-@pytest.mark.heavy
-def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -> None:
+def test_when_nothing_is_left_the_student_answers_marked_as_such(serve):
     run = serve()
     run.post({"rows": rows(10)})
     told = run.post({"rows": rows(6, seed=8)}).json()
@@ -96,8 +88,7 @@ def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -
     assert run.post({"rows": rows(10)}).json()["answers"][0]["by"] == "ensemble"  # still the stored answer
 
 
-@pytest.mark.heavy
-def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) -> None:
+def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve):
     run = serve(after_budget="refuse")
     run.post({"rows": rows(10)})
     refused = run.post({"rows": rows(6, seed=8)})
@@ -109,9 +100,13 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) ->
     assert run.post({"rows": rows(2, seed=8)}).status_code == 200
 
 
-@pytest.mark.heavy
-def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
+def test_budget_and_guarantee_are_those_of_the_run_and_health_needs_no_key(serve):
     run = serve()
+    assert run.http.get("/livez").json() == {"status": "live"}
+    assert run.http.get("/readyz").json() == {"status": "ready"}
+    promised = run.get("/v1/guarantee").json()
+    assert promised["unit"] == "record"
+    assert 3.99 < promised["epsilon"] <= 4.0
     run.post({"rows": rows(5)})
     told = run.get("/v1/budget").json()
 
@@ -121,17 +116,7 @@ def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
     assert told["ledger"]["verified_at"] == NOW.isoformat()
 
 
-@pytest.mark.heavy
-def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
-    run = serve()
-    told = run.get("/v1/guarantee").json()
-
-    assert told["unit"] == "record"
-    assert 3.99 < told["epsilon"] <= 4.0
-
-
-@pytest.mark.heavy
-def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callable[..., Path]) -> None:
+def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run):
     root = own_run()
     with running(root) as run:
         first = run.post({"rows": rows(5)}).json()
@@ -142,10 +127,10 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callabl
     assert again["answers"] == first["answers"]
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
+        ledger.check_receipt(Receipt.from_object(first["receipt"]))
 
 
-@pytest.mark.heavy
-def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: Callable[..., Path]) -> None:
+def test_a_direct_run_answers_for_free(finished, own_run):
     root = own_run(**{"method.by": "direct"})
     with running(root) as run:
         told = run.post({"rows": rows(30)}).json()
@@ -159,9 +144,8 @@ def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: C
 SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin", "/": "read"}
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("scope", ["ask", "read", "admin"])
-def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
+def test_a_key_may_do_what_its_scope_says(serve, scope):
     run = serve(scopes=(scope,))
 
     def status(path: str) -> int:
@@ -171,19 +155,11 @@ def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
     assert {path: status(path) for path in SCOPES} == {path: 200 if path in allowed else 403 for path in SCOPES}
 
 
-@pytest.mark.heavy
-def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
-    run = serve()
-
-    assert run.http.get("/livez").json() == {"status": "live"}
-    assert run.http.get("/readyz").json() == {"status": "ready"}
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/v2", 404)]
 )
-def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, status: int) -> None:
+def test_elsewhere_there_is_a_problem_too(serve, method, path, status):
     told = serve().http.request(method, path)
 
     assert told.status_code == status
@@ -191,25 +167,27 @@ def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, 
     assert status != 405 or told.headers["allow"] == "POST"
 
 
-@pytest.mark.heavy
-def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> None:
-    run = serve()
-    one, two = rows(2)
-    first: Any = run.post({"row": one}, **{"idempotency-key": "a"})
-    again = run.post({"row": one}, **{"idempotency-key": "a"})
-    other = run.post({"row": two}, **{"idempotency-key": "a"})
+def test_an_idempotency_key_belongs_to_one_body_and_one_client_after_a_restart_too(own_run):
+    root = own_run()
+    (one, two), key = rows(2), {"idempotency-key": "a"}
+    token, _ = KeyFile(root / "private").create("a ward", ["ask"])
+    with running(root) as run:
+        run.token = token
+        first, again, other = (run.post({"row": row}, **key) for row in (one, one, two))
+        assert first.json()["answer"] == again.json()["answer"]
+        assert (first.json()["charged"], again.json()["charged"], again.json()["receipt"]) == (1, 0, None)
+        assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
+        assert run.left == 11
+        run.token, _ = run.service.keys.create("another", ["ask"])
+        assert run.post({"row": two}, **key).status_code == 200
+    with running(root) as run:
+        run.token = token
+        assert run.post({"row": two}, **key).json()["code"] == "idempotency-key-reused"
+        assert run.post({"row": one}, **key).json()["answer"] == first.json()["answer"]
+        assert run.left == 10
 
-    assert first.json()["answer"] == again.json()["answer"]
-    assert (first.json()["charged"], again.json()["charged"], again.json()["receipt"]) == (1, 0, None)
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
-    assert run.left == 11
-    token, _ = run.service.keys.create("another", ["ask"])
-    run.token = token
-    assert run.post({"row": two}, **{"idempotency-key": "a"}).status_code == 200
 
-
-@pytest.mark.heavy
-def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
+def test_a_key_that_asks_too_often_waits(serve):
     run = serve(requests_per_minute=2)
     told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
 
@@ -217,18 +195,8 @@ def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
     assert int(told[-1].headers["retry-after"]) >= 1
 
 
-@pytest.mark.heavy
-def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
-    root = own_run()
-    with running(root) as run:
-        receipt = Receipt.from_object(run.post({"row": rows(1)[0]}).json()["receipt"])
-    with Ledger(root / "ledger.db") as ledger:
-        ledger.check_receipt(receipt)
-
-
-@pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
-def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., Path], after_budget: str) -> None:
+def test_a_quota_bounds_one_key_and_outlives_the_service(own_run, after_budget):
     root = own_run()
     token, key = KeyFile(root / "private").create("a trial", ["ask"], quota=3)
     for attempt in range(2):
@@ -256,23 +224,7 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., 
         ledger.verify(prices=True)
 
 
-@pytest.mark.heavy
-def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Callable[..., Path]) -> None:
-    root = own_run()
-    one, two = rows(2)
-    token, _ = KeyFile(root / "private").create("a ward", ["ask"])
-    with running(root) as run:
-        run.token = token
-        first = run.post({"row": one}, **{"idempotency-key": "a"}).json()
-    with running(root) as run:
-        run.token = token
-        assert run.post({"row": two}, **{"idempotency-key": "a"}).json()["code"] == "idempotency-key-reused"
-        assert run.post({"row": one}, **{"idempotency-key": "a"}).json()["answer"] == first["answer"]
-        assert run.left == 11
-
-
-@pytest.mark.heavy
-def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run: Callable[..., Path]) -> None:
+def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run):
     root = own_run(**{"mechanism.online_answers": 0})
     pool = pl.read_csv(root / "public.csv").to_dicts()[:3]
     with running(root) as run:
@@ -288,7 +240,7 @@ class Unreliable(httpx.BaseTransport):
     """Carries requests to a service, and loses every answer of the first `lost`."""
 
     def __init__(self, lost: int) -> None:
-        self.inner, self.lost, self.seen = httpx.HTTPTransport(), lost, []  # type: ignore[var-annotated]
+        self.inner, self.lost, self.seen = httpx.HTTPTransport(), lost, []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         response = self.inner.handle_request(request)
@@ -306,19 +258,18 @@ def client(run: Running, **how: Any) -> Client:
     return Client(str(run.http.base_url), run.token, sleep=lambda _: None, **how)
 
 
-@pytest.mark.heavy
-def test_it_asks_and_reads_what_is_left(serve: Serve) -> None:
-    run = serve()
-    with client(run) as asking:
+def test_it_asks_under_a_key_each_and_reads_what_is_left(serve):
+    run, transport = serve(), Unreliable(lost=0)
+    with client(run, transport=transport) as asking:
         one, two = rows(2)
         first = asking.label(one)
         assert asking.label_many([one, two])[0] == first
         assert asking.answers_left == asking.budget()["answers_left"] == 10
         assert asking.guarantee()["unit"] == "record"
+    assert len({key for key, _ in transport.seen if key}) == 2
 
 
-@pytest.mark.heavy
-def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve: Serve) -> None:
+def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve):
     run, transport = serve(), Unreliable(lost=3)
     with client(run, transport=transport) as asking:
         asking.label(rows(1)[0])
@@ -328,17 +279,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
     assert (run.left, run.service.records.charged) == (11, 1)
 
 
-@pytest.mark.heavy
-def test_two_requests_have_two_keys(serve: Serve) -> None:
-    transport = Unreliable(lost=0)
-    with client(serve(), transport=transport) as asking:
-        for row in rows(2):
-            asking.label(row)
-    assert len({key for key, _ in transport.seen}) == 2
-
-
-@pytest.mark.heavy
-def test_it_gives_up_after_its_retries(serve: Serve) -> None:
+def test_it_gives_up_after_its_retries(serve):
     run, transport = serve(), Unreliable(lost=99)
     with client(run, transport=transport, retries=2) as asking:
         with pytest.raises(NoAnswer, match=r"ReadError: the answer is lost.*may have been charged") as lost:
@@ -352,8 +293,7 @@ def test_it_gives_up_after_its_retries(serve: Serve) -> None:
     assert run.service.records.charged == 1
 
 
-@pytest.mark.heavy
-def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
+def test_where_nobody_listens_nothing_was_charged_and_it_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -366,8 +306,9 @@ def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
         asking.budget()
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("text", ["<html>", "[]", "7", "{}"])
-def test_what_is_no_service_is_said_to_be_none(text: str) -> None:
+def test_what_is_no_service_is_said_to_be_none(text):
     transport = httpx.MockTransport(lambda _: httpx.Response(200, text=text))
     with Client("http://service", "k", transport=transport) as asking:
         for ask in (lambda: asking.label({}), lambda: asking.label_many([{}]), asking.budget):
@@ -375,7 +316,8 @@ def test_what_is_no_service_is_said_to_be_none(text: str) -> None:
                 ask()
 
 
-def test_a_refusal_that_passes_is_tried_again_and_no_other() -> None:
+@pytest.mark.quick
+def test_a_refusal_that_passes_is_tried_again_and_no_other():
     told = {"answers_left": 1, "epsilon_spent": 1.0, "answer": {"label": "no", "status": "answered", "by": "ensemble"}}
     waits: list[float] = []
     answers = iter(

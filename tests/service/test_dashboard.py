@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from tests.report.test_page import Page as Parsed
-from tests.service.conftest import Serve, rows, running
+from tests.service.conftest import rows, running
 
 from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
 from quorate.service.records import Records
@@ -68,7 +66,7 @@ STATES: dict[State, Page] = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("state", State)
-def test_each_state_is_said_first_in_words(state: State) -> None:
+def test_each_state_is_said_first_in_words(state):
     shown = STATES[state]
     read = Parsed(shown.html())
 
@@ -84,14 +82,14 @@ def test_each_state_is_said_first_in_words(state: State) -> None:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("state", State)
-def test_the_page_needs_no_script_and_has_no_button(state: State) -> None:
+def test_the_page_needs_no_script_and_has_no_button(state):
     tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
 
     assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
     assert "refill" not in STATES[state].html().replace("it is never refilled", "")
 
 
-def test_words_of_a_run_are_escaped() -> None:
+def test_words_of_a_run_are_escaped():
     text = page(5, title=HOSTILE).html()
 
     assert "<script" not in text
@@ -147,7 +145,7 @@ def faults_of(text: str) -> list[str]:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("state", State)
-def test_the_page_is_accessible(state: State) -> None:
+def test_the_page_is_accessible(state):
     assert faults_of(STATES[state].html()) == []
 
 
@@ -162,12 +160,12 @@ def test_the_page_is_accessible(state: State) -> None:
         (' lang="en"', "", "language or viewport"),
     ],
 )
-def test_that_check_sees_what_is_missing(before: str, after: str, fault: str) -> None:
+def test_that_check_sees_what_is_missing(before, after, fault):
     text = STATES[State.RUNNING].html().replace(before, after).replace("</h1>", "</h3>" if after == "<h3>" else "</h1>")
     assert fault in faults_of(text)
 
 
-def test_a_long_past_is_thinned_and_keeps_its_ends() -> None:
+def test_a_long_past_is_thinned_and_keeps_its_ends():
     history = History(NOW)
     for left in range(5_000, -1, -1):
         history.note(standing(left, 5_000), NOW)
@@ -178,7 +176,7 @@ def test_a_long_past_is_thinned_and_keeps_its_ends() -> None:
 
 
 @pytest.mark.heavy
-def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve: Serve) -> None:
+def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve):
     run = serve()
     run.post({"rows": rows(3)})
     shown = run.http.get("/", auth=("anybody", run.token))
@@ -192,7 +190,7 @@ def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve: S
 
 
 @pytest.mark.heavy
-def test_a_past_is_read_off_the_ledger(own_run: Callable[..., Path]) -> None:
+def test_a_past_is_read_off_the_ledger(own_run):
     root = own_run()
     with running(root) as run:
         run.post({"rows": rows(3)})

@@ -6,7 +6,6 @@ import json
 import shutil
 import tarfile
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ def by_ensemble(answers: list[dict[str, Any]]) -> int:
     return sum(answer["answer"]["by"] == "ensemble" for answer in answers)
 
 
-def test_a_folder_that_an_earlier_version_served_is_served_on(tmp_path: Path) -> None:
+def test_a_folder_that_an_earlier_version_served_is_served_on(tmp_path):
     """The archive was run and served by an earlier version: 8 answers kept back, a key with a quota of 6, 3 asked."""
     with tarfile.open(ARCHIVES / "served.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -71,9 +70,7 @@ def put_back(root: Path, backup: Path) -> None:
         shutil.copy2(file, root / file.name)
 
 
-def test_an_older_backup_is_refused_and_the_newest_one_serves_on(
-    own_run: Callable[..., Path], cli: Any, tmp_path: Path
-) -> None:
+def test_an_older_backup_is_refused_and_the_newest_one_serves_on(own_run, cli, tmp_path):
     root, (old, new) = own_run(), (tmp_path / name for name in ("old", "new"))
     token, _ = KeyFile(root / "private").create("a test", ["ask"])
     points = rows(5)
@@ -98,7 +95,7 @@ def test_an_older_backup_is_refused_and_the_newest_one_serves_on(
     assert (code, "an older or another ledger" in err) == (5, True)
 
 
-def test_a_key_is_changed_for_another_one_without_a_refusal(own_run: Callable[..., Path], cli: Any) -> None:
+def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
     root = own_run()
     _, first, _ = cli("keys", "create", root, "--name", "ward 7", "--scope", "ask")
     held, ended, met = [first.strip()], threading.Event(), list[tuple[str, dict[str, Any]]]()

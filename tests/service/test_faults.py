@@ -35,7 +35,7 @@ STEPS = ("begun", "inserted", "committed", "anchor written", "anchored")
 
 def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
     """Have the disk fail at a step of a commit, from the commit after so many on."""
-    store: Any = run.service.served.answers._ledger._store  # type: ignore[attr-defined]
+    store: Any = run.service.served.answers._ledger._store
     passed = [0]
 
     def at(reached: str) -> None:
@@ -51,9 +51,7 @@ def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
     ("step", "number", "after"),
     [*((step, errno.ENOSPC, 0) for step in STEPS), ("begun", errno.EROFS, 0), ("inserted", errno.EIO, 1)],
 )
-def test_a_disk_that_is_full_or_read_only_stops_every_answer(
-    own_run: Callable[..., Path], step: str, number: int, after: int
-) -> None:
+def test_a_disk_that_is_full_or_read_only_stops_every_answer(own_run, step, number, after):
     root = own_run()
     with running(root) as run:
         run.post({"row": rows(1)[0]})
@@ -91,7 +89,7 @@ def stages_of(root: Path) -> tuple[int, set[int | None]]:
 
 
 @pytest.mark.heavy
-def test_a_restart_in_the_middle_of_a_stage_ends_it_and_charges_a_new_one(own_run: Callable[..., Path]) -> None:
+def test_a_restart_in_the_middle_of_a_stage_ends_it_and_charges_a_new_one(own_run):
     root = own_run(**SPARSE)
     before, _ = stages_of(root)
     points = [{"age": 94, "bmi": 20 + k / 8, "ward": "west"} for k in range(8)]  # far from a tie: no stage ends by them
@@ -105,7 +103,7 @@ def test_a_restart_in_the_middle_of_a_stage_ends_it_and_charges_a_new_one(own_ru
     assert len(begun_in - {None}) == 2
 
 
-def test_files_of_teachers_that_were_changed_are_not_opened(own_run: Callable[..., Path]) -> None:
+def test_files_of_teachers_that_were_changed_are_not_opened(own_run):
     root = own_run()
     with opened(root, ServiceSettings()):
         pass
@@ -116,7 +114,7 @@ def test_files_of_teachers_that_were_changed_are_not_opened(own_run: Callable[..
         pass
 
 
-def test_a_student_that_was_changed_is_not_opened(own_run: Callable[..., Path]) -> None:
+def test_a_student_that_was_changed_is_not_opened(own_run):
     root = own_run()
     student = root / "public" / "student.skops"
     student.write_bytes(student.read_bytes() + b" ")
@@ -125,7 +123,7 @@ def test_a_student_that_was_changed_is_not_opened(own_run: Callable[..., Path]) 
 
 
 @pytest.mark.heavy
-def test_what_is_not_served(finished: Callable[..., Path], own_run: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_is_not_served(finished, own_run, tmp_path):
     with pytest.raises(SeededNoiseRefused), opened(finished(**{"run.unsafe_noise_seed": 5}), ServiceSettings()):
         pass
     root = own_run()
@@ -137,9 +135,7 @@ def test_what_is_not_served(finished: Callable[..., Path], own_run: Callable[...
 
 
 @pytest.mark.heavy
-def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_way(
-    own_run: Callable[..., Path],
-) -> None:
+def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_way(own_run):
     root = own_run()
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
     code = "from quorate.cli import main; main()"
@@ -230,7 +226,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.heavy
-def test_equal_answers_leave_equal_logs_metrics_and_pages(folder: Path) -> None:
+def test_equal_answers_leave_equal_logs_metrics_and_pages(folder):
     equal = 0
     for seed in range(6):
         one, other = (left_by(counts, folder, seed) for counts in neighbours(np.random.default_rng(seed)))
@@ -261,7 +257,7 @@ def _counts_agreement(votes: Votes, records: Records) -> Votes:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("spy", [_logs_margins, _counts_agreement])
-def test_a_service_that_tells_of_votes_is_caught(folder: Path, spy: Any) -> None:
+def test_a_service_that_tells_of_votes_is_caught(folder, spy):
     for seed in range(6):
         one, other = (left_by(counts, folder, seed, spy) for counts in neighbours(np.random.default_rng(seed)))
         if one[0] == other[0]:

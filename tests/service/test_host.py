@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
-from tests.service.conftest import Serve, listening, rows, running
+from tests.service.conftest import listening, rows, running
 
 from quorate.accounting import PureDP
 from quorate.cli import main
@@ -51,7 +51,7 @@ def pipe(size: int = 4_096) -> tuple[int, int]:
     return reader, writer
 
 
-def test_a_log_that_nobody_reads_waits_for_nobody_and_what_was_dropped_is_counted() -> None:
+def test_a_log_that_nobody_reads_waits_for_nobody_and_what_was_dropped_is_counted():
     reader, writer = pipe()
     log = Log(writer, most=50)
     began = time.monotonic()
@@ -70,7 +70,7 @@ def test_a_log_that_nobody_reads_waits_for_nobody_and_what_was_dropped_is_counte
     os.close(reader)
 
 
-def test_a_log_whose_reader_ended_and_one_that_is_nowhere_drop_every_line() -> None:
+def test_a_log_whose_reader_ended_and_one_that_is_nowhere_drop_every_line():
     reader, writer = pipe()
     os.close(reader)
     for log in (Log(writer), Log(None)):
@@ -83,7 +83,7 @@ def test_a_log_whose_reader_ended_and_one_that_is_nowhere_drop_every_line() -> N
     assert records.requests["/v1/label", 200] == 1
 
 
-def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch):
     reader, writer = pipe()
     real, full = os.write, [True]
 
@@ -105,7 +105,7 @@ def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch: pyt
 
 
 @pytest.mark.filterwarnings("always")
-def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(capsys):
     lines: list[str] = []
     with _logged(Records(write=lines.append)):
         error = OSError(errno.EMFILE, "4711")
@@ -125,7 +125,7 @@ def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(caps
 
 
 @pytest.mark.heavy
-def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged(serve: Serve) -> None:
+def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged(serve):
     run = serve()
 
     def fails(*_: Any, **__: Any) -> Any:
@@ -149,7 +149,7 @@ def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged
         assert "4711" not in response.text + "".join(told)
 
 
-def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothing() -> None:
+def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothing():
     bare = httpx.MockTransport(lambda request: httpx.Response(500, text="Internal Server Error"))
     with Client("http://service", "quorate_key", transport=bare) as client, pytest.raises(Refused) as refused:
         client.label([1.0])
@@ -161,9 +161,7 @@ def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothin
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("end", ["", "-wal", ".anchor"])
-def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_says_why(
-    own_run: Callable[..., Path], end: str
-) -> None:
+def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_says_why(own_run, end):
     root = own_run()
     stack = ExitStack()
     run = stack.enter_context(running(root))
@@ -183,9 +181,9 @@ def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_s
 
 
 @pytest.mark.heavy
-def test_descriptors_and_memory_that_are_short_are_tried_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_descriptors_and_memory_that_are_short_are_tried_again(serve, monkeypatch):
     run = serve()
-    store: Any = run.service.served.answers._ledger._store  # type: ignore[attr-defined]
+    store: Any = run.service.served.answers._ledger._store
     real = store._refuse_replaced
 
     def short() -> None:
@@ -204,7 +202,7 @@ def test_descriptors_and_memory_that_are_short_are_tried_again(serve: Serve, mon
 
 
 @pytest.mark.heavy
-def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve: Serve) -> None:
+def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve):
     run = serve()
     keys = run.root / "private" / FILE
     kept = keys.rename(keys.with_name("kept"))
@@ -218,9 +216,7 @@ def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve: Ser
 
 
 @pytest.mark.heavy
-def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(serve, monkeypatch):
     run = serve()
     (run.root / "private" / FILE).touch()
 
@@ -253,7 +249,7 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.default_cases(4)
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
 @pytest.mark.parametrize("writer", WRITERS)
-def test_what_root_writes_in_a_run_stays_its_owners(tmp_path: Path, writer: str) -> None:
+def test_what_root_writes_in_a_run_stays_its_owners(tmp_path, writer):
     os.chown(tmp_path, 12_345, 12_346)
     for _ in range(2):  # new, and in place of what is there
         WRITERS[writer](tmp_path)
@@ -267,7 +263,7 @@ def test_what_root_writes_in_a_run_stays_its_owners(tmp_path: Path, writer: str)
 
 @pytest.mark.heavy
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
-def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run: Callable[..., Path]) -> None:
+def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run):
     root = own_run()
     for path in (root, *root.rglob("*")):
         os.chown(path, 12_345, 12_346)
@@ -300,14 +296,14 @@ def limit() -> Iterator[Callable[[int], int]]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_the_limit_on_open_files_is_raised_as_far_as_connections_need_it(limit: Callable[[int], int]) -> None:
+def test_the_limit_on_open_files_is_raised_as_far_as_connections_need_it(limit):
     free = limit(40)
     most = descriptors_for(300)
     assert most >= free + 300
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= most + server.SPARE
 
 
-def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_makes_room() -> None:
+def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_makes_room():
     with ExitStack() as stack:
         clients = [stack.enter_context(socket.socket()) for _ in range(6)]
         [bound] = server.listening("127.0.0.1", 0, most=10**6)
@@ -336,7 +332,7 @@ def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_make
         ]
 
 
-def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not() -> None:
+def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not():
     async def hello(_: Any) -> PlainTextResponse:
         return PlainTextResponse("hello")
 
@@ -361,9 +357,7 @@ TREES = {"teachers.model": "tree"}
 
 
 @pytest.mark.heavy
-def test_a_number_that_trees_cannot_hold_is_refused_to_its_sender_before_anything_is_drawn(
-    own_run: Callable[..., Path],
-) -> None:
+def test_a_number_that_trees_cannot_hold_is_refused_to_its_sender_before_anything_is_drawn(own_run):
     root = own_run(**TREES)
     good, bad = rows(2)[0], {**rows(2)[1], "bmi": 1e39}
     with running(root) as run:
@@ -382,14 +376,14 @@ def test_a_number_that_trees_cannot_hold_is_refused_to_its_sender_before_anythin
         assert reservation.remaining("online answer") == 12 - 2
 
 
-def test_a_number_is_also_too_large_where_it_is_so_in_the_units_of_the_pool() -> None:
+def test_a_number_is_also_too_large_where_it_is_so_in_the_units_of_the_pool():
     encoder = public_encoder(pl.DataFrame({"share": [1e-30, 2e-30, 3e-30]}))
     refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X")
     with pytest.raises(DataRefused, match="column 'share'"):
         refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X", largest=3.4e38)
 
 
-def test_a_number_that_is_written_as_a_text_is_too_large_for_a_question_too() -> None:
+def test_a_number_that_is_written_as_a_text_is_too_large_for_a_question_too():
     pool = pl.DataFrame({"heat": [f"{35 + tenth / 10:.1f}".replace(".", ",") for tenth in range(60)]})
     kinds = column_kinds(pool)
     view = View(public_encoder(kinds(pool)), kinds=kinds)
@@ -399,6 +393,6 @@ def test_a_number_that_is_written_as_a_text_is_too_large_for_a_question_too() ->
 
 
 @pytest.mark.heavy
-def test_the_number_is_no_fault_where_the_kind_holds_it(serve: Serve) -> None:
+def test_the_number_is_no_fault_where_the_kind_holds_it(serve):
     run = serve()
     assert run.post({"row": {**rows(1)[0], "bmi": 1e39}}).status_code == 200

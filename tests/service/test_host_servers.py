@@ -168,7 +168,7 @@ def files_of(root: Path) -> list[Path]:
     return [path for path in root.iterdir() if path.name in ("ledger.db", "ledger.db-wal", "ledger.db.anchor")]
 
 
-def test_a_service_survives_the_faults_of_its_host_one_after_the_other(run: tuple[Path, Asker], tmp_path: Path) -> None:
+def test_a_service_survives_the_faults_of_its_host_one_after_the_other(run, tmp_path):
     root, asker = run
     dropped_connections(root, asker)
     unread_log(root, asker)
@@ -356,7 +356,7 @@ def removed_ledger(root: Path, asker: Asker) -> None:
 
 
 @pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
-def test_a_service_on_postgresql_survives_the_faults_of_its_database(tmp_path: Path) -> None:
+def test_a_service_on_postgresql_survives_the_faults_of_its_database(tmp_path):
     with database() as server:
         root = runs.write_run(tmp_path / "run", **{"mechanism.online_answers": KEPT})
         url = server.url()

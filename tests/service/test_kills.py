@@ -6,7 +6,6 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def is_held(root: Path, told: dict[str, str]) -> bool:
 
 
 @pytest.mark.heavy
-def test_a_service_that_tells_without_its_ledger_is_caught(own_run: Callable[..., Path]) -> None:
+def test_a_service_that_tells_without_its_ledger_is_caught(own_run):
     root = own_run(**{"mechanism.name": "GaussianNoisyMax"})
     for cheats in (False, True):
         told: dict[str, str] = {}
@@ -90,10 +89,10 @@ def test_a_service_that_tells_without_its_ledger_is_caught(own_run: Callable[...
 
 
 @pytest.mark.heavy
-def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callable[..., Path]) -> None:
+def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run):
     killed(own_run(**{"mechanism.online_answers": 300}), kills=1, seed=1)
 
 
 @pytest.mark.faults
-def test_and_so_twenty_times(own_run: Callable[..., Path]) -> None:
+def test_and_so_twenty_times(own_run):
     killed(own_run(**{"mechanism.online_answers": 3_000}), kills=20, seed=2)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from threading import Barrier
 from typing import Any
 
 import pytest
-from tests.service.conftest import Serve, ensemble, rows, running
+from tests.service.conftest import ensemble, rows, running
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget, Ledger
@@ -39,7 +37,7 @@ def code_of(reply: Any) -> Any:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
-def test_a_quota_that_the_owner_lowered_stays_lowered(own_run: Callable[..., Path], after_budget: str) -> None:
+def test_a_quota_that_the_owner_lowered_stays_lowered(own_run, after_budget):
     root = own_run()
     token, key = KeyFile(root / "private").create("a trial", ["ask"], quota=20)
     with running(root, after_budget=after_budget) as run:
@@ -58,7 +56,7 @@ def test_a_quota_that_the_owner_lowered_stays_lowered(own_run: Callable[..., Pat
 
 
 @pytest.mark.parametrize("refuse", [False, True])
-def test_a_quota_that_was_taken_away_stays_away_and_the_key_keeps_its_own(refuse: bool) -> None:
+def test_a_quota_that_was_taken_away_stays_away_and_the_key_keeps_its_own(refuse):
     ledger, answers = served(refuse=refuse)
     answers.answer([asked(1)])
     ledger.remove_quota("ann", "she has a key of her own")
@@ -72,7 +70,7 @@ def test_a_quota_that_was_taken_away_stays_away_and_the_key_keeps_its_own(refuse
     assert [entry.kind for entry in ledger.entries()].count("quota set") == 2
 
 
-def test_a_point_that_another_client_was_refused_does_not_pass_a_key_s_quota() -> None:
+def test_a_point_that_another_client_was_refused_does_not_pass_a_key_s_quota():
     ledger, answers = served(refuse=True)
     answers.answer([asked(1, 2, 3)])
     ledger.set_quota("ann", 10, "more")
@@ -81,7 +79,7 @@ def test_a_point_that_another_client_was_refused_does_not_pass_a_key_s_quota() -
     assert ledger.quota("ann").drawn == 3
 
 
-def test_a_free_request_writes_nothing() -> None:
+def test_a_free_request_writes_nothing():
     ledger, answers = served()
     answers.answer([asked(1, client="bob", quota=None)])
     before = ledger.head
@@ -90,7 +88,7 @@ def test_a_free_request_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_threads_at_once_neither_fail_nor_pass_the_quota(removed: bool) -> None:
+def test_threads_at_once_neither_fail_nor_pass_the_quota(removed):
     ledger, answers = served()
     if removed:
         ledger.set_quota("ann", 9, "a trial")
@@ -108,7 +106,7 @@ def test_threads_at_once_neither_fail_nor_pass_the_quota(removed: bool) -> None:
     assert ledger.quota("ann").answers == (None if removed else 3)
 
 
-def test_a_thread_that_was_slower_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_was_slower_goes_on(monkeypatch):
     ledger, answers = served()
     set_quota = ledger.set_quota
 
@@ -123,7 +121,7 @@ def test_a_thread_that_was_slower_goes_on(monkeypatch: pytest.MonkeyPatch) -> No
 # --- keys: the secret is shown once, its hash is kept, and a key that ended is a key no more -------------------------
 
 
-def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path: Path) -> None:
+def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path):
     token, key = KeyFile(tmp_path).create("ward 7", ["ask"])
     secret = token.split("_", 2)[2]
     kept = (tmp_path / FILE).read_text()
@@ -134,7 +132,7 @@ def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_secrets_are_compared_in_constant_time_known_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_compared_in_constant_time_known_or_not(tmp_path, monkeypatch):
     keys = KeyFile(tmp_path)
     token, _ = keys.create("ward 7", ["ask"])
     seen: list[tuple[int, int]] = []
@@ -149,7 +147,7 @@ def test_secrets_are_compared_in_constant_time_known_or_not(tmp_path: Path, monk
     assert seen == [(64, 64)] * 5
 
 
-def test_a_key_that_expired_or_was_revoked_is_refused(tmp_path: Path) -> None:
+def test_a_key_that_expired_or_was_revoked_is_refused(tmp_path):
     now = [datetime(2026, 1, 1, tzinfo=UTC)]
     keys = KeyFile(tmp_path, clock=lambda: now[0])
     (brief, _), (long, key) = (keys.create("a", ["ask"], days=days) for days in (1, None))
@@ -162,7 +160,7 @@ def test_a_key_that_expired_or_was_revoked_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_revoked_key_is_refused_by_a_service_that_runs(serve: Serve) -> None:
+def test_a_revoked_key_is_refused_by_a_service_that_runs(serve):
     run = serve()
     assert run.post({"row": rows(1)[0]}).status_code == 200
     KeyFile(run.root / "private").revoke(run.token.split("_")[1])
@@ -170,7 +168,7 @@ def test_a_revoked_key_is_refused_by_a_service_that_runs(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_damaged_keys_let_nobody_in(serve: Serve) -> None:
+def test_damaged_keys_let_nobody_in(serve):
     run = serve()
     (run.root / "private" / FILE).write_text('{"format": "quorate service keys 1"}')
     assert run.post({"row": rows(1)[0]}).status_code == 503
@@ -180,8 +178,8 @@ def test_damaged_keys_let_nobody_in(serve: Serve) -> None:
 
 @pytest.mark.parametrize("what", ["nothing", "pipe", "device", "deep", "endless"])
 def test_keys_that_a_service_read_and_that_are_gone_or_no_file_are_an_error_and_wait_for_nobody(
-    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, what, monkeypatch
+):
     keys, file = KeyFile(tmp_path), tmp_path / FILE
     assert keys.find("quorate_none") is None  # there may be no key at first
     token, _ = keys.create("a", ["ask"])
@@ -203,7 +201,7 @@ def test_keys_that_a_service_read_and_that_are_gone_or_no_file_are_an_error_and_
     assert keys.find(token)
 
 
-def test_what_makes_no_key(tmp_path: Path) -> None:
+def test_what_makes_no_key(tmp_path):
     keys = KeyFile(tmp_path)
     for name, scopes in (("a", ["write"]), ("a", []), ("", ["ask"]), ("a\nb", ["ask"])):
         with pytest.raises(InvalidParameter):
@@ -214,9 +212,7 @@ def test_what_makes_no_key(tmp_path: Path) -> None:
         KeyFile(tmp_path / "nowhere").create("a", ["ask"])
 
 
-def test_the_command_line_makes_lists_and_ends_keys(
-    own_run: Callable[..., Path], cli: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_command_line_makes_lists_and_ends_keys(own_run, cli):
     root = own_run()
     code, token, told = cli("keys", "create", root, "--name", "ward 7", "--scope", "ask", "--days", 30, "--quota", 5)
     assert (code, token.startswith("quorate_"), "at most 5 answers" in told) == (0, True, True)

@@ -9,7 +9,6 @@ import subprocess
 from configparser import RawConfigParser
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.service.settings import PREFIX, ServiceSettings, read_service_settings
 
 
-def test_the_command_line_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+def test_the_command_line_goes_before_the_environment_and_that_before_the_file(tmp_path):
     path = tmp_path / "service.toml"
     path.write_text(
         '[service]\nport = 1\nmax_rows = 2\nafter_budget = "refuse"\ntls_cert = "c.pem"\ntls_key = "k.pem"\n'
@@ -32,7 +31,7 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_file(t
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "service.example"])  # noqa: S104
-def test_a_public_address_needs_tls_or_a_proxy(host: str) -> None:
+def test_a_public_address_needs_tls_or_a_proxy(host):
     with pytest.raises(InvalidParameter, match="behind_proxy"):
         ServiceSettings(host=host)
     assert ServiceSettings(host=host, behind_proxy=True)
@@ -40,13 +39,13 @@ def test_a_public_address_needs_tls_or_a_proxy(host: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["port", "metrics_port"])
-def test_a_port_that_is_none_is_told_with_what_was_given(name: str) -> None:
+def test_a_port_that_is_none_is_told_with_what_was_given(name):
     with pytest.raises(InvalidParameter, match=rf"^{name} must be a whole number from 0 to 65535, got 99999$"):
         ServiceSettings(**{name: 99_999})
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
-def test_an_address_of_this_machine_alone_needs_neither(host: str) -> None:
+def test_an_address_of_this_machine_alone_needs_neither(host):
     assert ServiceSettings(host=host).on_loopback
 
 
@@ -55,7 +54,7 @@ def test_an_address_of_this_machine_alone_needs_neither(host: str) -> None:
     "given",
     [{"port": 70_000}, {"max_rows": 0}, {"after_budget": "sell"}, {"tls_cert": Path("c")}, {"body_seconds": 0.0}],
 )
-def test_wrong_values_are_refused(given: dict[str, Any]) -> None:
+def test_wrong_values_are_refused(given):
     with pytest.raises(InvalidParameter):
         ServiceSettings(**given)
 
@@ -69,21 +68,21 @@ def test_wrong_values_are_refused(given: dict[str, Any]) -> None:
         ("[other]\n", "one section"),
     ],
 )
-def test_a_file_says_what_is_wrong_with_it(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_says_what_is_wrong_with_it(tmp_path, text, said):
     path = tmp_path / "service.toml"
     path.write_text(text)
     with pytest.raises(InvalidParameter, match=said):
         read_service_settings(path, environment={})
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(PreconditionFailed):
         read_service_settings(tmp_path / "nowhere.toml", environment={})
     with pytest.raises(InvalidParameter):
         read_service_settings(None, environment={"QUORATE_SERVE_PORT": "x"})
 
 
-def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone() -> None:
+def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone():
     of_one = {
         "SERVICE_HOST": "10.0.0.1",
         "SERVICE_PORT": "8470",
@@ -101,7 +100,7 @@ def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone() -> None
     assert read_service_settings(None, environment={**environment, "QUORATE_SERVE_MAX_ROWS": "7"}).max_rows == 7
 
 
-def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path: Path) -> None:
+def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path):
     path = tmp_path / "service.toml"
     path.write_text("[service]\nmax_rows = 0\n")
     with pytest.raises(InvalidParameter, match=r"^\[service\] max_rows must be a whole number >= 1, got 0"):
@@ -119,16 +118,16 @@ def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path: Pat
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-def test_the_settings_file_shows_every_setting_with_its_default() -> None:
+def test_the_settings_file_shows_every_setting_with_its_default():
     path = DEPLOY / "service.toml"
     assert read_service_settings(path, environment={}) == ServiceSettings()
     named = re.findall(r"^(?:# )?(\w+) = ", path.read_text(), re.MULTILINE)
     assert named == [each.name for each in fields(ServiceSettings)]
 
 
-def test_the_unit_starts_the_service_and_no_broken_ledger_again() -> None:
+def test_the_unit_starts_the_service_and_no_broken_ledger_again():
     unit = RawConfigParser(strict=False)
-    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.optionxform = str
     unit.read_string((DEPLOY / "quorate@.service").read_text())
     service = unit["Service"]
     program, verb, *rest = service["ExecStart"].split()
@@ -144,7 +143,7 @@ def test_the_unit_starts_the_service_and_no_broken_ledger_again() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+def test_systemd_takes_the_unit(tmp_path):
     text = (DEPLOY / "quorate@.service").read_text().replace("/opt/quorate/bin/quorate", "/bin/true")
     (tmp_path / "quorate@run.service").write_text(text)
     done = subprocess.run(
@@ -153,7 +152,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     assert "quorate@run.service" not in done.stderr, done.stderr
 
 
-def test_the_container_serves_behind_a_proxy_on_the_port_that_it_publishes() -> None:
+def test_the_container_serves_behind_a_proxy_on_the_port_that_it_publishes():
     lines = (DEPLOY / "Containerfile").read_text().splitlines()
     of = {word: line.partition(" ")[2] for line in lines if (word := line.partition(" ")[0]).isupper()}
     program, verb, *rest = [*json.loads(of["ENTRYPOINT"]), *json.loads(of["CMD"])]

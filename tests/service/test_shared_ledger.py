@@ -49,7 +49,7 @@ def copied(made: tuple[Path, str], tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.mark.heavy
-def test_a_run_with_a_url_keeps_nothing_but_the_key_in_its_folder(made: tuple[Path, str], cli: Any) -> None:
+def test_a_run_with_a_url_keeps_nothing_but_the_key_in_its_folder(made, cli):
     root, url = made
     beside = {file.name for file in root.iterdir() if file.name.startswith("ledger")}
     assert beside == {"ledger.url", "ledger.db.key"}
@@ -63,7 +63,7 @@ def test_a_run_with_a_url_keeps_nothing_but_the_key_in_its_folder(made: tuple[Pa
 
 
 @pytest.mark.heavy
-def test_two_services_on_one_ledger_give_exactly_the_cap(made: tuple[Path, str], tmp_path: Path) -> None:
+def test_two_services_on_one_ledger_give_exactly_the_cap(made, tmp_path):
     token, _ = KeyFile(made[0] / "private").create("a test", ["ask", "read"])
     roots = [shutil.copytree(made[0], tmp_path / name) for name in ("one", "two")]
     points = rows(2 * KEPT)
@@ -96,7 +96,7 @@ def test_two_services_on_one_ledger_give_exactly_the_cap(made: tuple[Path, str],
 
 
 @pytest.mark.heavy
-def test_a_folder_has_one_ledger(copied: Callable[[str], Path]) -> None:
+def test_a_folder_has_one_ledger(copied):
     root = copied("both")
     with Ledger(root.with_name("ledger.db"), budget=Budget(1.0, 1e-5)):
         pass
@@ -107,7 +107,7 @@ def test_a_folder_has_one_ledger(copied: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ledger.db", "postgresql://a\npostgresql://b"])
-def test_what_is_no_url_is_refused(copied: Callable[[str], Path], text: str) -> None:
+def test_what_is_no_url_is_refused(copied, text):
     root = copied("wrong")
     (root / "ledger.url").write_text(text)
     with pytest.raises(InvalidParameter, match="in one line"):
@@ -115,9 +115,7 @@ def test_what_is_no_url_is_refused(copied: Callable[[str], Path], text: str) -> 
 
 
 @pytest.mark.heavy
-def test_where_a_run_has_results_a_missing_ledger_is_not_made_anew(
-    copied: Callable[[str], Path], server: Server, cli: Any
-) -> None:
+def test_where_a_run_has_results_a_missing_ledger_is_not_made_anew(copied, server, cli):
     root, elsewhere = copied("elsewhere"), server.url()
     (root / "ledger.url").write_text(elsewhere)
     for command in (("run", root), ("status", root), ("ledger", "show", root), ("serve", root)):
@@ -129,7 +127,7 @@ def test_where_a_run_has_results_a_missing_ledger_is_not_made_anew(
         Ledger(elsewhere)
 
 
-def test_without_its_url_the_ledger_is_missed(copied: Callable[[str], Path], cli: Any) -> None:
+def test_without_its_url_the_ledger_is_missed(copied, cli):
     root = copied("without")
     (root / "ledger.url").unlink()
     assert RunFolder(root).has_ledger

@@ -7,17 +7,15 @@ import random
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.service.conftest import GOOD, MARK, Running, Serve, rows, running
+from tests.service.conftest import GOOD, MARK, Running, rows, running
 
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
@@ -82,7 +80,7 @@ def refused(run: Running, response: Any) -> dict[str, Any]:
 
 
 @pytest.mark.heavy
-def test_hostile_bodies_are_refused_by_their_place_and_cost_nothing(serve: Serve) -> None:
+def test_hostile_bodies_are_refused_by_their_place_and_cost_nothing(serve):
     run, entries = serve(), None
     for name, (body, code, place) in HOSTILE.items():
         told = refused(run, run.post(body))
@@ -108,7 +106,7 @@ HOSTILE_HEADERS: list[tuple[dict[str, str], str]] = [
 
 
 @pytest.mark.heavy
-def test_hostile_headers_are_refused(serve: Serve) -> None:
+def test_hostile_headers_are_refused(serve):
     run = serve()
     for headers, code in HOSTILE_HEADERS:
         sent = {**run.headers(), "content-type": "application/json", **headers}
@@ -117,7 +115,7 @@ def test_hostile_headers_are_refused(serve: Serve) -> None:
         assert (response.status_code == 401) == ("www-authenticate" in response.headers)
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve: Serve) -> None:
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve):
     run = serve(max_body=2_000, max_rows=3)
 
     assert refused(run, run.post(with_row(ward="x" * 3_000)))["code"] == "body-too-large"
@@ -132,7 +130,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve: Serve) -> 
 
 
 @pytest.mark.heavy
-def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
+def test_a_body_that_comes_too_slowly_is_refused(serve):
     run = serve(body_seconds=0.2)
     place = urlsplit(str(run.http.base_url))
     with socket.create_connection((place.hostname, place.port), timeout=60) as connection:
@@ -154,29 +152,29 @@ def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_numbers_in_texts_are_texts_where_a_text_is_expected(serve: Serve) -> None:
+def test_numbers_in_texts_are_texts_where_a_text_is_expected(serve):
     assert serve().post(with_row(ward="7")).status_code == 200
 
 
 @pytest.mark.heavy
-def test_a_missing_value_is_null(serve: Serve) -> None:
+def test_a_missing_value_is_null(serve):
     run = serve()
     assert run.post(with_row(age=None, ward=None)).status_code == 200
     assert run.post(with_row(age=None, ward=None)).json()["answers_left"] == 11
 
 
 @pytest.mark.parametrize("body", [b'"\\"[[[[[[[["', b'{"a": "' + b"[" * 50 + b'"}', b'["' + b'\\\\"]', b"[[[[1]]]]"])
-def test_brackets_in_texts_are_no_depth(body: bytes) -> None:
+def test_brackets_in_texts_are_no_depth(body):
     assert read_json(body) == json.loads(body)
 
 
-def test_depth_is_counted_before_anything_is_built() -> None:
+def test_depth_is_counted_before_anything_is_built():
     for text in (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), b'"' + b"x" * 9 + b"[[[[[[", b"[" * 900_000):
         with pytest.raises(Problem, match=r"too-deep|malformed-json"):
             read_json(text)
 
 
-def test_rows_without_names_are_lists_or_places() -> None:
+def test_rows_without_names_are_lists_or_places():
     features = Features(tuple(Column(str(at), "number", nullable=False) for at in range(3)), named=False, sparse=True)
 
     assert features.parse([[0.5, 0, 2], {"2": 2, "0": 0.5}]) == [((0, 0.5), (2, 2.0))] * 2
@@ -186,7 +184,7 @@ def test_rows_without_names_are_lists_or_places() -> None:
             features.parse([bad])
 
 
-def test_a_row_is_read_as_the_tables_of_its_run_are_written() -> None:
+def test_a_row_is_read_as_the_tables_of_its_run_are_written():
     dialect = Dialect(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.", "-999"))
     pool = pl.DataFrame({"dose": [1.5, 2000.5], "seen": ["23.08.2023", "01.09.2023"], "n": ["1,5", "?"]})
     reader = TableReader.of(pool, column_kinds(pool, GivenKinds(dialect=dialect)))
@@ -330,20 +328,20 @@ def refused_all(run: Running, n: int, seed: int) -> Counter[int]:
 
 
 @pytest.mark.heavy
-def test_hostile_requests_are_refused_and_cost_nothing(serve: Serve) -> None:
+def test_hostile_requests_are_refused_and_cost_nothing(serve):
     statuses = refused_all(serve(), 400, seed=1)
     assert set(statuses) == {400, 401, 403, 404, 405, 413, 415, 422}
 
 
 @pytest.mark.faults
-def test_ten_thousand_of_them(own_run: Callable[..., Path]) -> None:
+def test_ten_thousand_of_them(own_run):
     with running(own_run()) as run:
         statuses = refused_all(run, 10_000, seed=2)
         print(dict(sorted(statuses.items())))
 
 
 @pytest.mark.heavy
-def test_the_application_is_what_its_document_says(serve: Serve) -> None:
+def test_the_application_is_what_its_document_says(serve):
     import schemathesis  # it takes seconds, which every run would pay
     from schemathesis.specs.openapi.checks import ignored_auth
 
@@ -371,7 +369,7 @@ def test_the_application_is_what_its_document_says(serve: Serve) -> None:
 
 
 @pytest.mark.heavy
-def test_every_status_of_the_document_has_an_example(serve: Serve) -> None:
+def test_every_status_of_the_document_has_an_example(serve):
     document = serve().http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
         for operation in operations.values():

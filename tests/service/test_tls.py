@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +51,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.heavy
-def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_in_one_line(
-    own_run: Callable[..., Path], certificates: dict[str, Path]
-) -> None:
+def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_in_one_line(own_run, certificates):
     root = own_run()
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
     tls = ("--tls-cert", certificates["cert"], "--tls-key", certificates["key"])
@@ -90,9 +87,7 @@ def _trusting(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("cert", ["key", "other", "nowhere", "no PEM"])
-def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(
-    finished: Callable[..., Path], certificates: dict[str, Path], tmp_path: Path, cert: str
-) -> None:
+def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(finished, certificates, tmp_path, cert):
     from quorate.service.server import check_certificate
     from quorate.service.settings import ServiceSettings
 
@@ -104,7 +99,7 @@ def test_a_certificate_that_cannot_be_used_is_refused_before_anything_is_served(
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_a_client_is_told_what_is_no_file_of_certificates(tmp_path: Path) -> None:
+def test_a_client_is_told_what_is_no_file_of_certificates(tmp_path):
     (tmp_path / "no PEM").write_text("no PEM")
     for place in (tmp_path / "nowhere", tmp_path / "no PEM", tmp_path):
         with pytest.raises(InvalidParameter, match="ca must be a file of certificates"):

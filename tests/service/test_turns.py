@@ -8,11 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service.conftest import Serve, ensemble, rows, running
+from tests.service.conftest import ensemble, rows, running
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Ledger
@@ -37,7 +36,7 @@ def at_once(run: Any, bodies: Sequence[Any]) -> list[Any]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
-def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], after_budget: str) -> None:
+def test_many_clients_are_given_exactly_the_cap(own_run, after_budget):
     root = own_run()
     with running(root, after_budget=after_budget) as run:
         told = at_once(run, [{"row": row} for row in rows(CLIENTS)])
@@ -53,7 +52,7 @@ def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], af
 
 
 @pytest.mark.faults
-def test_64_clients_are_given_exactly_the_cap_20_times(finished: Callable[..., Path], tmp_path: Path) -> None:
+def test_64_clients_are_given_exactly_the_cap_20_times(finished, tmp_path):
     for repeat in range(20):
         root = shutil.copytree(finished(), tmp_path / f"run{repeat}")
         with running(root) as run:
@@ -63,7 +62,7 @@ def test_64_clients_are_given_exactly_the_cap_20_times(finished: Callable[..., P
 
 
 @pytest.mark.heavy
-def test_one_query_of_many_clients_at_once_is_one_charge(serve: Serve) -> None:
+def test_one_query_of_many_clients_at_once_is_one_charge(serve):
     run = serve()
     told = at_once(run, [{"row": rows(1)[0]}] * CLIENTS)
 
@@ -97,7 +96,7 @@ def ask_all(threads: AnsweringThreads, n: int) -> list[Reply]:
     return asyncio.run(all_of_them())
 
 
-def test_what_waits_together_is_one_block() -> None:
+def test_what_waits_together_is_one_block():
     slow = Slow()
     threads = AnsweringThreads(slow)
     assert all(isinstance(reply, Answered) for reply in ask_all(threads, 200))
@@ -107,7 +106,7 @@ def test_what_waits_together_is_one_block() -> None:
     assert len(slow.blocks) <= 8
 
 
-def test_more_than_may_wait_are_refused() -> None:
+def test_more_than_may_wait_are_refused():
     threads = AnsweringThreads(Slow(), max_waiting=10)
     codes = [reply.code for reply in ask_all(threads, 60) if isinstance(reply, Problem)]
     threads.stop()
@@ -116,7 +115,7 @@ def test_more_than_may_wait_are_refused() -> None:
     assert len(codes) >= 30
 
 
-def test_what_was_not_written_may_be_tried_again_and_a_log_that_fails_ends_no_thread() -> None:
+def test_what_was_not_written_may_be_tried_again_and_a_log_that_fails_ends_no_thread():
     slow = Slow(LedgerBusy("no memory is left; nothing was written"))
 
     def fails(_: BaseException) -> None:
@@ -134,7 +133,7 @@ def test_what_was_not_written_may_be_tried_again_and_a_log_that_fails_ends_no_th
     assert threads.stop()
 
 
-def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending() -> None:
+def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending():
     ends = threading.Event()
 
     class Hanging(Slow):
@@ -155,7 +154,7 @@ def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending() -> N
     assert threads.stop()
 
 
-def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_are_told() -> None:
+def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_are_told():
     """Nobody is asked anew on his own where the draw was made: that would be a second charge."""
 
     def fails(_: Any) -> Any:
@@ -170,7 +169,7 @@ def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_ar
     assert {type(each) for each in said} == {PreconditionFailed}
 
 
-def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not() -> None:
+def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not():
     threads = AnsweringThreads(Slow())
 
     async def stopping() -> tuple[list[Reply], Reply]:
@@ -185,7 +184,7 @@ def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not() -> None
     assert late.code == "stopping"
 
 
-def test_after_an_error_of_the_ledger_nothing_is_answered_any_more() -> None:
+def test_after_an_error_of_the_ledger_nothing_is_answered_any_more():
     slow = Slow(LedgerIntegrityError("the disk is full"))
     threads = AnsweringThreads(slow)
     told = [*ask_all(threads, 3), *ask_all(threads, 3)]
@@ -196,7 +195,7 @@ def test_after_an_error_of_the_ledger_nothing_is_answered_any_more() -> None:
     assert len(slow.blocks) <= 2
 
 
-def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
+def test_a_request_that_fails_does_not_fail_its_neighbours():
     class Picky(Slow):
         def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
             if any(asked.client == "key:bad" for asked in block):
@@ -233,7 +232,7 @@ def replies_of(
         threads.stop()
 
 
-def test_a_row_that_teachers_cannot_see_costs_nobody_anything() -> None:
+def test_a_row_that_teachers_cannot_see_costs_nobody_anything():
     def view(table: Any) -> Any:
         if (table["place"] < 0).any():
             raise ValueError("no such place")
@@ -249,7 +248,7 @@ def test_a_row_that_teachers_cannot_see_costs_nobody_anything() -> None:
     assert answers.standing.answers_left == 9 - 3
 
 
-def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is_told() -> None:
+def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is_told():
     def student(table: Any) -> list[Any]:
         if (table["place"] < 0).any():
             raise ZeroDivisionError("no such place")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray
 from quorate.voting import flow
 from quorate.voting.recipe import recipe
+
+pytestmark = pytest.mark.mostly_heavy
 
 N = 600
 
@@ -82,8 +83,7 @@ FACTS = PublicFacts(n_records=900, n_public=48, n_classes=2, width=11, epsilon=2
 
 @pytest.mark.parametrize("neighbours", ["auto", "add-or-remove"])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 8.0])
-@pytest.mark.heavy
-def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: float, neighbours: Any) -> None:
+def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps, neighbours):
     made = recipe(replace(FACTS, epsilon=eps, neighbours=neighbours), declared=LISTS)
     assert eps - 1e-6 < epsilon(made.event, 1e-5) <= eps
     assert delta_by_enumeration(made.event, eps - 1e-5) > 1e-5 > delta_by_enumeration(made.event, eps)
@@ -93,22 +93,21 @@ def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: flo
         assert epsilon(made.event_for("replace"), 1e-5) > 1.02 * eps
 
 
-def test_a_cheat_that_leaves_the_counts_out_of_the_noise_is_caught() -> None:
+@pytest.mark.quick
+def test_a_cheat_that_leaves_the_counts_out_of_the_noise_is_caught():
     counts, alone = recipe(FACTS, declared=LISTS).pool, recipe(FACTS)
     assert delta_by_enumeration(Composed((counts.event_for("replace"), alone.answers)), 2.0) > 1.2e-5
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("mechanism", "fields"), [(LaplaceNoisyMax, {}), (ConfidentNoisyMax, {"threshold": 40.0})], ids=["Laplace", "test"]
 )
-def test_every_mechanism_is_calibrated_beside_the_counts(mechanism: Any, fields: Any) -> None:
+def test_every_mechanism_is_calibrated_beside_the_counts(mechanism, fields):
     made = recipe(replace(FACTS, epsilon=1.0), declared=LISTS, mechanism=mechanism, fields=fields)
     assert 1.0 - 1e-6 < epsilon(made.event, 1e-5) <= 1.0
 
 
-@pytest.mark.heavy
-def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted: Any) -> None:
+def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted):
     clf, ledger = fitted
     [reservation] = ledger.reservations()
     assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
@@ -119,7 +118,8 @@ def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted: Any) -> Non
     assert clf.guarantee_.also == ()
 
 
-def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted: Any) -> None:
+@pytest.mark.quick
+def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted):
     """K, ℓ, σ and the share follow from declared facts: other rows, of another number, ask for the very same event."""
     ledger = budget()
     estimator(ledger=ledger).fit(*wards(300, 2), schema=LISTS)
@@ -129,8 +129,7 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted: Any) -> None
 # --- what comes of it ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.heavy
-def test_the_student_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
+def test_the_student_learns_and_reads_rows_by_the_schema(fitted):
     clf, _ = fitted
     new, truth = wards(500, 2)
     predicted = clf.predict(new)
@@ -144,8 +143,7 @@ def test_the_student_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
     assert clf.facts().setup.n_public == 0
 
 
-@pytest.mark.heavy
-def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted: Any) -> None:
+def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted):
     clf = estimator(ledger=budget()).fit(*wards(N, 1), schema=LISTS)
     left = 48 - len(clf.queries_)
     assert 0 < left < 48
@@ -159,11 +157,8 @@ def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted: A
     assert clf.facts().spending.answers_left == left - 2
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("stage", ["the votes", "a level", "the pool", "an answer"])
-def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
-    stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(stage, tmp_path, monkeypatch):
     rows, labels = wards(N, 1)
 
     def dies(*_: Any, **_how: Any) -> Any:
@@ -195,8 +190,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
     assert again.pool_.equals(clf.pool_)
 
 
-@pytest.mark.heavy
-def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path, monkeypatch):
     rows, labels = wards(N, 1)
     place = tmp_path / "ledger.db"
     estimator(ledger=place).fit(rows, labels, schema=LISTS)
@@ -206,7 +200,6 @@ def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkey
         estimator(ledger=place).resume(rows, labels, schema=LISTS)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("schema", "cells"),
     [
@@ -216,7 +209,7 @@ def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkey
     ],
     ids=["one value", "no numbers", "extremes"],
 )
-def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema: Any, cells: list[Any]) -> None:
+def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema, cells):
     ledger = budget()
     rows = pl.DataFrame({"x": cells})
     clf = estimator(n_records=300, ledger=ledger).fit(rows, [0, 1] * 150, schema=schema)
@@ -224,8 +217,7 @@ def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema: Any, cells: 
     assert len(ledger.reservations()) == 1
 
 
-@pytest.mark.heavy
-def test_persons_relations_and_a_strategy() -> None:
+def test_persons_relations_and_a_strategy():
     rows, labels = wards(N, 1)
     clf = estimator(n_records=N // 2, neighbours="add-or-remove", queries=Margin(30), ledger=budget())
     clf.fit(rows, labels, schema=LISTS, groups=np.arange(N) // 2)
@@ -236,7 +228,8 @@ def test_persons_relations_and_a_strategy() -> None:
     assert read.guarantee_.neighbours == "replace one record"
 
 
-def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
+@pytest.mark.quick
+def test_a_check_says_what_a_fit_would_do_and_draws_nothing():
     ledger = budget()
     found = check(estimator(ledger=ledger), *wards(N, 1), schema=LISTS, look=True)
     assert found.found["marginals"]["rows"] == 48
@@ -259,7 +252,7 @@ def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
         ({"queries": 49}, {"schema": LISTS}, InvalidParameter, "48"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_a_charge(changes: Any, given: Any, error: Any, said: str) -> None:
+def test_what_does_not_fit_is_refused_before_a_charge(changes, given, error, said):
     rows, labels = wards(200, 1)
     ledger = budget()
     with pytest.raises(error, match=said) as refusal:
@@ -268,8 +261,7 @@ def test_what_does_not_fit_is_refused_before_a_charge(changes: Any, given: Any, 
     assert ledger.reservations() == ()
 
 
-@pytest.mark.heavy
-def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones() -> None:
+def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones():
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
 
@@ -283,10 +275,7 @@ def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones() -> None:
     assert drawn.score(new.to_pandas(), truth) == drawn.score(new, truth)
 
 
-@pytest.mark.heavy
-def test_teachers_are_tiny_in_coordinates_of_the_drawn_rows_and_the_charge_does_not_depend_on_these(
-    fitted: tuple[PrivateClassifier, Ledger],
-) -> None:
+def test_teachers_are_tiny_in_coordinates_of_the_drawn_rows_and_the_charge_does_not_depend_on_these(fitted):
     rows, labels = wards(N, 1)
     task = estimator()._task(rows, labels, public=None, groups=None, schema=LISTS)
     assert isinstance(task.teacher, TinyTeacher)

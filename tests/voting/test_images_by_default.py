@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -19,6 +17,8 @@ from quorate.planning.public_side import public_side
 from quorate.voting.inputs import directions_of_images
 from quorate.voting.models import default_teacher
 
+pytestmark = pytest.mark.mostly_heavy
+
 DIGITS, LABELS = load_digits(return_X_y=True)
 KEPT = LABELS < 3
 IMAGES = np.kron(DIGITS[KEPT].reshape(-1, 8, 8), np.ones((2, 2)))  # 16 × 16
@@ -32,21 +32,19 @@ def directions() -> PoolDirections:
     return PoolDirections.of_images(ROWS[N : N + M])
 
 
-@pytest.mark.heavy
-def test_directions_have_mean_zero_and_a_typical_image_length_one(directions: PoolDirections) -> None:
+def test_directions_have_mean_zero_and_a_typical_image_length_one(directions):
     seen = directions.transform(ROWS[N : N + M])
     assert seen.shape == (M, 128)
     assert np.abs(seen.mean(axis=0)).max() < 1e-3
     assert np.mean(np.sum(seen**2, axis=1)) == pytest.approx(1.0, abs=0.01)
     variances = seen.var(axis=0)[:20]
-    patches = directions.coordinates.feature_map.first.numbers(ROWS[N : N + M])  # type: ignore[attr-defined]
+    patches = directions.coordinates.feature_map.first.numbers(ROWS[N : N + M])
     units = patches / np.linalg.norm(patches, axis=1, keepdims=True)
     values = np.linalg.svd(units - units.mean(axis=0), compute_uv=False)[:20] ** 2
     assert variances / variances[0] == pytest.approx(np.sqrt(values / values[0]), rel=0.02)  # the root of each
 
 
-@pytest.mark.heavy
-def test_an_image_is_the_same_alone_and_in_any_company(directions: PoolDirections) -> None:
+def test_an_image_is_the_same_alone_and_in_any_company(directions):
     hostile = np.vstack([ROWS[:20], ROWS[:3] * 1e200, -ROWS[:3], np.zeros((1, ROWS.shape[1]))])
     with threadpool_limits(1):
         together = directions.transform(hostile)
@@ -55,10 +53,7 @@ def test_an_image_is_the_same_alone_and_in_any_company(directions: PoolDirection
         assert (directions.transform(hostile[::-1])[::-1] == together).all()
 
 
-@pytest.mark.heavy
-def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_lines(
-    directions: PoolDirections,
-) -> None:
+def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_lines(directions):
     published = directions.transformer(ROWS[N : N + 2])
     assert np.abs(published.transform(ROWS[:50]) - directions.transform(ROWS[:50])).max() < 0.01
     content = skops.io.dumps(published)
@@ -67,8 +62,7 @@ def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_l
     assert len(repr(published)) < 3_000
 
 
-@pytest.mark.heavy
-def test_who_sees_patches() -> None:
+def test_who_sees_patches():
     pool = PublicPool(IMAGES[N : N + M])
     for student, by_patches in ((None, True), (LogisticRegression(), False)):
         side = public_side(pool, [0, 1, 2], student=student)
@@ -93,18 +87,18 @@ def test_who_sees_patches() -> None:
         IMAGES[:M, :, :12],  # not square
     ],
 )
-def test_other_pools_are_seen_as_before(pool: Any) -> None:
+def test_other_pools_are_seen_as_before(pool):
     assert directions_of_images(PublicPool(pool)) is None
     assert isinstance(public_side(PublicPool(pool), [0, 1, 2]).default_teacher, LogisticRegression)
 
 
-def test_the_default_teacher_of_other_rows_is_unchanged() -> None:
+@pytest.mark.quick
+def test_the_default_teacher_of_other_rows_is_unchanged():
     assert repr(default_teacher(images=False)) == "LogisticRegression(C=100.0, max_iter=1000)"
 
 
-@pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_student_of_images_predicts_from_pixels_and_leaves_as_onnx() -> None:
+def test_a_student_of_images_predicts_from_pixels_and_leaves_as_onnx():
     given = {"classes": [0, 1, 2], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}
     votes = PrivateClassifier(**given, n_teachers=15, n_jobs=1, allow_hopeless=True)
     votes.fit(IMAGES[:N], LABELS[:N], public=PublicPool(IMAGES[N : N + M]))

@@ -277,7 +277,7 @@ CELLS = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("model", "data"), CELLS)
-def test_a_cell(model: str, data: str) -> None:
+def test_a_cell(model, data):
     expected = EXCEPTIONS.get((model, data), "yes")
     assert SAID.get(expected, "yes") in tried(model, data)
 
@@ -294,7 +294,7 @@ def test_a_cell(model: str, data: str) -> None:
         ([NearestMean()], False),
     ],
 )
-def test_a_pipeline_takes_missing_values_where_its_steps_do(steps: list[Any], takes: bool) -> None:
+def test_a_pipeline_takes_missing_values_where_its_steps_do(steps, takes):
     assert _takes_missing(make_pipeline(*steps)) == takes
 
 
@@ -307,7 +307,7 @@ def rendered() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_page_holds_these_cells_and_names_this_test() -> None:
+def test_the_page_holds_these_cells_and_names_this_test():
     text = PAGE.read_text(encoding="utf-8")
     assert MARKS[0] + "\n" + rendered() + "\n" + MARKS[1] in text
     assert "tests/voting/test_model_kinds.py::test_a_cell" in text

@@ -32,7 +32,7 @@ class Panic(BaseException):
     """As a panic of Rust is: no Exception."""
 
 
-def test_a_remark_that_cannot_be_worked_out_is_left_out_and_the_others_are_made() -> None:
+def test_a_remark_that_cannot_be_worked_out_is_left_out_and_the_others_are_made():
     def panics() -> Any:
         yield note("half", "a half")
         raise Panic
@@ -62,7 +62,7 @@ HOSTILE = {
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_no_private_cell_fails_a_remark_or_hides_one_on_another_column(name: str, library: str) -> None:
+def test_no_private_cell_fails_a_remark_or_hides_one_on_another_column(name, library):
     rng = np.random.default_rng(1)
     pool = pl.DataFrame({"a": rng.normal(5, 1, 60), "b": rng.normal(50, 9, 60)})
     values = pool["b"].to_numpy()
@@ -80,13 +80,13 @@ def test_no_private_cell_fails_a_remark_or_hides_one_on_another_column(name: str
     assert "the public rows do not" in scaled.words
 
 
-def test_a_whole_number_beyond_the_floats_is_no_reason_for_a_check_to_fail() -> None:
+def test_a_whole_number_beyond_the_floats_is_no_reason_for_a_check_to_fail():
     frame = pd.DataFrame({"a": pd.Series([5] * 59 + [10**400], dtype=object), "b": np.arange(60.0)})
     pool = pd.DataFrame({"a": np.arange(60.0), "b": np.arange(60.0)})
     assert isinstance(notes_on_tables(frame, pool, column_kinds(pool)).reveal(), tuple)
 
 
-def test_a_scaler_around_the_classifier_is_said_by_fit_before_the_charge_in_the_words_of_check() -> None:
+def test_a_scaler_around_the_classifier_is_said_by_fit_before_the_charge_in_the_words_of_check():
     X, y, pool = tables()
     Z = StandardScaler().fit_transform(X)
     checked = check(PrivateClassifier(method="votes", **VOTES), Z, y, public=PublicPool(pool))
@@ -104,7 +104,7 @@ def test_a_scaler_around_the_classifier_is_said_by_fit_before_the_charge_in_the_
 
 
 @pytest.mark.heavy
-def test_the_direct_method_warns_of_nothing_that_private_rows_show() -> None:
+def test_the_direct_method_warns_of_nothing_that_private_rows_show():
     X, y, pool = tables()
     for rows in (X, StandardScaler().fit_transform(X)):
         with warnings.catch_warnings(record=True) as heard:
@@ -113,7 +113,7 @@ def test_the_direct_method_warns_of_nothing_that_private_rows_show() -> None:
         assert not [each for each in heard if "scaled" in str(each.message)]
 
 
-def test_ids_in_both_tables_are_noted_without_a_word_of_which_or_how_many() -> None:
+def test_ids_in_both_tables_are_noted_without_a_word_of_which_or_how_many():
     (note,) = note_on_shared_ids([b"id:1", b"", b"id:7"], [b"id:7"], private="private.csv", public="public.csv")
     assert note.code == "public-rows-carry-private-ids"
     assert not set("0123456789") & set(note.words)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,7 +61,7 @@ def sums(of: NumberTask) -> Any:
 class TestOneUnit:
     IDS = np.arange(N) // 3
 
-    def test_moves_each_sum_by_at_most_the_sensitivity_and_changes_one_teacher(self) -> None:
+    def test_moves_each_sum_by_at_most_the_sensitivity_and_changes_one_teacher(self):
         changed, gone = Y.copy(), Y.copy()
         changed[self.IDS == 5], gone[self.IDS == 5] = 1e300, np.nan
         before = sums(task(groups=self.IDS, n_records=200))
@@ -73,7 +71,7 @@ class TestOneUnit:
             assert np.abs(moved).max() <= 2 * G
             assert np.sum(moved**2) <= len(moved) * G**2  # twice a half of the range's half, on each
 
-    def test_leaves_the_votes_of_all_other_teachers_as_they_are(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_leaves_the_votes_of_all_other_teachers_as_they_are(self, monkeypatch):
         votes: list[list[Any]] = []
 
         def kept(voters: Any, asked: Any, mechanism: Any, **how: Any) -> Any:
@@ -87,7 +85,7 @@ class TestOneUnit:
         sums(task(X[removed], Y[removed], groups=ids[removed]))
         assert sum(not np.array_equal(one, other) for one, other in zip(*votes, strict=True)) == 1
 
-    def test_in_two_shards_is_refused_before_anything_is_fitted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_in_two_shards_is_refused_before_anything_is_fitted(self, monkeypatch):
         def by_row(slots: Any, n_teachers: int, key: Any, *, partition: str, fewer: bool) -> Any:
             return Secret(np.arange(len(slots)) % n_teachers)
 
@@ -118,14 +116,14 @@ def failing(how: str) -> Any:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("how", ["raises", "nan", "text", "shape"])
-def test_a_teacher_without_a_number_is_the_middle_and_says_nothing(how: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_teacher_without_a_number_is_the_middle_and_says_nothing(how, capfd):
     assert not np.any(sums(task(teacher=failing(how), n_teachers=3)))
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("value", [-1e9, 0.0, 25.0, 50.0, 100.0, 1e300])
-def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value: float) -> None:
+def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value):
     class Fixed(LinearRegression):
         def predict(self, X: Any) -> Any:
             return np.full(len(X), value)
@@ -136,7 +134,7 @@ def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value:
     assert both.tolist() == [[round((min(max(value, 0.0), 100.0) - 50) / 50 * G)]] * 2
 
 
-def test_targets_reach_a_teacher_in_their_own_unit() -> None:
+def test_targets_reach_a_teacher_in_their_own_unit():
     places = TargetRange(-40.0, 60.0).steps_of([10.0, -40.0, 60.0])
     seen: list[Any] = []
 
@@ -158,7 +156,7 @@ def epsilon_by_hand(mu: float, delta: float) -> float:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", [0.3, 8.0])
-def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
+def test_the_charge_is_the_price_by_another_road(epsilon):
     """50 sums, a vector that moves by twice a half of √50; and two counts, of which a unit moves two by 1 each."""
     ledger = Ledger(budget=quorate.Budget(epsilon, 1e-5))
     model = fitted(epsilon=epsilon, ledger=ledger, queries=50)
@@ -173,13 +171,13 @@ def test_the_charge_is_the_price_by_another_road(epsilon: float) -> None:
 
 
 @pytest.mark.heavy
-def test_where_the_number_of_units_is_read_the_guarantee_is_for_replacing_one() -> None:
+def test_where_the_number_of_units_is_read_the_guarantee_is_for_replacing_one():
     assert fitted(n_records=None).guarantee_.neighbours == "replace one record"
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("teacher", [None, Ridge()], ids=["default", "Ridge"])
-def test_what_is_learned_predicts(teacher: Any) -> None:
+def test_what_is_learned_predicts(teacher):
     model = fitted(teacher=teacher, epsilon=60.0)
     predicted = model.predict(ROWS[HELD])
     assert model.method_ == "votes"
@@ -189,7 +187,7 @@ def test_what_is_learned_predicts(teacher: Any) -> None:
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(ROWS[HELD]), predicted)  # noqa: S301
 
 
-def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_out() -> None:
+def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_out():
     of = replace(task(), mechanism=NoisyMean(2.0**-5))
     means = of.mechanism.means(sums(of), of.n_teachers)
     weights = number_flow.student_weights(of, means, np.ones(len(means), dtype=bool))
@@ -199,7 +197,7 @@ def test_without_noise_to_speak_of_the_student_undoes_what_tiny_teachers_leave_o
 
 
 class TestWhereTargetsLie:
-    def test_a_unit_counts_once_by_the_row_that_its_identity_chooses(self) -> None:
+    def test_a_unit_counts_once_by_the_row_that_its_identity_chooses(self):
         ids = np.arange(N) // 3
         targets, gone, twice = Y.copy(), Y.copy(), Y.copy()
         gone[ids == 5], twice[ids == 5] = np.nan, [0.0, 50.0, 100.0]
@@ -211,7 +209,7 @@ class TestWhereTargetsLie:
         assert np.abs(before - without).tolist().count(1) == np.abs(before - without).sum() == 1
         assert np.sum((before - other) ** 2) in (0, 2)  # as the price says
 
-    def test_a_range_that_is_far_too_wide_is_found_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_range_that_is_far_too_wide_is_found_out(self, monkeypatch):
         wide = {"target_range": (0, 20_000), "epsilon": 40.0}
         model = fitted(**wide)
         part = model._kept.result.part
@@ -221,7 +219,7 @@ class TestWhereTargetsLie:
         monkeypatch.setattr(numbers, "cells_for", lambda *_: 0)
         assert fitted(**wide).score(ROWS[HELD], TARGETS[HELD]) < 0.2
 
-    def test_a_teacher_learns_whole_targets_and_predicts_within_the_part(self) -> None:
+    def test_a_teacher_learns_whole_targets_and_predicts_within_the_part(self):
         places = TargetRange(0.0, 100.0).steps_of([10.0, 60.0, 90.0])
         teacher = RegressorTeacher(Ridge(), TargetRange(0.0, 100.0), G, voted=TargetRange(40.0, 80.0))
         voter = teacher.train(np.array([[1.0], [6.0], [9.0]]), places, 0)
@@ -230,9 +228,7 @@ class TestWhereTargetsLie:
 
     @pytest.mark.default_cases(1)
     @pytest.mark.parametrize("dies", ["before the means", "in a count", "after a count"])
-    def test_after_a_kill_no_count_is_drawn_again(
-        self, dies: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_after_a_kill_no_count_is_drawn_again(self, dies, tmp_path, monkeypatch):
         path, drawn = tmp_path / "ledger.db", []
         real = TargetCounts.release_many
 
@@ -262,8 +258,8 @@ class TestWhereTargetsLie:
     @pytest.mark.default_cases(1)
     @pytest.mark.parametrize("counted", [False, True])
     def test_a_fit_that_was_begun_with_a_sum_for_each_query_or_without_counts_goes_on_so(
-        self, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, counted, tmp_path, monkeypatch
+    ):
         calibrated = numbers.NumberRelease.calibrated
 
         def as_before(budget: Any, n_units: int, *, at_once: bool = False) -> Any:
@@ -283,7 +279,7 @@ class TestWhereTargetsLie:
 
 
 class TestGoingOn:
-    def test_a_pool_whose_columns_are_read_otherwise_is_another_fit(self) -> None:
+    def test_a_pool_whose_columns_are_read_otherwise_is_another_fit(self):
         """Its students would be fitted to the means of teachers that saw other numbers."""
         ledger, rows = Ledger(budget=quorate.Budget(8.0, 1e-5)), pl.DataFrame(ROWS, schema=["a", "b", "c"])
         rows = rows.with_columns(pl.Series("d", np.arange(len(ROWS)) % 4).cast(pl.String))
@@ -295,7 +291,7 @@ class TestGoingOn:
         assert len(keys) == 2
 
     @pytest.mark.heavy
-    def test_the_same_fit_on_the_same_ledger_is_charged_once_and_gives_the_same_model(self, tmp_path: Path) -> None:
+    def test_the_same_fit_on_the_same_ledger_is_charged_once_and_gives_the_same_model(self, tmp_path):
         path = tmp_path / "ledger.db"
         first, again = fitted(ledger=path), fitted(ledger=path)
         assert np.array_equal(first.predict(X), again.predict(X))
@@ -303,9 +299,7 @@ class TestGoingOn:
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 
-    def test_what_was_drawn_when_the_process_was_killed_is_not_drawn_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_what_was_drawn_when_the_process_was_killed_is_not_drawn_again(self, tmp_path, monkeypatch):
         """All of a teacher's numbers are one vector, so one block: half of it could be of teachers trained anew."""
         path, drawn = tmp_path / "ledger.db", []
         real = NoisyMean.release_many
@@ -325,7 +319,7 @@ class TestGoingOn:
             assert len(ledger.reservations()) == 1
 
     @pytest.mark.heavy
-    def test_a_fit_that_was_never_charged_is_not_resumed_and_other_data_are_refused(self, tmp_path: Path) -> None:
+    def test_a_fit_that_was_never_charged_is_not_resumed_and_other_data_are_refused(self, tmp_path):
         fitted(ledger=tmp_path / "ledger.db")
         with pytest.raises(PreconditionFailed, match="no fit of these settings"):
             estimator(ledger=tmp_path / "ledger.db", queries=7).resume(X, Y, public=PUBLIC)
@@ -352,9 +346,7 @@ class TestGoingOn:
         ({"n_jobs": 0}, "^n_jobs must be"),
     ],
 )
-def test_what_does_not_go_is_refused_in_one_line_and_nothing_is_charged(
-    changes: dict[str, Any], refusal: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_go_is_refused_in_one_line_and_nothing_is_charged(changes, refusal, monkeypatch):
     monkeypatch.setattr(Ledger, "reserve", lambda *_, **__: pytest.fail("charged"))
     with pytest.raises(InvalidParameter, match=refusal) as refused:
         fitted(**changes)
@@ -370,13 +362,13 @@ def test_what_does_not_go_is_refused_in_one_line_and_nothing_is_charged(
         ({"public": PUBLIC, "groups": np.arange(3)}, DataRefused),
     ],
 )
-def test_tables_that_do_not_go_are_refused_in_one_line(given: dict[str, Any], error: type[Exception]) -> None:
+def test_tables_that_do_not_go_are_refused_in_one_line(given, error):
     with pytest.raises(error) as refused:
         estimator().fit(X, Y, **given)
     assert "\n" not in str(refused.value)
 
 
-def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeypatch):
     monkeypatch.setattr(number_flow, "train_chunk", lambda *_, **__: pytest.fail("fitted"))
     with pytest.raises(BudgetExhausted):
         fitted(ledger=Ledger(budget=quorate.Budget(1.0, 1e-5)))
@@ -384,18 +376,18 @@ def test_a_budget_that_is_too_small_is_refused_before_anything_is_fitted(monkeyp
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("spoil", [lambda y: y[::-1] * 0, lambda y: y * np.nan])
-def test_no_private_cell_decides_on_a_refusal(spoil: Callable[[Any], Any]) -> None:
+def test_no_private_cell_decides_on_a_refusal(spoil):
     estimator().fit(X, spoil(Y), public=PUBLIC)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_units", [0, 1, 20])
-def test_fewer_units_than_teachers_are_not_told_of(n_units: int) -> None:
+def test_fewer_units_than_teachers_are_not_told_of(n_units):
     model = estimator().fit(X[:n_units], Y[:n_units], public=PUBLIC)
     assert model.n_teachers_ == fitted().n_teachers_ > 20
 
 
-def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:
+def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did():
     checked = quorate.check(estimator(), X, Y, public=PUBLIC)
     assert checked.found["method"] == "votes"
     assert "changes exactly one teacher" in " ".join(str(checked).split())
@@ -409,7 +401,7 @@ def test_a_check_says_what_a_fit_would_do_and_a_report_what_it_did() -> None:
 
 
 @pytest.mark.heavy
-def test_a_fit_by_the_other_method_leaves_nothing_of_the_first() -> None:
+def test_a_fit_by_the_other_method_leaves_nothing_of_the_first():
     model = fitted()
     model.set_params(method="auto").fit(X, Y, public=PUBLIC)
     assert model.method_ == "direct"

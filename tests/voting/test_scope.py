@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +34,8 @@ from quorate.voting import kept_votes
 from quorate.voting.recipe import recipe
 from quorate.voting.scope import LABELS_ONLY, PARTITION_IS_STATED
 
+pytestmark = pytest.mark.mostly_heavy
+
 N = 300
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(N, 3))
@@ -57,10 +58,9 @@ def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> Subsampl
     return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("order", [("balanced", "hash"), ("hash", "balanced")])
-def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, order: tuple[str, str]) -> None:
+def test_what_holds_for_replacements_alone_is_never_told_as_more(make, order):
     ledger = ledger_for_several()
     first, second = (make(ledger, partition=each).guarantee_ for each in order)
     alone = {"balanced": ("replace one record", ()), "hash": ("add, remove or replace one record", (BY_POSITION,))}
@@ -71,8 +71,7 @@ def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, orde
     assert second.caveats == (DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
 
 
-@pytest.mark.heavy
-def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
+def test_two_runs_that_promise_the_same_need_no_further_caveat():
     ledger = ledger_for_several()
     fit(ledger)
     told = fit(ledger).guarantee_
@@ -80,8 +79,7 @@ def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
     assert told.caveats == (BY_POSITION, NOT_DURABLE, EARLIER)
 
 
-@pytest.mark.heavy
-def test_a_number_that_was_read_once_stays_a_caveat() -> None:
+def test_a_number_that_was_read_once_stays_a_caveat():
     ledger = ledger_for_several()
     read = fit(ledger, n_teachers="auto", epsilon=20.0).guarantee_
     assert N_IS_PUBLIC in read.caveats
@@ -90,8 +88,7 @@ def test_a_number_that_was_read_once_stays_a_caveat() -> None:
     assert N_IS_PUBLIC in later.facts().guarantee.caveats
 
 
-@pytest.mark.heavy
-def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public() -> None:
+def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public():
     """Rows and units set the number of teachers: both are declared, or read and said to be read."""
     told = {}
     for name, declared in {"none": {}, "units": {"n_records": 75}, "both": {"n_records": 75, "n_rows": 300}}.items():
@@ -105,21 +102,19 @@ def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public()
     assert told == {"none": ([True, True], False), "units": ([False, False], True), "both": ([False, False], False)}
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("declared", "groups"),
     [({"n_rows": 300}, None), ({"n_rows": 74, "n_records": 75}, GROUPS), ({"n_rows": 0}, GROUPS)],
 )
-def test_a_number_of_rows_that_cannot_be_is_refused(declared: Any, groups: Any) -> None:
+def test_a_number_of_rows_that_cannot_be_is_refused(declared, groups):
     with pytest.raises(InvalidParameter, match="n_rows"):
         fit(ledger_for_several(), groups=groups, **declared)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("grouped_first", [False, True])
-def test_a_ledger_of_one_unit_takes_no_release_for_another(
-    make: Any, grouped_first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_of_one_unit_takes_no_release_for_another(make, grouped_first, monkeypatch):
     """A run per record and a run per person, declared to be one release, have no guarantee in common."""
     ledger = ledger_for_several()
     first, then = (GROUPS, None) if grouped_first else (None, GROUPS)
@@ -134,16 +129,14 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(
     assert made.guarantee_.unit == ("person" if grouped_first else "record")
 
 
-@pytest.mark.heavy
-def test_two_words_for_a_unit_are_two_units() -> None:
+def test_two_words_for_a_unit_are_two_units():
     ledger = ledger_for_several()
     fit(ledger, groups=GROUPS, unit="patient")
     with pytest.raises(PreconditionFailed, match="protect one patient, and this one one household"):
         fit(ledger, groups=GROUPS, unit="household")
 
 
-@pytest.mark.heavy
-def test_a_charge_that_says_nothing_is_said_to(tmp_path: Path) -> None:
+def test_a_charge_that_says_nothing_is_said_to(tmp_path):
     with Ledger(tmp_path / "ledger.db", budget=Budget(100.0, 1e-2)) as ledger:
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="by hand")
         with pytest.raises(PreconditionFailed, match="whose data it protects"):
@@ -151,7 +144,8 @@ def test_a_charge_that_says_nothing_is_said_to(tmp_path: Path) -> None:
         assert fit(ledger).guarantee_.caveats == (BY_POSITION, NOT_CLAIMED, EARLIER)
 
 
-def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+@pytest.mark.quick
+def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path):
     counts = RNG.multinomial(100, [0.7, 0.2, 0.1], size=20).astype(np.int64)
     file = VotesFile(Secret(counts), ("a", "b", "c"), 100)
 
@@ -182,7 +176,7 @@ IN_VERSION_0_1 = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("caveat", "in_version_0_1"), IN_VERSION_0_1.items())
-def test_caveats_that_ledgers_hold_keep_their_words(caveat: str, in_version_0_1: str) -> None:
+def test_caveats_that_ledgers_hold_keep_their_words(caveat, in_version_0_1):
     """A retry of a charge may state no caveat that the charge did not, so a new wording would refuse earlier runs."""
     assert caveat == in_version_0_1
     charged, retried = (GuaranteeScope(unit="record", neighbours="…", caveats=(each,)) for each in (caveat, "reworded"))
@@ -190,11 +184,10 @@ def test_caveats_that_ledgers_hold_keep_their_words(caveat: str, in_version_0_1:
     assert not charged.covers(retried)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
 @pytest.mark.parametrize("unit", ["record", "person"])
-def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_version_0_1_wrote(
-    caveat: str, unit: str
-) -> None:
+def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_version_0_1_wrote(caveat, unit):
     """That version wrote of adding and removing, beside a caveat; what is printed is the weakest that holds."""
     of_unit = (BY_POSITION,) * (unit == "record")
     written = GuaranteeScope(unit=unit, neighbours=f"add, remove or replace one {unit}", caveats=(*of_unit, caveat))

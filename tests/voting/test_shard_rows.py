@@ -64,9 +64,7 @@ def given(task: Task) -> tuple[int, dict[int, bytes]]:
 @pytest.mark.heavy
 @pytest.mark.parametrize("polars", [False, True], ids=["pandas", "polars"])
 @pytest.mark.parametrize(("size", "teacher"), [("_AT_ONCE", None), ("_AT_ONCE_APART", OfAnotherLibrary())])
-def test_in_small_groups_each_teacher_gets_the_same_rows(
-    size: str, teacher: Any, polars: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_small_groups_each_teacher_gets_the_same_rows(size, teacher, polars, monkeypatch):
     """And a group that is seen without what the whole table says of its types would be noticed."""
     task = task_on(visits(240, 1), visits(80, 2), polars=polars, teacher=teacher)
     one, whole = given(task)
@@ -81,7 +79,7 @@ def test_in_small_groups_each_teacher_gets_the_same_rows(
 
 
 @pytest.mark.heavy
-def test_digests_of_many_rows_are_packed_and_the_same() -> None:
+def test_digests_of_many_rows_are_packed_and_the_same():
     table = np.arange(2.0 * (AT_ONCE + 3)).reshape(-1, 2)
     packed, listed = row_digests(table), row_digests(table[:9])
     assert isinstance(packed, PackedDigests)

@@ -53,22 +53,22 @@ LEAVES_OF_20 = HistGradientBoostingClassifier(max_iter=5)
     ],
     ids=str,
 )
-def test_a_model_that_says_one_class_on_so_few_rows_is_said_to(teacher: Any, n_teachers: int, applies: bool) -> None:
+def test_a_model_that_says_one_class_on_so_few_rows_is_said_to(teacher, n_teachers, applies):
     found = looked(teacher, n_teachers=n_teachers)
     assert found.applies is applies
     assert found.words.startswith(f"on {N // n_teachers} rows") is applies
 
 
 @pytest.mark.heavy
-def test_private_labels_say_nothing_of_it() -> None:
+def test_private_labels_say_nothing_of_it():
     same = [looked(LEAVES_OF_20, labels) for labels in (Y, 1 - Y, np.zeros_like(Y))]
     assert same[0] == same[1] == same[2]
 
 
 @pytest.mark.parametrize("changes", [{"n_records": None}, {"n_teachers": 5}], ids=str)
-def test_where_the_size_is_not_public_or_the_pool_too_small_nothing_is_looked_at(changes: Any) -> None:
+def test_where_the_size_is_not_public_or_the_pool_too_small_nothing_is_looked_at(changes):
     assert looked(LEAVES_OF_20, **changes).outcome is Outcome.NOT_RUN
 
 
-def test_the_default_model_needs_no_trial() -> None:
+def test_the_default_model_needs_no_trial():
     assert looked(None) is None

@@ -17,6 +17,8 @@ from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.prepare import prepare
 
+pytestmark = pytest.mark.mostly_heavy
+
 WIDTH = 300
 CONFIG = RunConfig(classes=[0, 1], epsilon=1.0, delta=1e-5, n_records=400)
 
@@ -37,14 +39,12 @@ def task_of(table, config=CONFIG, width=WIDTH):
 LINEAR = replace(CONFIG, teacher=LogisticRegression(), built_in=True)
 
 
-@pytest.mark.heavy
 def test_a_linear_teacher_of_ours_sees_directions_of_a_wide_pool_and_the_recipe_says_so(table):
     task = task_of(table, LINEAR)
     assert task.views.teacher(table[0]).shape == (400, 64)
     assert "teachers see the 64 leading directions of the public pool in place of 300 columns" in task.recipe.why
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("config", "width"),
     [(LINEAR, 256), (replace(CONFIG, teacher=LogisticRegression()), WIDTH)],
@@ -69,7 +69,6 @@ def test_one_private_row_moves_no_other_row_that_teachers_see(table, config):
     assert (before[17] != after[17]).any()
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("config", [CONFIG, LINEAR], ids=["default", "linear"])
 def test_directions_are_read_off_public_rows_alone(table, config):
     X, y, pool = table
@@ -80,7 +79,6 @@ def test_directions_are_read_off_public_rows_alone(table, config):
     assert fewer.shape != seen[0].shape or (fewer != seen[0]).any()
 
 
-@pytest.mark.heavy
 def test_the_key_of_votes_says_that_teachers_saw_directions(table):
     assert task_of(table, LINEAR).cache_inputs["directions"] == 64
 
@@ -112,7 +110,6 @@ def questions_of_names(columns, container, method):
     return count
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 @pytest.mark.parametrize("container", ["polars", "pandas"])
 def test_names_and_types_of_a_table_are_asked_for_as_often_whatever_the_number_of_columns(container, method):

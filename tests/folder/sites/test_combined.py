@@ -115,7 +115,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root: Path, cli: Any, tmp_path: Path) -> None:
+def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root, cli, tmp_path):
     made = combined.combine(root)
     expected = np.sum([votes_of(site).counts.reveal() for site in SITES], axis=0)
     assert np.array_equal(made.votes.counts.reveal(), expected)
@@ -138,9 +138,7 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root: Path, 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("most", "caveats"), [(1, 2), (2, 2), (3, 1)])
-def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(
-    root: Path, most: int, caveats: int
-) -> None:
+def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(root, most, caveats):
     write_toml(root, most=most, more="[run]\nallow_hopeless = true")
     made = combined.combine(root)
     guarantee = combined.release_combined(root, made)[0].guarantee
@@ -161,7 +159,7 @@ def mechanism_for(root: Path, *, most: int, sites: tuple[str, ...] = SITES) -> A
 
 
 @pytest.mark.heavy
-def test_noise_grows_with_the_votes_that_a_replaced_unit_moves(root: Path) -> None:
+def test_noise_grows_with_the_votes_that_a_replaced_unit_moves(root):
     alone = mechanism_for(root, most=1, sites=("north",))
     assert type(alone) is GaussianNoisyMax
     for most, moved in ((1, 2), (2, 3), (3, 3)):
@@ -193,9 +191,7 @@ def pair() -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("pricing", "covered"), [(None, True), (lambda n_sites, most: most, False)])
-def test_a_patient_replaced_by_one_of_another_site_costs_what_is_claimed(
-    root: Path, pricing: Callable[[int, int], int] | None, covered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_patient_replaced_by_one_of_another_site_costs_what_is_claimed(root, pricing, covered, monkeypatch):
     """Both sites' teachers change; the cheat prices the sites that one patient may be at."""
     if pricing is not None:
         monkeypatch.setattr(combined, "votes_moved", pricing)
@@ -215,7 +211,7 @@ def wrapping(row: list[int]) -> VotesFile:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("row", [[2**63 - 1, 2**63 - 1], [2**62, 2**62], [2**40, -(2**40)], [2**20 + 1, 0], [2**20, 1]])
-def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root: Path, row: list[int]) -> None:
+def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root, row):
     hand_in(root, "north", votes=wrapping(row), n_teachers=2**20)
     with pytest.raises(DataRefused, match=r"north\.votes.*holds no votes of its teachers"):
         combined.combine(root)
@@ -223,7 +219,7 @@ def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root: Pa
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("honest", [0, 1])
-def test_no_vote_of_an_honest_site_decides_a_refusal(root: Path, honest: int) -> None:
+def test_no_vote_of_an_honest_site_decides_a_refusal(root, honest):
     """Two sites hand in the most that a file may hold; a sum out of range would tell the third one's vote."""
     for site in ("north", "west"):
         hand_in(root, site, votes=wrapping([2**20, 0]), n_teachers=2**20)
@@ -234,7 +230,7 @@ def test_no_vote_of_an_honest_site_decides_a_refusal(root: Path, honest: int) ->
     assert MOST_SITES * MOST_TEACHERS <= MAX_SCALE  # what mechanisms refuse
 
 
-def test_more_sites_than_a_sum_has_room_for_are_refused(root: Path) -> None:
+def test_more_sites_than_a_sum_has_room_for_are_refused(root):
     extra = "".join(f'[[sites]]\nname = "s{n}"\nvotes = "v"\nkey = "{PAIRS["north"][1]}"\n' for n in range(MOST_SITES))
     write_toml(root, more=extra)
     with pytest.raises(InvalidParameter, match="one release takes at most 1,024"):
@@ -243,7 +239,7 @@ def test_more_sites_than_a_sum_has_room_for_are_refused(root: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("weak", [(), ("west",), SITES])
-def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root: Path, weak: tuple[str, ...]) -> None:
+def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root, weak):
     for site in weak:
         hand_in(root, site, neighbours="replace")
     guarantee = combined.release_combined(root, combined.combine(root))[0].guarantee
@@ -253,7 +249,7 @@ def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root: Path, 
     assert [each.partition(" ")[0] for each in said] == ([str(len(weak))] if weak else [])
 
 
-def test_another_change_and_a_file_that_states_none_are_refused(root: Path) -> None:
+def test_another_change_and_a_file_that_states_none_are_refused(root):
     with pytest.raises(InvalidParameter, match="neighbours must be"):
         statement(root, "north", neighbours="replace-labels")
     path = root / "north.votes"
@@ -308,7 +304,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root: Path, wrong: str, cli: Any) -> None:
+def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root, wrong, cli):
     spoil, said = WRONG[wrong]
     spoil(root)
     err = cli.refused(4, "votes", "combine", root)
@@ -318,14 +314,14 @@ def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root:
     assert not re.search(r"\b(40|80|50|120)\b", err.partition("nothing was charged")[0].replace("2026", ""))
 
 
-def test_other_classes_are_refused(root: Path, cli: Any) -> None:
+def test_other_classes_are_refused(root, cli):
     turned = VotesFile(votes_of("south").counts, ("yes", "no"), K["south"])
     hand_in(root, "south", votes=turned, classes=("yes", "no"))
     assert "other classes than [data] classes" in cli.refused(4, "votes", "combine", root)
 
 
 @pytest.mark.heavy
-def test_an_older_file_put_back_is_refused(root: Path, cli: Any) -> None:
+def test_an_older_file_put_back_is_refused(root, cli):
     old = (root / "south.votes").read_bytes()
     hand_in(root, "south", time="2026-11-24T08:00:00Z")
     combined.release_combined(root, combined.combine(root))
@@ -337,7 +333,7 @@ def test_an_older_file_put_back_is_refused(root: Path, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, cli: Any) -> None:
+def test_a_file_that_the_ledger_refused_was_not_taken(root, cli):
     """The newer file is other data, which the ledger refuses; the older one can then be put back."""
     taken = (root / "south.votes").read_bytes()
     combined.release_combined(root, combined.combine(root))
@@ -349,7 +345,7 @@ def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, cli: Any) -> N
 
 
 @pytest.mark.heavy
-def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, tmp_path: Path) -> None:
+def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root, tmp_path):
     hand_in(root, "south", neighbours="replace")
     told, exported = combined.release_combined(root, combined.combine(root), to=tmp_path / "outbox")
     assert {path.name for path in exported} == {
@@ -373,7 +369,7 @@ def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, t
 
 
 @pytest.mark.heavy
-def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root: Path, tmp_path: Path) -> None:
+def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root, tmp_path):
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     facts = combined.release_combined(root, combined.combine(root))[0]
     assert facts.seeded
@@ -389,9 +385,7 @@ def occupied(outbox: Path) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("occupy", [occupied, lambda outbox: outbox.symlink_to("nowhere")], ids=["folder", "link"])
-def test_where_to_export_is_looked_at_before_anything_is_charged(
-    root: Path, tmp_path: Path, occupy: Callable[[Path], None], cli: Any
-) -> None:
+def test_where_to_export_is_looked_at_before_anything_is_charged(root, tmp_path, occupy, cli):
     occupy(tmp_path / "outbox")
     for check in ([], ["--check"]):
         said = cli.refused(4, "votes", "combine", root, "--to", tmp_path / "outbox", *check)
@@ -401,9 +395,7 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(
 
 
 @pytest.mark.heavy
-def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(
-    root: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(root, tmp_path, cli, monkeypatch):
     fit = combined._taught
 
     def taught(*given: Any) -> Any:
@@ -428,9 +420,7 @@ def linked(path: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("alter", [overwritten, linked])
-def test_labels_that_were_changed_on_disk_do_not_leave(
-    root: Path, tmp_path: Path, alter: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_labels_that_were_changed_on_disk_do_not_leave(root, tmp_path, alter, monkeypatch):
     """While the student is fitted, what was written is of no account; later, it is refused."""
     fit, labels = combined._taught, root / "public" / "labels.csv"
     made = combined.combine(root)
@@ -453,7 +443,7 @@ def test_labels_that_were_changed_on_disk_do_not_leave(
 
 
 @pytest.mark.heavy
-def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root: Path) -> None:
+def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root):
     share = "[run]\nallow_hopeless = true\nepsilon = 1.5\ndelta = 4e-6\n"
     for seed, side, other in (("", "public", "private"), ("unsafe_noise_seed = 1", "private", "public")) * 2:
         write_toml(root, more=share + seed)
@@ -463,7 +453,7 @@ def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root: Path) -> 
 
 
 @pytest.mark.heavy
-def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root: Path) -> None:
+def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root):
     """Dates are days for the student, and codes that only look like numbers are text in both tables."""
     days = [f"2026-01-{1 + row % 28:02}" for row in range(M)]
     codes = [f"{row % 3}{'A' if row == 0 else '1'}" for row in range(M)]
@@ -482,7 +472,7 @@ def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root: Path) -> 
     assert found.accuracy > 0.6
 
 
-def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root: Path, cli: Any) -> None:
+def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root, cli):
     shown = pl.read_csv(root / "evaluation.csv")
     shown.rename({"a": "other"}).write_csv(root / "evaluation.csv")
     assert "evaluation.csv" in cli.refused(4, "votes", "combine", root, "--check")
@@ -504,9 +494,7 @@ def signed_by_command(cli: Any, root: Path, *more: object, classes: str) -> None
 @pytest.mark.parametrize(
     ("declared", "typed"), [("[0, 1]", "0,1"), ('["0", "1"]', "0,1"), ("[false, true]", "false,true")]
 )
-def test_classes_that_are_no_texts_are_met_by_what_a_site_types(
-    root: Path, cli: Any, declared: str, typed: str
-) -> None:
+def test_classes_that_are_no_texts_are_met_by_what_a_site_types(root, cli, declared, typed):
     edit(root, '["no", "yes"]', declared)
     edit(root, 'evaluation = "evaluation.csv"', "")
     signed_by_command(cli, root, classes=typed)
@@ -515,7 +503,7 @@ def test_classes_that_are_no_texts_are_met_by_what_a_site_types(
 
 
 @pytest.mark.heavy
-def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(root: Path, cli: Any) -> None:
+def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(root, cli):
     rows = pl.read_csv(root / "public.csv")
     rows.with_columns(ill=pl.Series(np.where(YES, "yes", "no").tolist())).write_csv(root / "public.csv")
     signed_by_command(cli, root, classes="no,yes")
@@ -526,7 +514,7 @@ def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggre
 
 
 @pytest.mark.heavy
-def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(root: Path, cli: Any) -> None:
+def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(root, cli):
     combined.release_combined(root, combined.combine(root))
     corrected = votes_of("south").counts.reveal()[::-1].copy()
     hand_in(root, "south", time="2026-11-25T08:00:00Z", votes=VotesFile(Secret(corrected), CLASSES, K["south"]))
@@ -556,13 +544,13 @@ def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(root: Path, cli
         (lambda toml: toml + "[teachers]\ncount = 3\n", "has no section"),
     ],
 )
-def test_wrong_settings_are_refused(root: Path, change: Callable[[str], str], said: str, cli: Any) -> None:
+def test_wrong_settings_are_refused(root, change, said, cli):
     path = root / "quorate.toml"
     path.write_text(change(path.read_text()))
     assert said in cli.refused(2, "votes", "combine", root)
 
 
-def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key(root: Path) -> None:
+def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key(root):
     """A cheat in the settings: the same votes under another name would count twice and be priced once."""
     hand_in(root, "west", key=PAIRS["north"][0], votes=VotesFile(votes_of("north").counts, CLASSES, K["north"]),
             n_teachers=K["north"])  # fmt: skip
@@ -571,11 +559,11 @@ def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key
         combined.combine(root)
 
 
-def test_the_commands_of_a_run_say_whose_folder_it_is(root: Path, cli: Any) -> None:
+def test_the_commands_of_a_run_say_whose_folder_it_is(root, cli):
     assert "quorate votes combine" in cli.refused(2, "run", root)
 
 
-def test_check_prices_and_charges_nothing(root: Path, cli: Any) -> None:
+def test_check_prices_and_charges_nothing(root, cli):
     said = cli.ok("votes", "combine", root, "--check")
     assert "ε = 4, δ = 1e-5 for any one patient" in said
     assert "Nothing was charged" in said
@@ -583,7 +571,7 @@ def test_check_prices_and_charges_nothing(root: Path, cli: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, cli: Any) -> None:
+def test_seeded_noise_is_not_exported(root, tmp_path, cli):
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     for check in (["--check"], []):
         said = cli.refused(4, "votes", "combine", root, *check, "--to", tmp_path / "outbox")
@@ -597,7 +585,7 @@ def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, cli: Any) -> N
 
 
 @pytest.mark.heavy
-def test_no_vote_is_shown(root: Path, cli: Any) -> None:
+def test_no_vote_is_shown(root, cli):
     counts = votes_of("north").counts.reveal()
     counts[0] = (98_765, 1_235)
     hand_in(root, "north", votes=VotesFile(Secret(counts), CLASSES, 100_000), n_teachers=100_000)
@@ -613,7 +601,7 @@ def test_no_vote_is_shown(root: Path, cli: Any) -> None:
     assert "98765" not in repr(found)
 
 
-def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root: Path, tmp_path: Path, cli: Any) -> None:
+def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root, tmp_path, cli):
     site = tmp_path / "east"
     public = cli.ok("votes", "keys", "east", "--to", site).strip()
     assert (site / "east.key").stat().st_mode & 0o077 == 0
@@ -629,7 +617,7 @@ def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root: Path, tm
     cli.refused(4, "votes", "verify", site / "east.votes", "--key", PAIRS["west"][1])
 
 
-def test_a_changed_byte_anywhere_is_noticed() -> None:
+def test_a_changed_byte_anywhere_is_noticed():
     votes = VotesFile(Secret(np.array([[3, 1]])), CLASSES, 4)
     said = Statement(
         site="north",
