@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 from quorate.ensemble import (
     AbstainingVoter,
     ClassifierTeacher,
-    ConstantVoter,
     teacher_seed,
     train_chunk,
 )
@@ -278,14 +277,6 @@ def test_rows_of_another_kind_are_left_to_the_estimator(rows):
     if not isinstance(mine, AbstainingVoter):
         assert bits(mine.estimator) == bits(own.estimator)
         assert vars(mine.estimator).keys() == vars(own.estimator).keys()
-
-
-def test_a_shard_of_one_class_and_an_empty_one_are_what_they_were():
-    X, _ = shard(10, 3, 2)
-    teacher = ClassifierTeacher(LogisticRegression())
-
-    assert teacher.train(X, np.full(10, 4), 0) == ConstantVoter(4)
-    assert teacher.train(X[:0], np.zeros(0, dtype=np.int64), 0) == AbstainingVoter()
 
 
 def test_large_factors_and_steps_that_lead_nowhere_are_left_to_the_estimator(monkeypatch):

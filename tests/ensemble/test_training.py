@@ -217,14 +217,6 @@ def test_a_pandas_shard_tells_nothing_of_the_rows_beside_it():
     assert before[1] == (["a", "b"], [0, 1])
 
 
-def test_an_empty_shard_abstains():
-    voters = train(
-        ClassifierTeacher(LogisticRegression()), shards=Secret(np.where(SHARDS.reveal() == 2, 3, SHARDS.reveal()))
-    )
-
-    assert [number for number, voter in enumerate(voters) if isinstance(voter, AbstainingVoter)] == [2]
-
-
 @pytest.mark.heavy
 def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))

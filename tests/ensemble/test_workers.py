@@ -17,6 +17,8 @@ from sklearn import config_context, get_config
 from quorate.ensemble.workers.isolation import Lost, in_children, polars_threads
 from quorate.ensemble.workers.workers import end_workers, isolated_map
 
+pytestmark = pytest.mark.heavy
+
 KEPT: list[bytearray] = []
 
 
@@ -63,7 +65,6 @@ def most_at_once(found: list[tuple[int, float, float]]) -> int:
     return max(sum(began <= at < ended for _, began, ended in found) for _, at, _ in found)
 
 
-@pytest.mark.heavy
 def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tmp_path: Path) -> None:
     end_workers()
     two = two_at_once(tmp_path / "two")
@@ -74,7 +75,6 @@ def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tm
     assert {pid for pid, _, _ in of(2, 2, 0.0)} <= two
 
 
-@pytest.mark.heavy
 def test_more_than_there_are_get_a_new_set(tmp_path: Path) -> None:
     end_workers()
     (one,) = {pid for pid, _, _ in of(1, 2, 0.0)}
@@ -101,7 +101,6 @@ def children(items: list[int]) -> list[bytes | Lost]:
     return in_children(pid_of_parent, items, together=True)
 
 
-@pytest.mark.heavy
 def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
     """A child would have none of them, and wait for ever."""
     end_workers()
@@ -135,7 +134,6 @@ def held(items: list[HoldsItself]) -> list[bytes | Lost]:
     return [alive + b" " + each for each in in_children(looked_at_by_a_collection, items, together=True)]
 
 
-@pytest.mark.heavy
 def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
     """Also what holds itself: a worker lives as long as its process, and forks for each of many batches."""
     end_workers()
@@ -143,7 +141,6 @@ def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
     assert [each.split()[0] for each in told if each] == [b"2"] * 6
 
 
-@pytest.mark.heavy
 def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() -> None:
     """It would copy every page that they share."""
     end_workers()
@@ -158,14 +155,12 @@ def left_behind(items: list[int]) -> list[bytes | Lost]:
     return [str(os.getpid()).encode() for _ in items]
 
 
-@pytest.mark.heavy
 @pytest.mark.filterwarnings("error")
 def test_a_worker_with_which_a_task_has_left_hundreds_of_megabytes_stays() -> None:
     processes = dict(isolated_map(left_behind, lambda n: n * 350_000_000, range(3), n_jobs=1, batch=1)).values()
     assert len(set(processes)) == 1, processes
 
 
-@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_workers(
     monkeypatch: pytest.MonkeyPatch,
@@ -195,7 +190,6 @@ def configured(items: list[int]) -> list[bytes | Lost]:
     return [json.dumps(get_config()).encode() for _ in items]
 
 
-@pytest.mark.heavy
 def test_what_the_environment_tells_scikit_learn_is_not_told_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("ASSUME_FINITE", "1"), ("WORKING_MEMORY", "7"), ("PAIRWISE_DIST_CHUNK_SIZE", "3")):
         monkeypatch.setenv(f"SKLEARN_{name}", value)

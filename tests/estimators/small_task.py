@@ -1,13 +1,17 @@
-"""A task of two classes that is fitted in a moment: what the tests of this room share."""
+"""A task of two classes that is fitted in a moment, and what fits that go on owe: what the tests of this room share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from quorate import PrivateClassifier, PublicPool
+from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate.errors import InvalidParameter, PreconditionFailed
 
 N, M, D = 300, 120, 4
 
@@ -33,3 +37,35 @@ def classifier(**changes: Any) -> PrivateClassifier:
 
 def fitted(**changes: Any) -> PrivateClassifier:
     return classifier(**changes).fit(X, Y, public=PublicPool(POOL))
+
+
+# --- fits that go on ---
+
+
+def entries(path: Path) -> list[str]:
+    with Ledger(path) as ledger:
+        return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
+
+
+def resumes_nothing(resume: Callable[[Any], Any], folder: Path) -> None:
+    """Where there is no ledger that was begun, it says so, and leaves no file."""
+    for ledger, error, said in (
+        (None, InvalidParameter, "ledger= is None"),
+        (folder / "none.db", PreconditionFailed, "there is no ledger at"),
+    ):
+        with pytest.raises(error, match=said):
+            resume(ledger)
+    with Ledger(budget=Budget(4.0, 1e-5)) as memory, pytest.raises(InvalidParameter, match="is in memory"):
+        resume(memory)
+    assert list(folder.iterdir()) == []
+
+
+def resume_refused(clf: Any, tables: dict[str, Any], path: Path, error: type[Exception], said: str) -> None:
+    """Another fit than the one that was begun is refused in a line, and changes and costs nothing."""
+    before = entries(path)
+    with pytest.raises(error, match=said) as refused:
+        clf.resume(tables.pop("X"), tables.pop("y"), **tables)
+    assert "\n" not in str(refused.value)
+    assert refused.value.charged == "nothing was charged"  # type: ignore[attr-defined]
+    assert entries(path) == before
+    assert not hasattr(clf, "student_" if isinstance(clf, PrivateClassifier) else "model_")

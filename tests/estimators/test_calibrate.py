@@ -29,6 +29,8 @@ from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, QuorateWarning
 from quorate.students.prediction_sets import halves
 
+pytestmark = pytest.mark.heavy
+
 WAYS: tuple[Any, ...] = (
     (PrivateClassifier, {"method": "votes", "n_teachers": 20, "n_jobs": 1}),
     pytest.param(PrivateClassifier, {"method": "direct"}, marks=pytest.mark.heavy),
@@ -55,7 +57,6 @@ def refitted(clf: Any) -> Any:
     return clf.fit(X[PRIVATE], Y[PRIVATE], public=PublicPool(X[POOL]))
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "how"), WAYS)
 def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
     clf = fitted(kind, how)
@@ -145,7 +146,6 @@ def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
     np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
-@pytest.mark.heavy
 def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
     clf = fitted(PrivateLogisticRegression, {})
     with pytest.raises(
@@ -164,7 +164,6 @@ def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
         copy.calibrate(X[CALIBRATION], Y[CALIBRATION])
 
 
-@pytest.mark.heavy
 def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
     X, y = make_classification(1_600, n_features=4, flip_y=0.1, random_state=2)
     clf = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=40, unsafe_noise_seed=1)
@@ -179,7 +178,6 @@ def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
     assert clf._facts.fitted.calibration_rows == 200
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["classes", "direct", "votes"])
 def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by: str) -> None:
     if by == "classes":

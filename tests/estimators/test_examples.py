@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.shell import shell
 
+pytestmark = pytest.mark.heavy
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = "--records 1600 --shards 8 --epsilon 40 --seed 1"
 
@@ -23,7 +25,6 @@ ANSWERS = {  # what nearly all shards agree on, however few there are
 }
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) -> None:
     code, out, wrong = shell(f"python {EXAMPLES / name} {SMALL}", tmp_path)
@@ -35,7 +36,6 @@ def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) 
     assert "reproducible, therefore not private" in told  # a seed was given
 
 
-@pytest.mark.heavy
 def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path: Path) -> None:
     program = EXAMPLES / "membership_inference.py"
     code, out, wrong = shell(f"python {program} --records 1600 --teachers 16 --seed 1", tmp_path)

@@ -20,7 +20,7 @@ from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPoo
 from quorate.accounting import Guarantee
 from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import OSNoise
 from quorate.types import Secret
 from quorate.voting.config import RunConfig
@@ -213,18 +213,6 @@ def test_labels_of_another_type_are_the_classes_that_say_the_same(classes: Any) 
     assert [fit.classes_.tolist() for fit in fits] == [["no", "yes"]] * len(fits)
     for fit in fits[1:]:
         assert_array_equal(fit.predict(X), fits[0].predict(X))
-
-
-@pytest.mark.heavy
-def test_every_fit_is_charged_and_refused_when_the_budget_is_spent() -> None:
-    from quorate import Budget
-
-    X, y = made(300)
-    ledger = Ledger(budget=Budget(1.5, 2e-5))
-    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(X, y)
-    with pytest.raises(BudgetExhausted):
-        clf.fit(X, y)
-    assert len(ledger.reservations()) == 1
 
 
 @pytest.mark.heavy

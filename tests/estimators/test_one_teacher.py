@@ -26,6 +26,8 @@ from quorate.voting.flow import run_pipeline, teachers
 from quorate.voting.prepare import prepare
 from quorate.voting.task import Task
 
+pytestmark = pytest.mark.heavy
+
 
 def prepared(rows: Any, labels: Any, groups: Any, key: bytes = bytes(32), **changes: Any) -> Task:
     """A fit as the estimator prepares it."""
@@ -44,7 +46,6 @@ def trained(rows: Any, labels: Any, groups: Any, key: bytes, **changes: Any) -> 
 GROUPS = np.repeat(np.arange(N // 3), 3)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression(), DecisionTreeClassifier()])
 def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_one_teacher(model: Any) -> None:
     key = bytes(range(32))
@@ -83,7 +84,6 @@ def without_and_with(groups: Any) -> dict[str, tuple[Any, Any, Any]]:
     }
 
 
-@pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("n_records", [10, None, 400], ids=["fewer declared", "read", "more declared"])
 def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int | None) -> None:
@@ -97,7 +97,6 @@ def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int 
     assert moved == {"replaced": (1, 1), "removed": (1, 0), "added": (0, 1)}
 
 
-@pytest.mark.heavy
 def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() -> None:
     heard: list[tuple[str, int, int]] = []
     task = prepared(X, Y, GROUPS, n_teachers="auto", partition="unit", n_records=60)
@@ -107,7 +106,6 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() ->
     assert max(done for stage, done, _ in heard if stage in ("teachers", "votes")) == 60
 
 
-@pytest.mark.heavy
 def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
     from quorate.voting import flow
@@ -118,7 +116,6 @@ def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: py
     assert (before - after).total() > 1
 
 
-@pytest.mark.heavy
 def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard() -> None:
     def partition(groups: Any, **changes: Any) -> str:
         return prepared(X, Y, groups, **{"n_teachers": "auto", "allow_hopeless": True, **changes}).partition
@@ -130,7 +127,6 @@ def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_sha
     assert partition(None) == "hash"
 
 
-@pytest.mark.heavy
 def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
     key = bytes(range(32))
     before = trained(X, Y, GROUPS, key, partition="balanced")
@@ -142,7 +138,6 @@ def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
     assert sum(a != b for a, b in zip(before, removed, strict=True)) > 1
 
 
-@pytest.mark.heavy
 def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
     key = bytes(range(32))
     before = trained(X, Y, None, key)
@@ -152,7 +147,6 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
     assert sum(a != b for a, b in zip(before, renumbered, strict=True)) > 1, "not covered, as the guarantee says"
 
 
-@pytest.mark.heavy
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: preprocessing on pooled private rows."""
     from quorate.voting import kept_votes as trained_by
@@ -169,7 +163,6 @@ def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch:
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]
 
 
-@pytest.mark.heavy
 def test_the_shard_audit_agrees() -> None:
     found = audit_shards(GaussianNB(), X, Y, GROUPS, classes=[0, 1], n_teachers=10, units=1, seed=1)
     assert not found.violated

@@ -22,6 +22,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
@@ -70,43 +71,12 @@ def table(n: int, seed: int, *, library: str) -> Columns:
 # --- the containers ------------------------------------------------------------------------------------------------
 
 
-def pandas_inferred(columns: Columns) -> Any:
-    return pd.DataFrame(columns)
-
-
 def pandas_objects(columns: Columns) -> Any:
     return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
 
 
-def pandas_nullable(columns: Columns) -> Any:
-    return pandas_objects(columns).convert_dtypes()
-
-
-def pandas_categories(columns: Columns) -> Any:
-    frame = pandas_inferred(columns)
-    return frame.astype({"ward": "category", "code": "category"})
-
-
-def pandas_arrow(columns: Columns) -> Any:
-    return pandas_inferred(columns).convert_dtypes(dtype_backend="pyarrow")
-
-
 def polars_inferred(columns: Columns) -> Any:
     return pl.DataFrame({name: pl.Series(name, cells, strict=False) for name, cells in columns.items()})
-
-
-def polars_objects(columns: Columns) -> Any:
-    return pl.DataFrame({name: pl.Series(name, cells, dtype=pl.Object) for name, cells in columns.items()})
-
-
-def polars_categories(columns: Columns) -> Any:
-    return polars_inferred(columns).cast({"ward": pl.Categorical})
-
-
-def arrow(columns: Columns) -> Any:
-    import pyarrow as pa
-
-    return pa.table({name: pa.array(cells) for name, cells in columns.items()})
 
 
 def numpy_objects(columns: Columns) -> Any:
@@ -117,27 +87,34 @@ def numpy_objects(columns: Columns) -> Any:
     return rows
 
 
-def numpy_inferred(columns: Columns) -> Any:
-    return np.array(lists(columns))
-
-
-def sparse_inferred(columns: Columns) -> Any:
-    return csr_matrix(numpy_inferred(columns))
-
-
 def lists(columns: Columns) -> Any:
     return [list(row) for row in zip(*columns.values(), strict=True)]
 
 
+def numpy_inferred(columns: Columns) -> Any:
+    return np.array(lists(columns))
+
+
 FRAMES: dict[str, Callable[[Columns], Any]] = {
-    "pandas": pandas_inferred, "pandas objects": pandas_objects, "pandas nullable": pandas_nullable,
-    "pandas categories": pandas_categories, "pandas Arrow": pandas_arrow, "polars": polars_inferred,
-    "polars objects": polars_objects, "polars categories": polars_categories, "Arrow": arrow,
-}  # fmt: skip
+    "pandas": pd.DataFrame,
+    "pandas objects": pandas_objects,
+    "pandas nullable": lambda columns: pandas_objects(columns).convert_dtypes(),
+    "pandas categories": lambda columns: pd.DataFrame(columns).astype({"ward": "category", "code": "category"}),
+    "pandas Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": polars_inferred,
+    "polars objects": lambda columns: pl.DataFrame(
+        {name: pl.Series(name, cells, dtype=pl.Object) for name, cells in columns.items()}
+    ),
+    "polars categories": lambda columns: polars_inferred(columns).cast({"ward": pl.Categorical}),
+    "Arrow": lambda columns: pa.table({name: pa.array(cells) for name, cells in columns.items()}),
+}
 ARRAYS: dict[str, Callable[[Columns], Any]] = {
-    "numpy objects": numpy_objects, "numpy": numpy_inferred, "whole numbers of numpy": numpy_inferred,
-    "sparse": sparse_inferred, "lists": lists,
-}  # fmt: skip
+    "numpy objects": numpy_objects,
+    "numpy": numpy_inferred,
+    "whole numbers of numpy": numpy_inferred,
+    "sparse": lambda columns: csr_matrix(numpy_inferred(columns)),
+    "lists": lists,
+}
 FILES = ("csv", "parquet")
 
 HOSTILE: dict[str, Any] = {
@@ -338,9 +315,7 @@ def series_of(container: str, values: list[Any]) -> Any:
     if container.startswith("pandas"):
         dtype = object if container == "pandas objects" else None
         return pd.Series(values, dtype=dtype) if container != "pandas nullable" else pd.Series(values).convert_dtypes()
-    if container in ("Arrow",):
-        import pyarrow as pa
-
+    if container == "Arrow":
         return pa.array(values)
     if container.startswith("polars"):
         return pl.Series(values, strict=False, dtype=pl.Object if container == "polars objects" else None)

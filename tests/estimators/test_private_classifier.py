@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
@@ -123,19 +122,6 @@ def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:
     return (pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)), labels
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_with_words_are_encoded_on_the_public_pool_for_teachers_and_student(library: str) -> None:
-    X, y = frames(library, N, 1)
-    pool, _ = frames(library, M, 2)
-    clf = classifier(epsilon=30.0).fit(X, y, public=PublicPool(pool))
-    X_new, y_new = frames(library, 400, 9)
-    assert clf.score(X_new, y_new) > 0.75
-    reordered = X_new[list(reversed(X_new.columns))]
-    assert (clf.predict(reordered) == clf.predict(X_new)).all()
-    assert clf.n_features_in_ == D + 1
-
-
 def test_rows_of_another_width_are_refused_in_the_users_words(clf: PrivateClassifier) -> None:
     for act in (clf.predict, clf.predict_proba, clf.ask):
         with pytest.raises(DataRefused, match="X has 2 features, but PublicPool is expecting 4 features"):
@@ -163,16 +149,6 @@ def test_a_pipeline_reads_dates_by_itself() -> None:
     pipeline = make_pipeline(read, LogisticRegression())
     clf = classifier(teacher=pipeline, student=pipeline, epsilon=30.0).fit(dated[0], y, public=PublicPool(dated[1]))
     assert clf.score(dated[0], y) > 0.75
-
-
-@pytest.mark.heavy
-@pytest.mark.several_fits
-def test_sparse_rows_and_lists_are_taken() -> None:
-    pool = PublicPool(sparse.csr_array(POOL))
-    clf = classifier(teacher=LogisticRegression(), epsilon=30.0).fit(sparse.csc_array(X), Y, public=pool)
-    assert clf.predict(sparse.coo_array(POOL)).shape == (M,)
-    as_lists = classifier(queries=40).fit(X.tolist(), Y.tolist(), public=PublicPool(POOL.tolist()))
-    assert as_lists.predict(POOL.tolist()).shape == (M,)
 
 
 @pytest.mark.heavy

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from tests.estimators.small_task import POOL, X, Y, classifier, table
+from tests.estimators.small_task import POOL, X, Y, classifier, entries, resume_refused, resumes_nothing, table
 
-from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool, check
+from quorate import Budget, LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool, check
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators import private_classifier, resumable
 from quorate.labelling.active import Margin
@@ -52,11 +52,6 @@ def copied(kept: tuple[Path, PrivateClassifier, list[Any]], folder: Path) -> Pat
     """The ledger and what lies beside it, as another process would find them."""
     shutil.copytree(kept[0].parent, folder, dirs_exist_ok=True)
     return folder / "ledger.db"
-
-
-def entries(path: Path) -> list[str]:
-    with Ledger(path) as ledger:
-        return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
 
 
 @pytest.mark.heavy
@@ -138,37 +133,16 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name: str, kept: Any, tmp_path: Path) -> None:
     settings, given, error, said = OTHERS[name]
     path = copied(kept, tmp_path)
-    before = entries(path)
     clf = classifier(**{"ledger": path, "online_answers": 8, "queries": 40, **settings})
-    tables = {"X": X, "y": Y, "public": PUBLIC, **given}
-    with pytest.raises(error, match=said) as refused:
-        clf.resume(tables.pop("X"), tables.pop("y"), **tables)
-    assert "\n" not in str(refused.value)
-    assert refused.value.charged == "nothing was charged"
-    assert entries(path) == before
-    assert not hasattr(clf, "student_")
+    resume_refused(clf, {"X": X, "y": Y, "public": PUBLIC, **given}, path, error, said)
 
 
 def test_where_there_is_nothing_to_resume_it_says_so(tmp_path: Path) -> None:
-    for ledger, error, said in (
-        (None, InvalidParameter, "ledger= is None"),
-        (tmp_path / "none.db", PreconditionFailed, "there is no ledger at"),
-    ):
-        with pytest.raises(error, match=said):
-            made(ledger).resume(X, Y, public=PUBLIC)
-    with Ledger(budget=classifier_budget()) as memory, pytest.raises(InvalidParameter, match="is in memory"):
-        made(memory).resume(X, Y, public=PUBLIC)
-    with Ledger(tmp_path / "empty.db", budget=classifier_budget()):
+    resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
+    with Ledger(tmp_path / "empty.db", budget=Budget(4.0, 1e-5)):
         pass
     with pytest.raises(PreconditionFailed, match="nothing was spent: call fit"):
         made(tmp_path / "empty.db").resume(X, Y, public=PUBLIC)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("none")] == []
-
-
-def classifier_budget() -> Any:
-    from quorate import Budget
-
-    return Budget(4.0, 1e-5)
 
 
 @pytest.mark.heavy

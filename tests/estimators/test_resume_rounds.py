@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.estimators.small_task import entries, resume_refused, resumes_nothing
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.direct import descend
 from quorate.direct.task import DirectTask
-from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
+from quorate.errors import DataRefused, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.release import DrawnBlock
 from quorate.release.charge import GRADIENT_ROUND
 
@@ -51,11 +52,6 @@ def killed_fit(folder: str) -> None:
     """Run in a process of its own, which does not outlive it."""
     DrawnBlock.noise = noting(Path(folder, "drawn"), kill_at=KILLED_AT)  # type: ignore[method-assign]
     made(Path(folder, "ledger.db")).fit(X, Y, public=PUBLIC)
-
-
-def entries(path: Path) -> list[str]:
-    with Ledger(path) as ledger:
-        return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
 
 
 @pytest.fixture(scope="module")
@@ -154,14 +150,7 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name: str, left: Path) -> None:
     settings, given, error, said = OTHERS[name]
-    before = entries(left)
-    clf, tables = made(left, **settings), {"X": X, "y": Y, "public": PUBLIC, **given}
-    with pytest.raises(error, match=said) as refused:
-        clf.resume(tables.pop("X"), tables.pop("y"), **tables)
-    assert "\n" not in str(refused.value)
-    assert refused.value.charged == "nothing was charged"  # type: ignore[attr-defined]
-    assert entries(left) == before
-    assert not hasattr(clf, "model_")
+    resume_refused(made(left, **settings), {"X": X, "y": Y, "public": PUBLIC, **given}, left, error, said)
 
 
 @pytest.mark.heavy
@@ -184,15 +173,7 @@ def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
 
 @pytest.mark.heavy
 def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path: Path) -> None:
-    for ledger, error, said in (
-        (None, InvalidParameter, "ledger= is None"),
-        (tmp_path / "none.db", PreconditionFailed, "there is no ledger at"),
-    ):
-        with pytest.raises(error, match=said):
-            made(ledger).resume(X, Y, public=PUBLIC)
-    with Ledger(budget=Budget(2.0, 1e-5)) as memory, pytest.raises(InvalidParameter, match="is in memory"):
-        made(memory).resume(X, Y, public=PUBLIC)
-    assert list(tmp_path.iterdir()) == []
+    resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
 
 
 def test_a_fit_that_is_refused_leaves_no_key_behind_and_a_file_that_is_no_ledger_as_it_was(tmp_path: Path) -> None:

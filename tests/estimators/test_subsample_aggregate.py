@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import pickle
 import threading
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import quorate
 from quorate import Ledger, SubsampleAggregate
 from quorate.accounting import epsilon
 from quorate.audit import Forbidden, Surfaces, find_leaks
@@ -156,20 +154,6 @@ def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path: Path) -
 
 
 @pytest.mark.heavy
-def test_each_answer_is_charged_before_it_is_drawn_and_stored_before_it_is_told(path: Path) -> None:
-    private = aggregate(ledger=path).fit(ROWS, NAMES)
-    private.ask(decade)
-    private.ask(constant)
-    with Ledger(path) as ledger:
-        kinds = [(e.kind, getattr(e.content, "purpose", None)) for e in ledger.entries() if e.kind != "started"]
-    assert kinds == [
-        ("opened", None), ("bound", None), ("reserved", None),
-        ("drawn", STAGE), ("drawn", QUERY), ("stored", None), ("stored", None),
-        ("drawn", QUERY), ("stored", None),
-    ]  # fmt: skip
-
-
-@pytest.mark.heavy
 def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered() -> None:
     private = fitted()
     assert private.ask(constant) == "same"
@@ -249,33 +233,6 @@ def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name
 
 
 # --- bad functions
-
-
-@pytest.mark.heavy
-def test_bad_functions_are_declined_in_silence(capfd: Any, caplog: Any) -> None:
-    def speaks(X: Any, y: Any) -> float:
-        print("a private row", X[0])
-        logging.getLogger().critical("a private row")
-        return float(X[0, 0])
-
-    def raises(X: Any, y: Any) -> int:
-        raise ValueError(f"a private row {X[0]}")
-
-    private = fitted(cutoff=6)
-    assert (
-        private.ask_many([speaks, raises, lambda X, y: [1], lambda X, y: float("nan"), lambda X, y: "x" * 10**6])
-        == [None] * 5
-    )
-    assert "private" not in "".join(capfd.readouterr())
-    assert caplog.records == []
-
-
-@pytest.mark.heavy
-def test_a_function_that_fails_on_a_few_shards_is_answered_by_the_others() -> None:
-    def picky(X: Any, y: Any) -> str:
-        return "fine" if ROWS[5, 0] not in X[:, 0] else 1 / 0  # type: ignore[return-value]
-
-    assert fitted().ask(picky) == "fine"
 
 
 def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing() -> None:
@@ -381,11 +338,6 @@ def test_a_fitted_one_is_neither_pickled_nor_copied_and_an_unfitted_one_is() -> 
             same.ask(constant)
 
 
-def test_it_stands_at_the_front_door() -> None:
-    assert quorate.SubsampleAggregate is SubsampleAggregate
-    assert "SubsampleAggregate" in quorate.__all__
-
-
 def facts(private: SubsampleAggregate) -> Iterator[Forbidden]:
     sizes = [len(shard.X) for shard in private._kept.shards.reveal()]
     yield Forbidden("rows", arrays=[ROWS])
@@ -488,21 +440,3 @@ def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead() -> No
         return next(gap for gap in range(20_000) if mechanism.pass_probability(max(0, -(-gap // 2) - 1)) >= 0.95)
 
     assert told == [[cutoff, *(ahead(*column, cutoff) for column in columns)] for cutoff in (1, 2, 5, 10, 50)]
-
-
-def first_label(X, y):
-    return repr(y[0])
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda make: make.__module__.split(".")[0])
-@pytest.mark.several_fits
-def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):
-    sevens = [7] * 800
-    answers = []
-    for first in (7, 0.5):
-        y = make([first, *sevens[1:]]) if make is not pl.Series else pl.Series([first, *sevens[1:]], strict=False)
-        private = SubsampleAggregate(epsilon=50.0, delta=1e-5, n_shards=12, cutoff=1, n_queries=1, n_jobs=1)
-        answers.append(private.fit(np.zeros((800, 1)), y).ask(first_label))
-    assert answers[0] is not None
-    assert answers[0] == answers[1]

@@ -9,7 +9,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from quorate import PrivateClassifier, PublicPool
-from quorate.errors import DataRefused
 from quorate.students import as_student
 from quorate.voting import inputs
 
@@ -68,10 +67,3 @@ def test_how_a_private_row_is_scaled_follows_from_that_row_and_the_pool_alone() 
     extreme = np.vstack([ROWS[:5], [[1e9, -1e12, 1e300]]])
     np.testing.assert_array_equal(seen(ROWS[:5]), seen(extreme)[:5])
     assert np.abs(seen(extreme)).max() <= 4
-
-
-def test_missing_private_values_are_refused_as_before() -> None:
-    holed = ROWS.copy()
-    holed[3, 1] = np.nan
-    with pytest.raises(DataRefused, match="NaN in column 1"):
-        fitted(holed)

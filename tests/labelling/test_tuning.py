@@ -131,22 +131,11 @@ def test_that_bound_without_the_factor_two_would_be_passed():
 class TestChooseTeachers:
     CANDIDATES = (Candidate(teacher=BAD, n_teachers=12), Candidate(teacher=GOOD, n_teachers=8))
 
-    def choose(self, mechanism=None, reservation=None, candidates=CANDIDATES, **options):
+    def choose(self, mechanism=None, reservation=None, candidates=CANDIDATES, y_codes=Y, **options):
         mechanism = mechanism or PermuteAndFlip(epsilon=10.0, sensitivity=100)
-        given = {
-            "X": X,
-            "y_codes": Y,
-            "unit_keys": SLOTS,
-            "n_classes": 2,
-            "key": KEY,
-            "noise": SeededNoise(1),
-            **options,
-        }
-        rows, codes, unit_keys = given.pop("X"), given.pop("y_codes"), given.pop("unit_keys")
+        given = {"n_classes": 2, "key": KEY, "noise": SeededNoise(1), **options}
         reservation = reservation or paid(mechanism, "tuning")
-        return choose_teachers(
-            candidates, rows, codes, unit_keys, mechanism=mechanism, reservation=reservation, **given
-        )
+        return choose_teachers(candidates, X, y_codes, SLOTS, mechanism=mechanism, reservation=reservation, **given)
 
     @pytest.mark.heavy
     def test_the_better_teacher_is_chosen_and_the_price_is_that_of_one_choice(self):
@@ -197,19 +186,13 @@ class TestChooseTeachers:
 class TestChooseModel:
     MODELS = tuple(DummyClassifier(strategy="constant", constant=c).fit([[0.0], [1.0]], [0, 1]) for c in (0, 1))
 
-    def choose(self, mechanism, reservation=None, y=None, **options):
+    def choose(self, mechanism, reservation=None, y=None, unit_keys=None, **options):
         y = np.ones(30, np.int64) if y is None else y
-        given = {"unit_keys": [b"%d" % row for row in range(len(y))], "noise": SeededNoise(2), **options}
-        return choose_model(
-            self.MODELS,
-            np.zeros((len(y), 1)),
-            y,
-            given.pop("unit_keys"),
-            classes=[0, 1],
-            mechanism=mechanism,
-            reservation=reservation or paid(mechanism, "tuning"),
-            **given,
-        )
+        given = {"classes": [0, 1], "noise": SeededNoise(2), **options}
+        unit_keys = unit_keys or [b"%d" % row for row in range(len(y))]
+        reservation = reservation or paid(mechanism, "tuning")
+        rows = np.zeros((len(y), 1))
+        return choose_model(self.MODELS, rows, y, unit_keys, mechanism=mechanism, reservation=reservation, **given)
 
     @pytest.mark.heavy
     def test_the_better_one_is_chosen_each_unit_counted_once(self):
@@ -238,18 +221,9 @@ class TestChooseModel:
 
 class TestErrorEstimate:
     def estimate(self, mechanism, reservation=None, **options):
-        given = {"n_teachers": 10, "noise": SeededNoise(3), "teacher": GOOD, **options}
-        return estimate_error(
-            given.pop("teacher"),
-            X,
-            Y,
-            SLOTS,
-            n_classes=2,
-            key=KEY,
-            mechanism=mechanism,
-            reservation=reservation or paid(mechanism, "tuning"),
-            **given,
-        )
+        given = {"n_teachers": 10, "n_classes": 2, "key": KEY, "noise": SeededNoise(3), **options}
+        reservation = reservation or paid(mechanism, "tuning")
+        return estimate_error(GOOD, X, Y, SLOTS, mechanism=mechanism, reservation=reservation, **given)
 
     @pytest.mark.heavy
     def test_it_is_the_mean_of_the_teachers_errors_plus_noise(self):

@@ -133,22 +133,6 @@ def test_what_is_learned_follows_the_exact_law(selection):
     assert exact.p_value(exact.best_of_class(FOUR, 2.0)(tuple(map(tuple, [(0, 1), (1, 0)]))), drawn) < FALSE_ALARM
 
 
-class OneConcept:
-    """A class of one concept: every point is labelled 1."""
-
-    def relabelling_scores(self, T, W, labels_of_W):
-        return [self], np.array([len(T) * int((labels_of_W == 0).sum())])
-
-    def labels(self, points):
-        return np.ones(len(points), dtype=np.uint8)
-
-
-def test_one_dichotomy_needs_no_choice():
-    _, new = relabelled_sample(POINTS, LABELS, OneConcept(), PRICE, "permute-and-flip", SeededNoise(0))
-
-    assert new.tolist() == [1, 1]
-
-
 # --- a whole fit -----------------------------------------------------------------------------------------------------
 
 
@@ -277,12 +261,6 @@ def test_a_base_learner_with_delta_gets_delta_over_the_share_that_is_sampled():
     assert 0.99e-6 < fitted.guarantee_.delta <= 1e-6
     with pytest.raises(InvalidParameter, match="delta"):
         AgnosticLearner(**given).fit(X, (X[:, 0] < 9).astype(int))
-
-
-def test_a_million_rows_are_fitted():
-    fitted = learner(epsilon=0.1).fit(*noisy_rows(1_000_000, 0.2))
-
-    assert excess_of(fitted, 0.2) < 0.05
 
 
 # --- the bound and the search ----------------------------------------------------------------------------------------

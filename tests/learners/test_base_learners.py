@@ -314,12 +314,6 @@ def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     assert learner.guarantee_.epsilon == 1.0
 
 
-def test_a_grid_of_2_to_the_60_is_not_listed():
-    X = np.random.default_rng(2).integers(0, 2**60, (20_000, 1))
-    fitted = NoisyThreshold(concepts=Thresholds(bits=60), epsilon=1.0).fit(X, X[:, 0] < 2**59)
-    assert abs(fitted.concept_.cut - 2**59) < 2**60 / 100
-
-
 def test_rows_without_a_label_are_not_looked_at():
     X = np.random.default_rng(3).integers(0, 256, (300, 1))
     y = np.where(np.arange(300) < 100, (X[:, 0] < 90).astype(int), -1)

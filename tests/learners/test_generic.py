@@ -176,14 +176,6 @@ def test_600_labels_and_the_rows_that_the_tree_asks_for_reach_an_error_of_5_perc
     assert max(errors) <= 0.05
 
 
-def test_the_theorem_itself_promises_5_percent_with_585_labels_on_a_grid_of_2_to_the_32():
-    learner = learner_of(32, rows="theorem")
-    needed = learner.rows_needed()
-    X, y, cut = sample(32, needed.labelled, needed.unlabelled, 1)
-    assert needed.labelled == 585
-    assert abs(learner.fit(X, y).concept_.cut - cut) / 2**32 <= 0.05
-
-
 @pytest.mark.several_fits
 def test_the_rows_of_its_theorem_are_accepted_and_give_its_error():
     learner = learner_of(8, alpha=0.1, rows="theorem")

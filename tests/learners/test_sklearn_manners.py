@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 from tests.learners.test_private_learner import AROUND
 
@@ -69,14 +67,6 @@ def test_folds_and_grids():
     search = GridSearchCV(around, {"base__epsilon": [1.0, 2.0], "n_labels": [5, 60]}, cv=2, error_score="raise")
     assert search.fit(*rows()).best_score_ > 0.9
     assert search.best_estimator_.base.epsilon == search.best_params_["base__epsilon"]
-
-
-def test_a_pipeline_hands_on_what_it_bins():
-    steps = make_pipeline(
-        FunctionTransformer(np.floor), NoisyThreshold(concepts=Thresholds(bits=7), epsilon=1.0, unsafe_noise_seed=0)
-    )
-    X, y = rows()
-    assert steps.fit(X + 0.5, y).score(X, y) > 0.9
 
 
 # --- labels ------------------------------------------------------------------------------------------------------

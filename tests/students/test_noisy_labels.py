@@ -90,14 +90,6 @@ def test_the_classifier_is_taught_the_whole_pool_by_the_shares():
     np.testing.assert_allclose(np.sort(weights), np.sort(shares[shares > 1e-6]), atol=1e-9)
 
 
-@pytest.mark.parametrize("shares", ["linear", "kernel"])
-def test_the_students_own_probabilities_are_the_shares_of_the_model(shares):
-    data, _ = task(m=100, n_classes=3, mechanism=labels(3, sigma=20.0))
-    way = NoiseAwareStudent(shares=shares)
-    expected = way.model(data, data.points)(data.points)
-    np.testing.assert_allclose(way.fit(data).predict_proba(data.pool), expected, atol=1e-9)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_random_class_for_a_declined_query_is_known_to_say_nothing(n_classes):
     data, _ = task(m=100, n_classes=n_classes, mechanism=labels(n_classes), declined=())

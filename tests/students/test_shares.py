@@ -212,9 +212,10 @@ def test_the_order_of_the_classes_does_not_matter(order):
     np.testing.assert_allclose(softmax(X, shares[:, order], 0.2, X)(X), plain[:, order], atol=2e-3)
 
 
-def test_shares_are_shares():
+@pytest.mark.parametrize("fit", [softmax, process])
+def test_shares_are_shares(fit):
     X, shares = made_up(8)
-    estimated = softmax(X, shares, 0.2, X)(np.vstack([X, 1e6 * X]))
+    estimated = fit(X, shares, 0.2, X)(np.vstack([X, 1e6 * X]))
     assert (estimated >= 0).all()
     np.testing.assert_allclose(estimated.sum(axis=1), 1)
 
@@ -368,13 +369,6 @@ def test_a_half_lead_is_one_regression_and_its_mirror_image():
     alone = slow_mean(pool, X, pair, 0.2, pool)[:, 1]
     np.testing.assert_allclose(model(pool)[:, 1], np.clip(alone, 0, 1), atol=1e-4)
     np.testing.assert_allclose(model.mean(pool).sum(axis=1), 1)
-
-
-def test_shares_of_a_process_are_shares():
-    pool, X, noisy = asked_pool(4)
-    shares = process(X, noisy, 0.05, pool)(pool * 50)
-    assert (shares >= 0).all()
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
 
 
 def test_sparse_rows_are_the_same():

@@ -10,13 +10,23 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from tests.students.made_up_student_data import K, Memorises, cast, release, right, student_data_of, task, values
+from tests.students.made_up_student_data import (
+    K,
+    Memorises,
+    cast,
+    labels,
+    release,
+    right,
+    student_data_of,
+    task,
+    values,
+)
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyCounts
-from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
+from quorate.students import AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, class_probabilities
 from quorate.students.shares import (
     ProcessShares,
     TreeShares,
@@ -85,11 +95,13 @@ def test_with_or_without_weights_is_a_truth_value(weights):
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("shares", ["linear", "kernel"])
 @pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("form", [VoteShareStudent, NoiseAwareStudent])
 @pytest.mark.parametrize("wide", [False, True])
-def test_the_students_own_probabilities_are_the_shares_of_the_model(shares, n_classes, wide):
+def test_the_students_own_probabilities_are_the_shares_of_the_model(form, shares, n_classes, wide):
     width = 1_200 if wide else 4
-    data, _ = task(m=150, width=width, n_classes=n_classes, mechanism=values(n_classes, sigma=10.0))
-    way = VoteShareStudent(shares=shares)
+    mechanism = (values if form is VoteShareStudent else labels)(n_classes, sigma=10.0)
+    data, _ = task(m=150, width=width, n_classes=n_classes, mechanism=mechanism)
+    way = form(shares=shares)
     expected = way.model(data, data.points)(data.points)
     fitted = way.fit(data)
     np.testing.assert_allclose(fitted.predict_proba(data.pool), expected, atol=1e-9)

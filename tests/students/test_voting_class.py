@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import comb, exp
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import AdaBoostClassifier
@@ -109,13 +104,6 @@ HYPOTHESES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])  # (h, x), as 
 POINTS = HYPOTHESES.T.astype(float)  # a point is told by what the three hypotheses say of it
 
 
-def voting_error(n_teachers):
-    """Exact error of the majority of independent uniform draws from the three, ties to class 0."""
-    most = n_teachers // 2
-    wrong = sum(Fraction(comb(n_teachers, ones), 3**n_teachers) * 2 ** (n_teachers - ones) for ones in range(most + 1))
-    return Fraction(3, 4) * wrong  # at x1 all three say 1
-
-
 def taught_by_the_paper(n_teachers, rng, *, rows=30):
     """Empirical risk minimisers on shards of their own, ties by lot: their votes ``(4, 2)``."""
     seen = rng.integers(4, size=(n_teachers, rows))
@@ -123,21 +111,6 @@ def taught_by_the_paper(n_teachers, rng, *, rows=30):
     chosen = np.argmin(mistakes + rng.random(mistakes.shape) / 2, axis=1)
     ones = HYPOTHESES[chosen].sum(axis=0)
     return np.column_stack([n_teachers - ones, ones]), np.bincount(chosen, minlength=3)
-
-
-def test_example_1_each_hypothesis_errs_on_half_and_their_majority_on_three_quarters():
-    assert (HYPOTHESES != 1).mean(axis=1).tolist() == [0.5, 0.5, 0.5]
-    majority = (HYPOTHESES.mean(axis=0) > 0.5).astype(int)
-    assert majority.tolist() == [1, 0, 0, 0]
-
-
-def test_example_1_the_error_of_the_vote_goes_to_three_quarters_exponentially():
-    gaps = [float(Fraction(3, 4) - voting_error(n)) for n in (11, 51, 101, 201, 401)]
-    assert all(gap > 0 for gap in gaps)
-    for n, gap in zip((11, 51, 101, 201, 401), gaps, strict=True):
-        assert gap <= 0.75 * exp(-2 * n / 36)  # Hoeffding, a third of the votes against a half: ξ = 1/6
-    assert gaps[-1] < 1e-11
-    assert float(voting_error(1)) == 0.5, "while one teacher alone errs on half"
 
 
 @pytest.mark.heavy
@@ -173,33 +146,6 @@ def test_what_a_vote_of_three_can_say_the_hypotheses_cannot():
 
 
 # --- LZCW21, Example 2: voting wins ----------------------------------------------------------------------------
-
-
-def wrong_votes(n_teachers, error):
-    """Exact probability that at least half of independent teachers err."""
-    return float(binom.sf(np.ceil(n_teachers / 2) - 1, n_teachers, error))
-
-
-@given(n_teachers=st.integers(1, 2_000), margin=st.floats(0.001, 0.5))
-def test_example_2_the_vote_errs_at_most_exponentially_rarely(n_teachers, margin):
-    assert wrong_votes(n_teachers, 0.5 - margin) <= exp(-2 * n_teachers * margin**2) + 1e-12
-
-
-def test_that_test_catches_a_rate_that_is_too_good():
-    assert any(
-        wrong_votes(n, 0.5 - margin) > exp(-4 * n * margin**2) for n in (50, 100, 400) for margin in (0.02, 0.05, 0.1)
-    )
-
-
-def test_example_2_shows_in_a_simulated_vote_and_at_the_stated_rate():
-    rng = np.random.default_rng(20260821)
-    n_teachers, margin, n = 101, 0.1, 20_000
-    errors = np.sum(rng.binomial(n_teachers, 0.5 - margin, size=n) >= n_teachers / 2)
-    exact = wrong_votes(n_teachers, 0.5 - margin)
-    assert min(binom.cdf(errors, n, exact), binom.sf(errors - 1, n, exact)) > FALSE_ALARM
-    assert exact <= exp(-2 * n_teachers * margin**2)
-    cheated = wrong_votes(n_teachers, 0.5 - margin / 2)
-    assert min(binom.cdf(errors, n, cheated), binom.sf(errors - 1, n, cheated)) < FALSE_ALARM
 
 
 @pytest.mark.heavy

@@ -16,6 +16,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import (
     CoreSet,
     Disagreement,
+    History,
     KMeans,
     Margin,
     Memo,
@@ -139,30 +140,27 @@ def chosen_too_early(diary):
     return found
 
 
+NOTHING = History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
+
+
 def _draws_before_durable(strategy, pool, counts, reservation, noise):
-    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    rows = strategy.next_batch(pool.points, NOTHING, strategy_rng(KEY, 0))
     answers = MECHANISM.release_many(counts[rows], noise.at("label", 0)).tolist()
     reservation.store(reservation.draw("label", len(rows)), {"rows": rows.tolist(), "answers": answers, "batch": 0})
 
 
 def _chooses_before_stored(strategy, pool, counts, reservation, noise):
-    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    rows = strategy.next_batch(pool.points, NOTHING, strategy_rng(KEY, 0))
     block = reservation.draw("label", len(rows))
     answers = MECHANISM.release_many(counts[rows], noise.at("label", 0)).tolist()
-    strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 1))
+    strategy.next_batch(pool.points, NOTHING, strategy_rng(KEY, 1))
     reservation.store(block, {"rows": rows.tolist(), "answers": answers, "batch": 0})
 
 
 def _never_stores(strategy, pool, counts, reservation, noise):
-    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    rows = strategy.next_batch(pool.points, NOTHING, strategy_rng(KEY, 0))
     reservation.draw("label", len(rows))
     MECHANISM.release_many(counts[rows], noise.at("label", 0))
-
-
-def _nothing():
-    from quorate.labelling import History
-
-    return History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
 
 
 @pytest.mark.parametrize("cheat", [_draws_before_durable, _chooses_before_stored, _never_stores])
@@ -227,11 +225,6 @@ def test_that_test_catches_a_strategy_that_was_handed_the_votes(sessions_in_memo
     assert seen_through(Peeking(counts.copy(), CAP), sessions_in_memory)
 
 
-def test_a_secret_of_votes_is_no_array_that_a_strategy_could_use():
-    with pytest.raises(TypeError):
-        np.argsort(Secret(votes_on(make_pool())))
-
-
 def test_a_strategy_gets_points_past_and_chance_and_nothing_else(sessions_in_memory):
     """By type: floats of the pool, rows, released classes, a generator. No reservation, no noise, no counts."""
     seen = []
@@ -268,24 +261,17 @@ def test_no_more_is_drawn_than_the_cap_and_each_row_once(strategy, block, sessio
     assert max(each.count for each in reservation.blocks("label")) <= block
 
 
-def test_what_lies_beyond_the_cap_is_cut_off(sessions_in_memory):
-    reservation = sessions_in_memory().reserve({"label": 5})
-    found = go(Asks(5, [range(3), range(3, 20)]), reservation)
-    assert found.rows.tolist() == make_pool().rows[:5].tolist()
-    assert reservation.remaining("label") == 0
-
-
-def test_a_strategy_that_stops_leaves_the_rest_undrawn(sessions_in_memory):
-    reservation = sessions_in_memory().reserve({"label": 30})
-    assert len(go(Asks(30, [range(3), range(3, 7)]), reservation).rows) == 7
-    assert reservation.remaining("label") == 23
-
-
-def test_a_strategy_that_asks_nothing_gets_nothing(sessions_in_memory):
-    reservation = sessions_in_memory().reserve({"label": 30})
-    found = go(Asks(30), reservation)
-    assert len(found.rows) == len(found.released.codes) == 0
-    assert reservation.remaining("label") == 30
+@pytest.mark.parametrize(
+    ("cap", "batches", "n"),
+    [(5, [range(3), range(3, 20)], 5), (30, [range(3), range(3, 7)], 7), (30, (), 0)],
+    ids=["more than the cap", "fewer", "nothing"],
+)
+def test_as_many_are_drawn_as_a_strategy_asks_for_up_to_its_cap(cap, batches, n, sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": cap})
+    found = go(Asks(cap, batches), reservation)
+    assert found.rows.tolist() == make_pool().rows[:n].tolist()
+    assert len(found.released.codes) == n
+    assert reservation.remaining("label") == cap - n
 
 
 @pytest.mark.default_cases(3)
@@ -578,12 +564,6 @@ def test_a_later_answer_that_was_lost_is_no_query_of_the_strategy(sessions):
     assert reservation.remaining("label") == 2
     assert go(Asks(10, [range(6)]), reservation).rows.tolist() == found.rows.tolist()
     assert reservation.remaining("label") == 2
-
-
-def test_what_pays_for_later_questions_must_have_been_reserved_for_this_mechanism(sessions):
-    reservation = sessions.reserve({"label": 10})
-    with pytest.raises(InvalidParameter, match='no answers for "online answer"'):
-        online(reservation, ("online answer", "label"))
 
 
 def test_all_answers_of_a_run_together_are_its_schedule(sessions):

@@ -1,6 +1,6 @@
 """Classes that cheat a little: the checks of this room must catch every one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +21,6 @@ from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts
 from quorate.learners.concepts.protocol import gaps, over_gaps, prefix_sums, signed_weights
 
 
-@dataclass(frozen=True)
 class InOrderOfArrival(Thresholds):
     """Enumerates in the order of the rows: the same dichotomies, in an order that tells it."""
 
@@ -30,7 +29,6 @@ class InOrderOfArrival(Thresholds):
         return ThresholdConcepts(np.append(0, points[np.sort(first), 0] + 1))
 
 
-@dataclass(frozen=True)
 class WithMultiplicity(Thresholds):
     """Forgets that a point may occur twice."""
 
@@ -38,7 +36,6 @@ class WithMultiplicity(Thresholds):
         return ThresholdConcepts(np.append(0, np.sort(points[:, 0]) + 1))
 
 
-@dataclass(frozen=True)
 class MedianRepresentative(Thresholds):
     """Chooses the representative by how often points occur: the same dichotomies on the points."""
 
@@ -48,7 +45,6 @@ class MedianRepresentative(Thresholds):
         return ThresholdConcepts(cuts)
 
 
-@dataclass(frozen=True)
 class WithoutTheEmptyOne(Intervals):
     """Forgets the empty interval."""
 
@@ -57,7 +53,6 @@ class WithoutTheEmptyOne(Intervals):
         return IntervalConcepts(concepts.low[1:], concepts.high[1:])
 
 
-@dataclass(frozen=True)
 class AllOfThem(Rectangles):
     """Enumerates index boxes instead of dichotomies."""
 
@@ -66,7 +61,6 @@ class AllOfThem(Rectangles):
         return type(concepts)(np.repeat(concepts.low, 2, axis=0), np.repeat(concepts.high, 2, axis=0))
 
 
-@dataclass(frozen=True)
 class OneColumn(Stumps):
     """Looks at the first column alone."""
 
@@ -87,13 +81,11 @@ class OffByOne(ThresholdConcepts):
         return ones - sums[np.searchsorted(distinct, self.cuts, side="right")]
 
 
-@dataclass(frozen=True)
 class MistakesOffByOne(Thresholds):
     def dichotomies(self, points, **limit):
         return OffByOne(super().dichotomies(points).cuts)
 
 
-@dataclass(frozen=True)
 class HighestPoint(Intervals):
     """Minimises over intervals of one point."""
 
@@ -103,7 +95,6 @@ class HighestPoint(Intervals):
         return narrow[int(np.argmin(narrow.mistakes(points, labels, weights)))]
 
 
-@dataclass(frozen=True)
 class PrefixMinimaOffByOne(Thresholds):
     """Lets a gap look at those strictly below it, and at those above."""
 
@@ -119,7 +110,6 @@ class PrefixMinimaOffByOne(Thresholds):
         return concepts, np.minimum(from_below, np.append(from_above, from_below[-1]))
 
 
-@dataclass(frozen=True)
 class RowsOfTUnweighted(Thresholds):
     """Adds the two errors without bringing them to one denominator."""
 
@@ -131,7 +121,6 @@ class RowsOfTUnweighted(Thresholds):
         return concepts, (differ + errors).min(axis=1).astype(np.int64)
 
 
-@dataclass(frozen=True)
 class NeverMoves(Rectangles):
     """Scores each dichotomy by the errors of its representative on W."""
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.learners.concepts.tiny_worlds import (
+    WORLDS,
     check_dichotomies,
     check_set_function,
     few,
@@ -227,26 +228,11 @@ def shattered(world):
 
 
 EXACT = [
-    point_world(1),
-    point_world(3),
-    threshold_world(1),
-    threshold_world(3),
-    interval_world(1),
-    interval_world(3),
-    rectangle_world(2, 2),
+    *WORLDS[:13],  # points, thresholds, intervals and rectangles
     rectangle_world(1, 1),
-    rectangle_world(1, 1, 1),
-    rectangle_world(2, 1),
-    rectangle_world(2, 1, 1),
-    rectangle_world(1, 3),
     stump_world(6),
     stump_world(4, 4),
-    xor_world(point_world(1)),
-    xor_world(point_world(3)),
-    xor_world(threshold_world(1)),
-    xor_world(threshold_world(3)),
-    xor_world(interval_world(1)),
-    xor_world(interval_world(3)),
+    *(xor_world(of(bits)) for of in (point_world, threshold_world, interval_world) for bits in (1, 3)),
 ]
 BOUNDS = [
     finite_world(5, 9, seed=1),

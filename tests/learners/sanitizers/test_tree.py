@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.learners.exact import EXACT, exp
 
 from quorate.audit import PureClaim, audit_mechanism
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, tree
 from quorate.learners.sanitizers.tree import as_monotone, quantile_points
@@ -367,8 +367,3 @@ def test_tree_refuses_classes_that_are_not_on_a_line():
 def test_tree_refuses_an_alpha_below_what_its_synthetic_points_leave():
     with pytest.raises(InvalidParameter, match="raise n_synthetic"):
         Tree(n_synthetic=10).rows_needed(Intervals(8), 0.2, 0.1, 1.0)
-
-
-def test_rows_outside_the_grid_are_refused():
-    with pytest.raises(DataRefused):
-        Tree().sanitize(np.array([[4]]), Thresholds(2), 1.0, QUIET)

@@ -2,7 +2,7 @@
 
 from functools import cache
 from itertools import combinations
-from math import comb, exp, log
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -190,7 +190,3 @@ def test_a_difference_of_two_intervals_costs_twice_a_difference_of_two_threshold
     first, second = (Tree().error_bound(50_000, kind(16), 0.1, 1.0) for kind in (Thresholds, Intervals))
 
     assert second == pytest.approx(2 * first)
-
-
-def test_there_are_as_many_queries_as_pairs_of_borders():
-    assert len(XorQueries.of(Thresholds(4)).table) == comb(16, 2)
