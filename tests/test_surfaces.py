@@ -18,7 +18,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from quorate import PrivateClassifier, PublicPool
-from quorate.accounting import Guarantee
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.data import encode_labels
@@ -175,6 +174,10 @@ def test_no_message_about_a_label_outside_classes_shows_the_label() -> None:
 # secret too. Without any, the walks above find nothing.
 
 
+Plant = Callable[[pytest.MonkeyPatch, Secrets], None]
+Plants = dict[Plant, str]
+
+
 def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], Any], secrets: Secrets) -> None:
     """Let `plant` do its mischief with what a journey brings home."""
     for module in (resumable, voting_method):
@@ -186,36 +189,32 @@ def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], An
         monkeypatch.setattr(module, "run_pipeline", planted)
 
 
+def conducted(act: Callable[[Secrets, Any], object]) -> Plant:
+    """Do this with what a journey brings home."""
+
+    def home(found: Secrets, outcome: Any) -> Any:
+        act(found, outcome)
+        return outcome
+
+    return lambda monkeypatch, secrets: _conduct(monkeypatch, home, secrets)
+
+
+def altered(holder: Any, name: str, change: Callable[[Secrets, Any], Any]) -> Plant:
+    """Make this of what a function returns."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+        real = getattr(holder, name)
+        monkeypatch.setattr(holder, name, lambda *args, **how: change(secrets, real(*args, **how)))
+
+    return plant
+
+
 def plant_in_repr(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
     monkeypatch.setattr(PrivateClassifier, "__repr__", lambda self: f"PrivateClassifier(fitted on {N} rows)")
 
 
 def plant_in_html(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
     monkeypatch.setattr(PrivateClassifier, "_repr_html_", lambda self: f"<b>{N:,} rows</b>", raising=False)
-
-
-def plant_in_a_log(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    def log(found: Secrets, outcome: Any) -> Any:
-        logging.getLogger("quorate.run").debug("margins %s", found.margins.tolist())
-        return outcome
-
-    _conduct(monkeypatch, log, secrets)
-
-
-def plant_in_a_warning(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    def warn(found: Secrets, outcome: Any) -> Any:
-        warnings.warn(f"close votes: {found.margins.tolist()}", stacklevel=2)
-        return outcome
-
-    _conduct(monkeypatch, warn, secrets)
-
-
-def plant_on_stdout(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    def show(found: Secrets, outcome: Any) -> Any:
-        print(found.counts[:, 1].tolist())
-        return outcome
-
-    _conduct(monkeypatch, show, secrets)
 
 
 def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
@@ -229,60 +228,31 @@ def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None
     monkeypatch.setattr(either_method.FittedRun, "public_rows", fail)
 
 
-def plant_in_the_guarantee(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = either_method.guarantee
-
-    def told(*args: Any) -> Guarantee:
-        return replace(real(*args), caveats=(f"n = {N}",))
-
-    monkeypatch.setattr(either_method, "guarantee", told)
+def with_votes(secrets: Secrets, fitted: PrivateClassifier) -> PrivateClassifier:
+    fitted.votes_ = secrets.counts
+    return fitted
 
 
-def plant_in_the_facts(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = either_method.facts
+log = conducted(lambda found, _: logging.getLogger("quorate.run").debug("margins %s", found.margins.tolist()))
+warning = conducted(lambda found, _: warnings.warn(f"close votes: {found.margins.tolist()}", stacklevel=2))
+stdout = conducted(lambda found, _: print(found.counts[:, 1].tolist()))
+student = conducted(lambda found, outcome: setattr(outcome.student, "start_", found.coefficients[4]))
+told_guarantee = altered(either_method, "guarantee", lambda _, made: replace(made, caveats=(f"n = {N}",)))
+told_facts = altered(either_method, "facts", lambda _, made: replace(made, setup=replace(made.setup, n_records=N)))
+attribute = altered(PrivateClassifier, "fit", with_votes)
 
-    def told(*args: Any) -> Any:
-        made = real(*args)
-        return replace(made, setup=replace(made.setup, n_records=N))
-
-    monkeypatch.setattr(either_method, "facts", told)
-
-
-def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = PrivateClassifier.fit
-
-    def fit(self: PrivateClassifier, *args: Any, **how: Any) -> Any:
-        real(self, *args, **how)
-        self.votes_ = secrets.counts
-        return self
-
-    monkeypatch.setattr(PrivateClassifier, "fit", fit)
-
-
-def plant_in_the_student(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    def initial(found: Secrets, outcome: Any) -> Any:
-        outcome.student.start_ = found.coefficients[4]
-        return outcome
-
-    _conduct(monkeypatch, initial, secrets)
-
-
-Plants = dict[Callable[[pytest.MonkeyPatch, Secrets], None], str]
 ESTIMATOR_PLANTS: list[Plants] = [
     {
         plant_in_repr: "n on clf.repr",
         plant_in_html: "n on clf._repr_html_",
-        plant_in_a_log: "margins on log",
-        plant_in_a_warning: "margins on warning",
-        plant_on_stdout: "votes on stdout",
+        log: "margins on log",
+        warning: "margins on warning",
+        stdout: "votes on stdout",
         plant_in_an_error: "n on narrow",
-        plant_in_the_facts: "n on report",  # not beside a guarantee that says it, which a report quotes
-        plant_on_an_attribute: "votes on clf",
+        told_facts: "n on report",  # not beside a guarantee that says it, which a report quotes
+        attribute: "votes on clf",
     },
-    {
-        plant_in_the_guarantee: "n on guarantee.json",
-        plant_in_the_student: "teachers on public/student.skops",
-    },
+    {told_guarantee: "n on guarantee.json", student: "teachers on public/student.skops"},
 ]
 
 
@@ -300,15 +270,9 @@ def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(
     assert not_found(plants, walk_an_estimator(tmp_path, secrets)) == []
 
 
-def plant_in_labels(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = loaded.labels_csv
-
-    def written(*args: Any) -> str:
-        lines = real(*args).splitlines()
-        votes = ["votes", *map(str, secrets.counts[:, 1])]
-        return "".join(f"{line},{vote}\n" for line, vote in zip(lines, votes, strict=True))
-
-    monkeypatch.setattr(loaded, "labels_csv", written)
+def labels_with_votes(secrets: Secrets, written: str) -> str:
+    votes = ["votes", *map(str, secrets.counts[:, 1])]
+    return "".join(f"{line},{vote}\n" for line, vote in zip(written.splitlines(), votes, strict=True))
 
 
 def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
@@ -332,16 +296,6 @@ def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> Non
     monkeypatch.setattr(methods, "publish_run", publish)
 
 
-def plant_in_check(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = voting_method.VOTES.check
-
-    def told(task: Any) -> Any:
-        found, steps = real(task)
-        return {**found, "why": ["Quorinda Überall is in it"]}, steps
-
-    monkeypatch.setattr(voting_method.VOTES, "check", told)
-
-
 def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
     """The mistake that matters most: a package takes a file from the other side of the boundary along."""
     real = package.published_files
@@ -352,14 +306,19 @@ def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets
     monkeypatch.setattr(package, "published_files", taken_along)
 
 
+labels = altered(loaded, "labels_csv", labels_with_votes)
+checked = altered(
+    voting_method.VOTES, "check", lambda _, made: ({**made[0], "why": ["Quorinda Überall is in it"]}, made[1])
+)
+
 RUN_PLANTS: list[Plants] = [
     {
         plant_the_private_side_in_a_package: "votes on airlock.zip",
         plant_in_progress: "n on stderr",
-        plant_in_check: "a person on stdout",
+        checked: "a person on stdout",
     },
     {  # which a package takes along
-        plant_in_labels: "votes on public/labels.csv",
+        labels: "votes on public/labels.csv",
         plant_a_stray_file: "votes on public/debug.npy",
     },
 ]

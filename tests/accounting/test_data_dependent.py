@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.stats import norm
+from tests.mechanisms.conftest import Exact
 
 from quorate.accounting import data_dependent as dd
 from quorate.accounting.data_dependent import smooth
@@ -48,15 +49,10 @@ def test_the_bound_is_theorem_6(sigma):
             assert value - exact <= 1e-9 * exact + 4e-15 / (order - 1)
 
 
-def difference_tail(sigma, gaps):
-    """P(Z − Z' ≥ g) of two discrete Gaussians, from the lattice."""
-    reach = int(14 * sigma) + 3
-    z = np.arange(-reach, reach + 1)
-    mass = np.exp(-(z**2) / (2 * sigma**2))
-    mass /= mass.sum()
-    law = np.convolve(mass, mass)
-    tails = np.cumsum(law[::-1])[::-1]
-    return tails[2 * reach + gaps]
+def difference_tail(mass, gaps):
+    """P(Z − Z' ≥ g) of two noises of one symmetric law, from the lattice."""
+    tails = np.cumsum(np.convolve(mass, mass)[::-1])[::-1]
+    return tails[mass.size - 1 + gaps]
 
 
 @pytest.mark.default_cases(4)
@@ -64,7 +60,7 @@ def difference_tail(sigma, gaps):
 def test_half_a_vote_covers_the_ties_of_integer_noise(sigma):
     gaps = np.arange(1, int(6 * sigma) + 2)
     bound = np.exp(log_q_gaussian(gaps[:, None].astype(float), sigma, "discrete"))
-    assert np.all(bound >= difference_tail(sigma, gaps) * (1 - 1e-9))
+    assert np.all(bound >= difference_tail(Exact.gaussian(sigma)[1], gaps) * (1 - 1e-9))
     tie = log_q_gaussian(np.zeros((1, 1)), sigma, "discrete")
     assert tie[0] > -1
     assert np.array_equal(gaussian_bound(tie, sigma, ORDERS)[0], ORDERS / sigma**2)
@@ -74,19 +70,14 @@ def test_half_a_vote_covers_the_ties_of_integer_noise(sigma):
 def test_the_continuous_formula_would_be_too_small_for_integer_noise(sigma):
     gaps = np.arange(0, int(6 * sigma) + 1)
     plain = np.exp(log_q_gaussian(gaps[:, None].astype(float), sigma, "continuous"))
-    assert np.max(difference_tail(sigma, gaps) / plain) > 1.039
+    assert np.max(difference_tail(Exact.gaussian(sigma)[1], gaps) / plain) > 1.039
 
 
 @pytest.mark.parametrize("scale", [0.7, 5.0, 40.0])
 def test_the_tail_of_two_discrete_laplace_noises_is_exact(scale):
-    z = np.arange(-int(45 * scale) - 2, int(45 * scale) + 3)
-    mass = np.exp(-np.abs(z) / scale)
-    mass /= mass.sum()
-    law = np.convolve(mass, mass)
-    tails = np.cumsum(law[::-1])[::-1]
     gaps = np.arange(0, int(10 * scale))
     ours = np.exp(log_q_laplace(gaps[:, None].astype(float), scale, "discrete"))
-    assert np.allclose(ours, tails[(law.size - 1) // 2 + gaps], rtol=1e-9)
+    assert np.allclose(ours, difference_tail(Exact.laplace(scale)[1], gaps), rtol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1.0, 20.0])
@@ -98,84 +89,35 @@ def test_the_tail_of_two_laplace_noises_is_that_of_the_paper(scale):
         assert abs((difference >= gap).mean() - p) < 5 * sqrt(p / 400_000)
 
 
-def winner_law(counts, mass, offsets):
-    """P(class c wins) for independent integer noise; ties go to the lowest index."""
-    law = np.zeros(len(counts))
-    values = np.arange(min(counts) + offsets[0], max(counts) + offsets[-1] + 1)
-    table = np.zeros((len(counts), values.size))
-    for c, count in enumerate(counts):
-        start = count + offsets[0] - values[0]
-        table[c, start : start + mass.size] = mass
-    below = np.cumsum(table, axis=1)
-    for c in range(len(counts)):
-        product = table[c].copy()
-        for other in range(len(counts)):
-            if other < c:
-                product *= np.concatenate([[0.0], below[other][:-1]])
-            elif other > c:
-                product *= below[other]
-        law[c] = product.sum()
-    return law
+def divergence(here, there, order):
+    """Rényi divergence of two laws, this one from that one."""
+    return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
 
 
-def neighbours(counts):
-    counts = list(counts)
-    for i in range(len(counts)):
-        for j in range(len(counts)):
-            moved = counts.copy()
-            if i != j and counts[i] > 0:
-                moved[i] -= 1
-                moved[j] += 1
-                yield moved
-        yield [n + (k == i) for k, n in enumerate(counts)]
-        if counts[i] > 0:
-            yield [n - (k == i) for k, n in enumerate(counts)]
-
-
-def worst_divergence(counts, mass, offsets, order):
-    here = winner_law(counts, mass, offsets)
-    return max(
-        float(np.log(np.sum(here**order * winner_law(other, mass, offsets) ** (1 - order))) / (order - 1))
-        for other in neighbours(counts)
-    )
+def worst_divergence(counts, law, order):
+    """Of the winner of these votes from that of any neighbour's, under this noise."""
+    here = Exact.wins(counts, *law)
+    return max(divergence(here, Exact.wins(other, *law), order) for other in Exact.neighbours(counts))
 
 
 HISTOGRAMS = [[12, 1, 0], [9, 3, 1], [7, 6, 0], [5, 5, 3], [0, 2, 11], [25, 0, 0], [13, 12], [20, 1]]
+BOUNDS = {"gaussian": (dd.gnmax_rdp, Exact.gaussian), "laplace": (dd.laplace_rdp, Exact.laplace)}
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(7)
 @pytest.mark.parametrize("counts", HISTOGRAMS)
-@pytest.mark.parametrize("sigma", [1.5, 4.0])
-def test_no_neighbour_is_further_away_than_the_gaussian_bound_says(counts, sigma):
-    offsets = np.arange(-int(13 * sigma), int(13 * sigma) + 1)
-    mass = np.exp(-(offsets**2) / (2 * sigma**2))
-    bound = dd.gnmax_rdp(np.array([counts]), sigma, ORDERS[:4], noise="discrete").reveal()[0]
+@pytest.mark.parametrize(("noise", "scale"), [("gaussian", 1.5), ("gaussian", 4.0), ("laplace", 1.0), ("laplace", 4.0)])
+def test_no_neighbour_is_further_away_than_the_bound_says(counts, noise, scale):
+    bound_of, law_of = BOUNDS[noise]
+    bound = bound_of(np.array([counts]), scale, ORDERS[:4], noise="discrete").reveal()[0]
     for order, value in zip(ORDERS[:4], bound, strict=True):
-        assert worst_divergence(counts, mass / mass.sum(), offsets, order) <= value * (1 + 1e-9) + 1e-12
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("counts", HISTOGRAMS)
-@pytest.mark.parametrize("scale", [1.0, 4.0])
-def test_no_neighbour_is_further_away_than_the_laplace_bound_says(counts, scale):
-    offsets = np.arange(-int(40 * scale), int(40 * scale) + 1)
-    mass = np.exp(-np.abs(offsets) / scale)
-    bound = dd.laplace_rdp(np.array([counts]), scale, ORDERS[:4], noise="discrete").reveal()[0]
-    for order, value in zip(ORDERS[:4], bound, strict=True):
-        assert worst_divergence(counts, mass / mass.sum(), offsets, order) <= value * (1 + 1e-9) + 1e-12
+        assert worst_divergence(counts, law_of(scale), order) <= value * (1 + 1e-9) + 1e-12
 
 
 def test_that_test_catches_a_bound_made_for_a_wider_gap():
     counts, sigma, order = [9, 3, 1], 1.5, 4.0
-    offsets = np.arange(-20, 21)
-    mass = np.exp(-(offsets**2) / (2 * sigma**2))
     cheat = dd.gnmax_rdp(np.array([[counts[0] + 4, *counts[1:]]]), sigma, [order]).reveal()[0, 0]
-    assert worst_divergence(counts, mass / mass.sum(), offsets, order) > cheat
-
-
-def divergence(here, there, order):
-    """Rényi divergence of two laws, this one from that one."""
-    return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
+    assert worst_divergence(counts, Exact.gaussian(sigma), order) > cheat
 
 
 @pytest.mark.default_cases(3)
@@ -227,9 +169,7 @@ def test_no_direction_of_the_threshold_bit_is_above_its_bound(sigma):
 def test_the_bound_of_a_noisy_vote_is_about_one_direction_alone():
     """As the docstrings say: these votes first. The other way round the divergence may be several times the bound."""
     counts, moved, sigma, order = [11, 1, 0], [10, 2, 0], 1.1170884942531099, 2.0
-    offsets = np.arange(-25, 26)
-    mass = np.exp(-(offsets**2) / (2 * sigma**2))
-    here, there = (winner_law(each, mass / mass.sum(), offsets) for each in (counts, moved))
+    here, there = (Exact.wins(each, *Exact.gaussian(sigma)) for each in (counts, moved))
     bound = dd.gnmax_rdp(np.array([counts]), sigma, [order], noise="discrete").reveal()[0, 0]
     assert divergence(here, there, order) <= bound
     assert divergence(there, here, order) > 8 * bound

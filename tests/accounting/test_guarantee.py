@@ -39,33 +39,15 @@ def test_it_reads_back_as_itself(guarantee):
     assert json.loads(guarantee.to_json())["epsilon"] == 1.0
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", PLAIN.to_json().replace("unit", "units"), PLAIN.to_json().replace("[]", '"no"')]
-)
-def test_what_is_not_exactly_a_guarantee_is_refused(text):
-    with pytest.raises(InvalidParameter, match="guarantee JSON"):
-        Guarantee.from_json(text)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"epsilon": float("nan")},
-        {"epsilon": float("inf")},
-        {"epsilon": -1},
-        {"delta": 2},
-        {"unit": ""},
-        {"unit": 3},
-        {"mechanism": "two\nlines"},
-        {"caveats": "one"},
-        {"caveats": (1,)},
-    ],
-)
-def test_a_missing_text_or_a_wrong_number_is_refused(change):
-    with pytest.raises(InvalidParameter):
-        replace(PLAIN, **change)
+def test_what_is_no_guarantee_at_all_is_refused():
+    """What is one but for a field is refused as the published schema refuses it, below."""
+    for text in ("", "[]", "{}", PLAIN.to_json().replace("unit", "units")):
+        with pytest.raises(InvalidParameter, match="guarantee JSON"):
+            Guarantee.from_json(text)
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(InvalidParameter):
+            replace(PLAIN, epsilon=number)
+    assert not VALID.is_valid([])
 
 
 def test_every_sentence_is_one_line_and_says_whom_it_is_about():
@@ -77,23 +59,6 @@ def test_every_sentence_is_one_line_and_says_whom_it_is_about():
     assert all(caveat in CAVEATS.for_reviewer() for caveat in CAVEATS.caveats)
     assert "epsilon=1.0 delta=1e-05" in CAVEATS.for_engineer()
     assert "2 caveats" in str(CAVEATS)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "right"), [(0.0, 0.0, 500), (1.0, 0.0, 732), (0.0, 1.0, 1000), (800.0, 0.0, 1000)]
-)
-def test_the_odds_at_the_corners(epsilon, delta, right):
-    assert replace(PLAIN, epsilon=epsilon, delta=delta).right_guesses == right
-
-
-@given(epsilon=st.floats(0.0, 6.0), delta=st.floats(0.0, 0.2))
-def test_the_odds_are_those_of_the_best_test_against_the_worst_mechanism(epsilon, delta):
-    yes = (1 - delta) * exp(epsilon) / (1 + exp(epsilon))
-    p, q = np.array([delta, yes, 1 - delta - yes, 0.0]), np.array([0.0, 1 - delta - yes, yes, delta])
-    best = np.maximum(p, q).sum() / 2
-    guarantee = replace(PLAIN, epsilon=epsilon, delta=delta)
-    assert (1 + guarantee.advantage) / 2 == pytest.approx(best, abs=1e-12)
-    assert guarantee.right_guesses >= 1000 * best - 1e-6
 
 
 @given(st.floats(1e-12, 1e6))
@@ -241,12 +206,6 @@ def test_the_schema_and_the_reader_refuse_the_same(change: Callable[[dict[str, A
     assert not VALID.is_valid(tree)
     with pytest.raises(InvalidParameter):
         Guarantee.from_json(json.dumps(tree))
-
-
-def test_an_object_that_is_no_object_is_refused_by_both() -> None:
-    assert not VALID.is_valid([])
-    with pytest.raises(InvalidParameter):
-        Guarantee.from_json("[]")
 
 
 # --- a neighbouring relation is a value: it reads back from its text, and no sentence promises more than it covers ---

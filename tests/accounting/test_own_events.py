@@ -100,22 +100,21 @@ def test_without_a_rule_of_its_own_there_is_no_rho() -> None:
 # --- a rule that cannot be true is refused where it is used ----------------------------------------------------------
 
 
-def curved(kind: str, rule: Any, rho: Any = None) -> Event:
-    @register_event(f"tests.{kind}", rdp=rule, zcdp=rho)
+def ruled(kind: str, **rules: Any) -> Event:
+    @register_event(f"tests.{kind}", **rules)
     @dataclass(frozen=True)
     class Wrong(Event):
         pass
 
     return Wrong()
+
+
+def curved(kind: str, rule: Any, rho: Any = None) -> Event:
+    return ruled(kind, rdp=rule, zcdp=rho)
 
 
 def priced(kind: str, rule: Any) -> Event:
-    @register_event(f"tests.{kind}", priced_as=rule)
-    @dataclass(frozen=True)
-    class Wrong(Event):
-        pass
-
-    return Wrong()
+    return ruled(kind, priced_as=rule)
 
 
 @pytest.mark.default_cases(4)
@@ -136,14 +135,9 @@ def priced(kind: str, rule: Any) -> Event:
     ],
 )
 def test_a_rule_that_no_release_can_have_is_refused_and_never_a_price(event: Event, said: str) -> None:
-    for price in (
-        lambda: epsilon(event, 1e-5),
-        lambda: delta(event, 0.1),
-        lambda: zcdp(event),
-        lambda: rdp(event, ORDERS),
-    ):
+    for price, *at in ((epsilon, 1e-5), (delta, 0.1), (zcdp,), (rdp, ORDERS)):
         with pytest.raises((InvalidParameter, UnsupportedEvent)) as refusal:
-            price()
+            price(event, *at)
         assert said in str(refusal.value) or "zCDP" in str(refusal.value)
     with Ledger(budget=Budget(9.0, 1e-5)) as ledger:
         with pytest.raises(InvalidParameter, match=said):

@@ -1,5 +1,6 @@
 from dataclasses import FrozenInstanceError
-from math import comb, exp, inf, isclose, log, tanh
+from fractions import Fraction
+from math import exp, inf, isclose, log, tanh
 
 import mpmath as mp
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from enumeration import laplace_pair, noise_pair, response_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from many_digits import true_delta
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
+from scipy.stats import binom
 
 from quorate.accounting import (
     ApproxDP,
@@ -108,12 +111,7 @@ def test_the_conversion_covers_a_mechanism_whose_price_is_known():
         assert delta_of_zcdp(rho, 2.0) > exp(log_delta(2.0, mu))
     assert epsilon_of_curve(lambda a: a * 0, 1e-5)[0] == 0.0
     assert delta_of_curve(lambda a: a * 0, 1.0)[0] < 1e-100
-
-
-def test_half_the_rho_would_show():
-    from quorate.accounting.gaussian import epsilon_of_gaussian
-
-    assert epsilon_of_zcdp(0.25, 1e-5) < epsilon_of_gaussian(1e-5, 1.0)
+    assert epsilon_of_zcdp(0.25, 1e-5) < epsilon_of_gaussian(1e-5, 1.0)  # half the rho would show
 
 
 @pytest.mark.default_cases(4)
@@ -126,25 +124,13 @@ def test_orders_must_be_a_row_of_numbers_above_one(bad):
 # --- rounds of randomized response, and the ρ of a pure mechanism -----------------------------------------------------
 
 
-def optimal_delta(epsilon, epsilon_0, times):
-    """The formula of the paper, in sixty digits."""
-    with mp.workdps(60):
-        p = 1 / (1 + mp.exp(-mp.mpf(epsilon_0)))
-        total = mp.mpf(0)
-        for i in range(times + 1):
-            gain = 1 - mp.exp(mp.mpf(epsilon) - (2 * i - times) * mp.mpf(epsilon_0))
-            if gain > 0:
-                total += comb(times, i) * p**i * (1 - p) ** (times - i) * gain
-        return total
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("epsilon_0", "times", "epsilon"),
     [(0.5, 1, 0.2), (0.1, 100, 3.0), (1.0, 7, 2.5), (0.01, 2000, 1.0), (3.0, 4, 11.0), (1e-4, 50, 1e-3)],
 )
 def test_rounds_cost_what_the_formula_says_and_never_less(epsilon_0, times, epsilon):
-    ratio = delta(Repeated(PureDP(epsilon_0), times), epsilon) / optimal_delta(epsilon, epsilon_0, times)
+    ratio = delta(Repeated(PureDP(epsilon_0), times), epsilon) / true_delta([(PureDP(epsilon_0), times)], epsilon)
     assert 1 <= ratio < 1 + 1e-9
 
 
@@ -218,22 +204,19 @@ def charge_until_refused(budget, event):
         count += 1
 
 
-def test_a_filter_stops_before_its_limit():
-    budget, count, refusal = charge_until_refused(Filter(limit=0.5 + 1e-9), ANSWER)
-    assert count == 100
-    assert budget.spent <= budget.limit
-    assert refusal.unit == "ρ"
-    assert refusal.spent == budget.spent
-    assert refusal.requested == zcdp(ANSWER)
-    assert refusal.limit == budget.limit
-
-
-def test_a_renyi_filter_holds_one_order():
-    budget = Filter(limit=1.0 + 1e-9, order=10.0)
+@pytest.mark.parametrize(
+    ("budget", "fits", "unit", "price"),
+    [
+        (Filter(limit=0.5 + 1e-9), 100, "ρ", zcdp(ANSWER)),
+        (Filter(limit=1.0 + 1e-9, order=10.0), 20, "ε", rdp(ANSWER, [10.0])[0]),
+    ],
+    ids=["of rho", "of one order"],
+)
+def test_a_filter_stops_before_its_limit(budget, fits, unit, price):
     budget, count, refusal = charge_until_refused(budget, ANSWER)
-    assert count == 20
-    assert budget.spent == pytest.approx(20 * rdp(ANSWER, [10.0])[0], rel=1e-12)
-    assert refusal.unit == "ε"
+    assert (count, refusal.unit, refusal.requested) == (fits, unit, pytest.approx(price, rel=1e-12))
+    assert budget.spent == pytest.approx(fits * price, rel=1e-12)
+    assert refusal.spent == budget.spent <= budget.limit == refusal.limit
 
 
 def test_a_refused_charge_changes_nothing_and_a_smaller_one_may_follow():
@@ -259,8 +242,6 @@ def test_the_sum_in_a_filter_is_never_below_the_sum_of_its_parts(sigmas):
     budget = Filter(limit=1e6)
     for sigma in sigmas:
         budget = budget.charge(DiscreteGaussian(sigma, 1.0))
-    from fractions import Fraction
-
     exact = sum(Fraction(1) / (2 * Fraction(sigma) ** 2) for sigma in sigmas)
     assert Fraction(budget.spent) >= exact
 
@@ -308,7 +289,7 @@ def test_the_tuned_odometer_reads_least_at_the_expected_total():
         assert Odometer(rate=factor * tuned.rate, delta=1e-5, spent=rho).loss > reading
 
 
-def ever_passed(formula, *, delta, runs=200_000, steps=60):
+def ever_passed(formula, *, runs=200_000, steps=60):
     """How often the loss of adaptively chosen Gaussian answers ever passes a meter, over many runs."""
     rng = np.random.default_rng(7)
     loss, total, passed = np.zeros(runs), np.zeros(runs), np.zeros(runs, dtype=bool)
@@ -322,18 +303,11 @@ def ever_passed(formula, *, delta, runs=200_000, steps=60):
 
 
 @pytest.mark.heavy
-def test_the_loss_seldom_ever_passes_the_odometer():
-    from scipy.stats import binom
-
+def test_the_loss_seldom_ever_passes_the_odometer_and_often_one_that_leaves_out_the_price_of_looking():
     delta, rate = 0.01, 2.0
-    count, runs = ever_passed(lambda total: total + rate * total + log(1 / delta) / rate, delta=delta)
-    assert binom.sf(count - 1, runs, delta) > 1e-6
-
-
-@pytest.mark.heavy
-def test_that_test_catches_a_meter_that_leaves_out_the_price_of_looking():
-    from scipy.stats import binom
-
-    delta, rate = 0.01, 2.0
-    count, runs = ever_passed(lambda total: total + log(1 / delta) / (4 * rate), delta=delta)
-    assert binom.sf(count - 1, runs, delta) < 1e-6
+    for formula, holds in (
+        (lambda total: total + rate * total + log(1 / delta) / rate, True),
+        (lambda total: total + log(1 / delta) / (4 * rate), False),
+    ):
+        count, runs = ever_passed(formula)
+        assert (binom.sf(count - 1, runs, delta) > 1e-6) == holds

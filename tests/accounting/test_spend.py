@@ -213,19 +213,16 @@ def charged(sigma, delta, n_answers, l2_sensitivity):
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
-def test_the_total_stays_within_the_budget_after_every_rounding(eps, delta, n_answers, l2_sensitivity):
+def test_the_total_stays_within_the_budget_after_every_rounding_and_no_smaller_sigma_would_do(
+    eps, delta, n_answers, l2_sensitivity
+):
     result = calibrate(eps, delta, n_answers, l2_sensitivity)
     book_epsilon, book_delta = charged(result.sigma, result.delta, n_answers, l2_sensitivity)
     assert book_epsilon <= Fraction(eps)
     assert book_delta <= Fraction(delta)
     assert result.epsilon_left == pytest.approx(eps - result.epsilon, abs=1e-15)
-
-
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
-def test_no_visibly_smaller_sigma_would_do(eps, delta, n_answers, l2_sensitivity):
-    sigma = calibrate_sigma(eps, delta, n_answers, l2_sensitivity)
-    assert epsilon(Repeated(DiscreteGaussian(sigma * (1 - 1e-6), l2_sensitivity), n_answers), delta) > eps
+    assert result.sigma == calibrate_sigma(eps, delta, n_answers, l2_sensitivity)
+    assert epsilon(Repeated(DiscreteGaussian(result.sigma * (1 - 1e-6), l2_sensitivity), n_answers), delta) > eps
 
 
 def test_the_published_figures():

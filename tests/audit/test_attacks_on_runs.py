@@ -113,31 +113,25 @@ def claim(epsilon: float) -> GaussianClaim:
 
 
 @pytest.mark.heavy
-def test_a_run_of_the_estimator_is_not_flagged(at_once: None) -> None:
-    found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, 60, seed=1)
-    assert not found.violated, found.verdict
-
-
-@pytest.mark.heavy
-def test_a_run_of_the_estimator_without_its_noise_is_flagged(at_once: None, no_noise: None) -> None:
-    found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, 120, seed=1)
-    assert found.violated, found.verdict
-
-
-@pytest.mark.faults  # the control of the test below
-def test_a_run_of_the_command_line_without_its_noise_is_flagged(
-    at_once: None, no_noise: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("noisy", "runs"), [(True, 60), (False, 120)], ids=["as it is", "without its noise"])
+def test_a_run_of_the_estimator_is_flagged_without_its_noise_alone(
+    noisy: bool, runs: int, at_once: None, request: pytest.FixtureRequest
 ) -> None:
-    found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), 0.99, 44, seed=2)  # few: slow
-    assert found.violated, found.verdict
+    if not noisy:
+        request.getfixturevalue("no_noise")
+    found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, runs, seed=1)
+    assert found.violated != noisy, found.verdict
 
 
 @pytest.mark.faults  # runs of the estimator above, with the same noise; fewer runs than these would be blind
-def test_a_run_of_the_command_line_is_not_flagged(
-    at_once: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("noisy", "confidence", "runs"), [(True, CONFIDENCE, 400), (False, 0.99, 44)])
+def test_a_run_of_the_command_line_is_flagged_without_its_noise_alone(
+    noisy: bool, confidence: float, runs: int, at_once: None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), CONFIDENCE, 400, seed=2)
-    assert not found.violated, found.verdict
+    if not noisy:
+        request.getfixturevalue("no_noise")
+    found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), confidence, runs, seed=2)
+    assert found.violated != noisy, found.verdict
 
 
 @pytest.mark.faults

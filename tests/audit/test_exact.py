@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import exp, log
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.accounting.enumeration import approx_pair, laplace_pair
 
 from quorate.accounting import (
     ApproxDP,
@@ -42,6 +43,7 @@ from quorate.audit import (
     stability_test_delta,
     threshold_test_delta,
 )
+from quorate.audit.exact_sparse_vector import form_of_stages
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import StableSparseVector
 
@@ -250,24 +252,18 @@ def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration
 
 
 @pytest.mark.heavy
-def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> None:
-    mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
-    noise = mechanism.stage_noise
-    exact = one_sided(noise.threshold_scale, noise.query_scale, int(mechanism.threshold)).worst_loss(free=(0, 1, 2, 4))
-    assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("calibration", ["btt18", "lzcw21"])
-def test_the_papers_calibrations_price_a_stage_as_the_exact_sum_does(calibration: Literal["btt18", "lzcw21"]) -> None:
-    mechanism = StableSparseVector(epsilon=6.0, delta=0.1, cutoff=1, n_queries=2, calibration=calibration)
-    noise = mechanism.stage_noise
-    form = SparseVectorForm(
-        threshold_noise=DiscreteLaplaceLaw(noise.threshold_scale), query_noise=DiscreteLaplaceLaw(noise.query_scale),
-        costly="below", threshold=int(mechanism.threshold),
-    )  # fmt: skip
-    exact = form.worst_loss(free=(0, 4, 8))
-    assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
+@pytest.mark.parametrize(
+    ("mechanism", "free"),
+    [
+        (StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50), (0, 1, 2, 4)),
+        (StableSparseVector(epsilon=6.0, delta=0.1, cutoff=1, n_queries=2, calibration="btt18"), (0, 4, 8)),
+        (StableSparseVector(epsilon=6.0, delta=0.1, cutoff=1, n_queries=2, calibration="lzcw21"), (0, 4, 8)),
+    ],
+    ids=["tight", "btt18", "lzcw21"],
+)
+def test_the_shipped_calibrations_price_a_stage_as_the_exact_sum_does(mechanism: Any, free: tuple[int, ...]) -> None:
+    exact = form_of_stages(mechanism).worst_loss(free=free).loss / mechanism.cutoff
+    assert 0.999 * mechanism.stage_epsilon <= exact <= mechanism.stage_epsilon + 1e-9
 
 
 @pytest.mark.default_cases(4)
@@ -333,50 +329,34 @@ def test_wrong_arguments_are_refused() -> None:
 # --- an event's price against the law of a release: no rule of quorate's is below it, and a cheaper one is found -----
 
 
-def laplace(scale: float) -> list[Any]:
-    z = np.arange(-60 * int(scale), 60 * int(scale) + 1)
-    here, there = np.exp(-np.abs(z) / scale), np.exp(-np.abs(z - 1) / scale)
-    return [(here / here.sum(), there / there.sum())]
-
-
-def gaussian(sigma: float) -> list[Any]:
+def gaussian(sigma: float) -> tuple[Any, Any]:
+    """Of one law and the law beside it, none of which is cut where the other one is not."""
     z = np.arange(-int(14 * sigma), int(14 * sigma) + 2)
     here, there = np.exp(-(z**2) / (2 * sigma**2)), np.exp(-((z - 1) ** 2) / (2 * sigma**2))
-    return [(here / here.sum(), there / there.sum())]
+    return here / here.sum(), there / there.sum()
 
 
-def failing(epsilon: float, delta: float) -> list[Any]:
-    yes = 1 / (1 + np.exp(-epsilon))
-    return [
-        ([delta, (1 - delta) * yes, (1 - delta) * (1 - yes), 0], [0, (1 - delta) * (1 - yes), (1 - delta) * yes, delta])
-    ]
+LAPLACE, GAUSSIAN, FAILING = ([pair] for pair in (laplace_pair(3.0), gaussian(3.0), approx_pair(0.5, 1e-3)))
+NONE, ALL = set[str](), {"delta", "epsilon", "rdp", "zcdp"}
 
 
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(
-    ("event", "outcomes"),
-    [
-        (DiscreteLaplace(3.0, 1.0), laplace(3.0)),
-        (DiscreteGaussian(3.0, 1.0), gaussian(3.0)),
-        (ApproxDP(0.5, 1e-3), failing(0.5, 1e-3)),
-        (Composed((PureDP(0.2), DiscreteLaplace(3.0, 1.0))), laplace(3.0)),
-    ],
-)
-def test_no_rule_of_quorates_is_below_the_sum(event: Event, outcomes: Any) -> None:
-    assert price_faults(event, outcomes) == ()
-
-
-@pytest.mark.default_cases(1)
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("event", "outcomes", "rules"),
     [
-        (DiscreteLaplace(3.1, 1.0), laplace(3.0), {"delta", "epsilon", "rdp", "zcdp"}),
-        (DiscreteGaussian(3.1, 1.0), gaussian(3.0), {"delta", "epsilon", "rdp", "zcdp"}),
-        (ApproxDP(0.5, 0.9e-3), failing(0.5, 1e-3), {"delta", "epsilon"}),
-        (PureDP(0.5), failing(0.5, 1e-3), {"delta", "epsilon", "rdp", "zcdp"}),
+        (DiscreteLaplace(3.0, 1.0), LAPLACE, NONE),
+        (DiscreteGaussian(3.0, 1.0), GAUSSIAN, NONE),
+        (ApproxDP(0.5, 1e-3), FAILING, NONE),
+        (Composed((PureDP(0.2), DiscreteLaplace(3.0, 1.0))), LAPLACE, NONE),
+        (DiscreteLaplace(3.1, 1.0), LAPLACE, ALL),
+        (DiscreteGaussian(3.1, 1.0), GAUSSIAN, ALL),
+        (ApproxDP(0.5, 0.9e-3), FAILING, {"delta", "epsilon"}),
+        (PureDP(0.5), FAILING, ALL),
     ],
 )
-def test_a_price_that_is_a_little_too_low_is_found(event: Event, outcomes: Any, rules: set[str]) -> None:
+def test_no_rule_of_quorates_is_below_the_sum_and_a_price_that_is_a_little_too_low_is_found(
+    event: Event, outcomes: Any, rules: set[str]
+) -> None:
     faults = price_faults(event, outcomes)
     assert {fault.rule for fault in faults} == rules
     assert all(isinstance(fault, PriceFault) and fault.exact > fault.claimed for fault in faults)
@@ -406,14 +386,7 @@ def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as() -> Non
 @pytest.mark.heavy
 def test_two_releases_are_looked_at_beside_one() -> None:
     """A price that is right for one release and forgets the second."""
-    one = price_faults(PureDP(1.0), laplace(3.0))  # ε = 1/3
-    assert one == ()
-    faults = price_faults(PureDP(1 / 3), [(np.outer(p, p).ravel(), np.outer(q, q).ravel()) for p, q in laplace(3.0)])
-    assert faults
-    assert (
-        price_faults(
-            Repeated(PureDP(1 / 3 + 1e-12), 2),
-            [(np.outer(p, p).ravel(), np.outer(q, q).ravel()) for p, q in laplace(3.0)],
-        )
-        == ()
-    )
+    two = [(np.outer(p, p).ravel(), np.outer(q, q).ravel()) for p, q in LAPLACE]  # of ε = 1/3 each
+    assert price_faults(PureDP(1.0), LAPLACE) == ()
+    assert price_faults(PureDP(1 / 3), two)
+    assert price_faults(Repeated(PureDP(1 / 3 + 1e-12), 2), two) == ()

@@ -71,25 +71,6 @@ def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
     assert "charged for something else" in found.charge.verdict
 
 
-@pytest.mark.heavy
-def test_noise_for_a_unit_that_comes_or_goes_is_caught_where_one_is_replaced() -> None:
-    plan = planned()
-    assert (
-        audit_rounds(
-            replace(plan, sigma=plan.sigma / 2),
-            plan.event,
-            POOL,
-            delta=1e-5,
-            confidence=CONFIDENCE,
-            runs=40_000,
-            seed=3,
-        )
-        .attacks[1]
-        .proved
-        > 1.0
-    )
-
-
 def unclipped(z: FloatArray, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Any) -> IntArray:
     scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
     return np.asarray(z.T @ np.trunc(scaled)).astype(np.int64)

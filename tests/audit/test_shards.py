@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,6 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.audit import Forbidden, ShardAudit, Surfaces, audit_shards, find_leaks, probe
 from quorate.audit.probe import CHANGES, Change
 from quorate.audit.shards import fingerprint
+from quorate.ensemble.linear.equivalent import is_equivalent
+from quorate.ensemble.linear.newton import InColumns, minimise
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.noise import SeededNoise
 
@@ -367,3 +369,101 @@ def test_a_fingerprint_takes_what_holds_itself_or_refuses_to_be_written() -> Non
             self.lock = __import__("threading").Lock()
 
     assert fingerprint(Node(1)) == fingerprint(Node(1)) != fingerprint(Node(2))
+
+
+# --- teachers that are solved to their optimum: one unit moves one of them, and what a solver shares shows ------------
+
+
+SOLVED = 4
+
+
+def overlapping(n: int = 160) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 5)) + 0.7 * y[:, None], y
+
+
+SOLVED_TEACHERS = {
+    "columns": (LogisticRegression(C=100), lambda X: X),
+    "rows": (LogisticRegression(), lambda X: np.hstack([X, np.sin(np.outer(X[:, 0], np.arange(1, 61)))])),
+    "sparse": (LogisticRegression(), csr_matrix),
+    "ridge": (RidgeClassifier(), lambda X: X),
+    "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), lambda X: X),
+}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", SOLVED_TEACHERS)
+def test_one_unit_moves_one_solved_teacher(name: str) -> None:
+    X, y = overlapping()
+    model, rows = SOLVED_TEACHERS[name]
+    assert is_equivalent(model)
+    found = audit_shards(model, rows(X), y, classes=[0, 1], n_teachers=SOLVED, units=2, seed=3)
+    assert {probe.moved for probe in found.probes} == {1}
+
+
+def solved(X: Any, y: Any, groups: Any) -> list[InColumns]:
+    signs = np.where(y == 1, 1.0, -1.0)
+    return [InColumns(X[groups % SOLVED == k], signs[groups % SOLVED == k], 1.0, intercept=True) for k in range(SOLVED)]
+
+
+def coefficients(objectives: Sequence[InColumns]) -> list[dict[str, np.ndarray]]:
+    return [dict(zip(("coef", "intercept"), objective.solution(), strict=True)) for objective in objectives]
+
+
+def each_by_itself(X: Any, y: Any, groups: Any) -> list[Any]:
+    objectives = solved(X, y, groups)
+    for objective in objectives:
+        assert minimise(objective, objective.value)
+    return coefficients(objectives)
+
+
+def shared_stopping_rule(X: Any, y: Any, groups: Any) -> list[Any]:
+    """All go on until the decrements of all together are small."""
+    objectives = solved(X, y, groups)
+    for _ in range(20):
+        steps = [objective.step() for objective in objectives]
+        if sum(step.squared_decrement for step in steps if step) < 1e-4:
+            break
+        for objective in objectives:
+            objective.after(1.0)
+            objective.move()
+    return coefficients(objectives)
+
+
+def shared_damping(X: Any, y: Any, groups: Any) -> list[Any]:
+    """All take the same share of their steps: what the most restless of them can bear."""
+    objectives = solved(X, y, groups)
+    for _ in range(12):
+        steps = [objective.step() for objective in objectives]
+        share = 1 / (1 + max(step.largest for step in steps if step))
+        for objective in objectives:
+            objective.after(share)
+            objective.move()
+    return coefficients(objectives)
+
+
+def shared_hessian(X: Any, y: Any, groups: Any) -> list[Any]:
+    """Steps by the second derivatives of all rows together, to each teacher's own optimum all but the last bits."""
+    Z = np.column_stack([X, np.ones(len(X))])
+    bound = np.linalg.inv(Z.T @ Z / 4 + np.diag([1.0] * X.shape[1] + [0.0]))
+    models = []
+    for k in range(SOLVED):
+        rows, labels, w = Z[groups % SOLVED == k], y[groups % SOLVED == k], np.zeros(Z.shape[1])
+        for _ in range(400):
+            wrong = labels - 1 / (1 + np.exp(-rows @ w))
+            w = w + bound @ (rows.T @ wrong - np.append(w[:-1], 0.0))
+        models.append({"coef": w})
+    return models
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("twin", [each_by_itself, shared_hessian, shared_damping, shared_stopping_rule])
+def test_a_solver_that_shares_something_is_caught_and_one_that_shares_nothing_is_not(twin: Callable[..., Any]) -> None:
+    X, y = overlapping()
+    # A rule shows where one more step is taken, all else at once.
+    units = {shared_stopping_rule: 12, each_by_itself: 4}.get(twin, 1)
+    found = audit_shards(twin, X, y, classes=[0, 1], units=units, seed=3)
+    assert found.violated == (twin is not each_by_itself)
+    assert (found.worst > 1) == found.violated
+    assert found.violated or {probe.moved for probe in found.probes} == {1}

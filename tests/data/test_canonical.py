@@ -104,21 +104,16 @@ def test_the_number_type_does_not_enter(dtype):
     assert row_digests(sparse.csr_array(X.astype("float32"))) == row_digests(X)
 
 
-def test_truth_values_in_frames_are_zero_and_one_and_a_missing_one_is_missing():
-    frame = pl.DataFrame({"a": [True, False, None]})
-    expected = row_digests(np.array([[1.0], [0.0], [np.nan]]))
-    assert row_digests(frame) == expected
-    assert row_digests(pd.DataFrame({"a": pd.array([True, False, None], dtype="boolean")})) == expected
-    assert row_digests(pd.DataFrame({"a": np.array([True, False, None], dtype=object)})) == expected
-
-
-def test_numbers_of_every_pandas_and_polars_type_are_doubles():
-    expected = row_digests(np.array([[3.0], [np.nan]]))
-    arrow = pd.ArrowDtype(pa.int64())
-    for dtype in ("Int8", "UInt64", "Float32", arrow, object):
-        assert row_digests(pd.DataFrame({"n": pd.array([3, None], dtype=dtype)})) == expected
-    for dtype in (pl.Int8, pl.UInt64, pl.Float32, pl.Decimal(10, 2)):
-        assert row_digests(pl.DataFrame({"n": pl.Series([3, None], dtype=dtype)})) == expected
+def test_numbers_and_truth_values_of_every_pandas_and_polars_type_are_doubles_and_a_missing_one_is_missing():
+    for cells, of_pandas, of_polars in (
+        ([True, False, None], ("boolean", object), (pl.Boolean,)),
+        ([3, None], ("Int8", "UInt64", "Float32", pd.ArrowDtype(pa.int64()), object), (pl.Int8, pl.UInt64, pl.Float32)),
+        ([3, None], (), (pl.Decimal(10, 2),)),
+    ):
+        frames = [pd.DataFrame({"n": pd.array(cells, dtype=dtype)}) for dtype in of_pandas]
+        frames += [pl.DataFrame({"n": pl.Series(cells, dtype=dtype)}) for dtype in of_polars]
+        expected = row_digests(np.array(cells, dtype=float)[:, None])
+        assert [row_digests(frame) for frame in frames] == [expected] * len(frames)
 
 
 def test_dates_and_times_agree_across_frames_and_with_their_iso_text():
@@ -141,9 +136,6 @@ def test_sparse_rows_with_double_and_unsorted_entries_are_summed_and_the_input_i
     before = messy.data.copy()
     assert row_digests(messy) == row_digests(np.array([[2.0, 0.0, 4.0, 0.0]]))
     assert_array_equal(messy.data, before)
-
-
-def test_the_input_array_is_left_alone():
     X = np.array([[-0.0, -math.nan], [1.0, 2.0]])
     before = X.tobytes()
     row_digests(X)

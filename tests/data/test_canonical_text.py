@@ -273,13 +273,12 @@ def test_ids_in_a_column_of_floats_are_refused_unless_they_are_said_to_be_whole(
 
 def test_a_column_of_a_file_says_the_same():
     for series in (pl.Series([" 12", "12.0", "007", "P-7"]), pl.Series([12, 12, 7, 8])):
-        of_file = slot_bytes(StreamedColumn(series), 4)
-        assert list(of_file) == list(slot_bytes(series, 4))
-    with pytest.raises(DataRefused, match="has lost digits"):
-        slot_bytes(StreamedColumn(pl.Series([1.0, 2.0])), 2)
-    assert list(slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.0]))), 2)) == [b"id:1", b"id:2"]
-    with pytest.raises(DataRefused, match="unit ids are missing"):
-        slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.5]))), 2)
+        assert list(slot_bytes(StreamedColumn(series), 4)) == list(slot_bytes(series, 4))
+    whole, part = (StreamedColumn(pl.Series(cells)) for cells in ([1.0, 2.0], [1.0, 2.5]))
+    assert list(slot_bytes(only_whole_ids(whole), 2)) == [b"id:1", b"id:2"]
+    for ids, said in ((whole, "has lost digits"), (only_whole_ids(part), "unit ids are missing")):
+        with pytest.raises(DataRefused, match=said):
+            slot_bytes(ids, 2)
 
 
 def test_an_estimator_refuses_floats_as_ids_before_anything_is_charged_unless_they_are_declared_whole():
@@ -287,14 +286,9 @@ def test_an_estimator_refuses_floats_as_ids_before_anything_is_charged_unless_th
     how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 2, "n_records": 3}
     with pytest.raises(DataRefused, match="groups: a column of floats"):
         PrivateLogisticRegression(**how).fit(X, y, groups=groups)
+    votes = PrivateClassifier(method="votes", classes=[0, 1], epsilon=1.0, delta=1e-5)
     with pytest.raises(DataRefused, match="groups: a column of floats"):
-        check(
-            PrivateClassifier(method="votes", classes=[0, 1], epsilon=1.0, delta=1e-5),
-            X,
-            y,
-            public=PublicPool(X + 0.5),
-            groups=groups,
-        )
+        check(votes, X, y, public=PublicPool(X + 0.5), groups=groups)
     fitted = PrivateLogisticRegression(**how, whole_ids=True, unsafe_noise_seed=1).fit(X, y, groups=groups)
     as_text = PrivateLogisticRegression(**how, unsafe_noise_seed=1)
     as_text.fit(X, y, groups=["1", "2", "3", "3", None, None])
@@ -354,11 +348,9 @@ def test_a_table_is_read_back_by_any_reader_of_csv(rows: list[tuple[int, str]], 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("formula", [each for each in FORMULAS if each.strip()])
 def test_a_file_of_labels_with_such_a_class_is_read_by_our_own_reader(formula: str, tmp_path) -> None:
-    classes = [formula, "no"]
+    classes, rows = [formula, "no"], [[0.5, formula], [1.5, "no"], [2.5, formula]]
     path = tmp_path / "labels.csv"
-    path.write_text(
-        csv_text(["x", "label"], [[0.5, formula], [1.5, "no"], [2.5, formula]]), encoding="utf-8", newline=""
-    )
+    path.write_text(csv_text(["x", "label"], rows), encoding="utf-8", newline="")
     table = read_data(path, label="label")
     assert encode_labels(table.y, classes).tolist() == [0, 1, 0]
     assert encode_labels(np.array([formula, "no"], dtype=object), classes).tolist() == [0, 1]

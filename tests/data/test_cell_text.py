@@ -84,14 +84,12 @@ def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_last_representable_days_are_read_as_before():
+def test_the_last_days_are_read_what_is_nested_is_no_value_and_what_is_out_of_range_is_neither_shown_nor_missing():
     ends = [dt.date.min, dt.date.max]
     assert as_list(pl.Series(ends)) == ends
     moments = [dt.datetime.min, dt.datetime.max]  # noqa: DTZ901 - columns without a zone hold such
     assert as_list(pl.Series(moments, dtype=pl.Datetime("us"))) == moments
-
-
-def test_the_out_of_range_is_neither_shown_nor_missing():
+    assert as_list(pl.Series([[dt.date(2024, 1, 1)], None])) == [OUT_OF_RANGE, None]
     assert repr(OUT_OF_RANGE) == "<out of range>"
     assert canonical_text(OUT_OF_RANGE) is None
 
@@ -129,20 +127,6 @@ def test_votes_refuse_such_a_column_in_one_line_without_the_cell(column, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("cell", [10**5000, -(10**4300), 10**400], ids=["5001 digits", "4301 digits", "401 digits"])
-def test_a_number_that_python_does_not_write_makes_its_row_unusable_alone(cell):
-    schema = Schema.of(pd.DataFrame({"age": np.arange(8.0), "ward": ["north", "south"] * 4}))
-    cells = pd.Series(["north", cell, "south"], dtype=object)
-    rows, usable = schema.parsed(pd.DataFrame({"age": [1.0, 2.0, 3.0], "ward": cells}))
-    assert usable[[0, 2]].all()
-    assert rows["ward"].tolist()[::2] == ["north", "south"]
-
-
-def test_what_is_nested_is_no_single_value():
-    lists = pl.Series([[dt.date(2024, 1, 1)], None])
-    assert as_list(lists) == [OUT_OF_RANGE, None]
-
-
 WARDS = [1, 2, 3, 2]
 CONTAINERS = {
     "pandas int": lambda cells: pd.DataFrame({"ward": cells}),
@@ -171,12 +155,13 @@ def test_a_missing_number_changes_no_other_word_of_its_column(container, hostile
     assert as_list(schema.parsed(frame([*WARDS, hostile]))[0]["ward"])[:4] == plain
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("hostile", ["", "north", 1e300, 2**63, True, 1.5])
-def test_nor_does_any_other_cell(hostile):
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("hostile", ["", "north", 1e300, 2**63, True, 1.5, 10**5000, -(10**4300), 10**400], ids=type)
+def test_nor_does_any_other_cell_and_one_that_python_does_not_write_makes_its_own_row_unusable_alone(hostile):
     schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
-    cells = pd.Series([*WARDS, hostile])
-    assert schema.parsed(pd.DataFrame({"ward": cells}))[0]["ward"].tolist()[:4] == ["1", "2", "3", "2"]
+    rows, usable = schema.parsed(pd.DataFrame({"ward": pd.Series([*WARDS, hostile])}))
+    assert rows["ward"].tolist()[:4] == ["1", "2", "3", "2"]
+    assert usable[:4].all()
 
 
 def fails(*_):

@@ -50,20 +50,13 @@ def test_a_scaler_that_was_applied_to_the_private_rows_alone_is_seen(scaler: obj
     assert seen.fitted == fitted
 
 
-def test_a_scaler_that_was_applied_to_the_public_rows_alone_is_seen() -> None:
-    assert found(PRIVATE, StandardScaler().fit_transform(PUBLIC)) == Scales(("column 0", "column 1", "column 2"), ())
-
-
-def test_a_scaler_that_was_fitted_on_the_private_rows_and_applied_to_both_is_seen() -> None:
-    """On one scale, and yet every teacher has met every row: the mean is 0 to the last digit."""
-    scaler = StandardScaler().fit(PRIVATE)
-    seen = found(scaler.transform(PRIVATE), scaler.transform(PUBLIC))
-    assert seen == Scales((), ("column 0", "column 1", "column 2"))
-
-
-def test_a_scaler_that_was_fitted_on_public_rows_is_not_accused() -> None:
-    scaler = StandardScaler().fit(PUBLIC)
-    assert found(scaler.transform(PRIVATE), scaler.transform(PUBLIC)) == Scales((), ())
+def test_a_scaler_of_public_rows_is_seen_where_it_was_applied_to_them_alone_and_one_of_private_rows_always() -> None:
+    """Of those on one scale every teacher has met every row: the mean is 0 to the last digit."""
+    all_but_flags = ("column 0", "column 1", "column 2")
+    of_public, of_private = StandardScaler().fit(PUBLIC), StandardScaler().fit(PRIVATE)
+    assert found(PRIVATE, of_public.transform(PUBLIC)) == Scales(all_but_flags, ())
+    assert found(of_private.transform(PRIVATE), of_private.transform(PUBLIC)) == Scales((), all_but_flags)
+    assert found(of_public.transform(PRIVATE), of_public.transform(PUBLIC)) == Scales((), ())
 
 
 def test_columns_are_named_where_they_have_names() -> None:
@@ -82,10 +75,6 @@ def test_texts_gaps_and_sparse_tables_do_no_harm() -> None:
     assert found(words, words.with_columns(pl.col("age") * 100)) == Scales(("age",), ())
     assert found(sparse.csr_array(PRIVATE), sparse.csr_array(PUBLIC * 100)) == Scales((), ())
     assert found(PRIVATE[: FEWEST_VALUES - 1], PUBLIC * 100) == Scales((), ())
-
-
-def test_what_was_found_does_not_print() -> None:
-    assert repr(compared_scales(PRIVATE, PUBLIC * 100)) == "Secret(…)"
 
 
 @pytest.mark.default_cases(2)
@@ -164,28 +153,30 @@ def test_cells_of_one_population_are_not_accused(seed: int) -> None:
     assert unlike(frame(FEWEST_CELLS, 2 + seed)) == NOTHING
 
 
-@pytest.mark.default_cases(2)
+VOID = pl.Series([None] * 30, dtype=pl.Float64)
+
+
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("as_frame", [lambda each: each, lambda each: each.to_pandas()], ids=["polars", "pandas"])
 @pytest.mark.parametrize(
-    ("name", "cells"),
+    ("name", "cells", "seen"),
     [
-        ("age", pl.Series([None] * 30, dtype=pl.Float64)),
-        ("note", pl.Series([None] * 30, dtype=pl.String)),
-        ("note", pl.Series(["  "] * 30)),
+        ("age", VOID, "empty"),
+        ("note", VOID.cast(pl.String), "empty"),
+        ("note", ["  "] * 30, "empty"),
+        ("town", ["89073"] * 30, "foreign"),
+        ("note", [f"x{i}" for i in range(30)], "foreign"),
     ],
 )
-def test_a_column_without_any_private_cell_is_seen(as_frame: Any, name: str, cells: pl.Series) -> None:
-    assert unlike(as_frame(frame(30, 2, **{name: cells})), as_frame(PUBLIC_CELLS)) == UnlikeCells(empty=(name,))
+def test_a_column_without_any_private_cell_or_of_other_words_is_seen(
+    as_frame: Any, name: str, cells: Any, seen: str
+) -> None:
+    private = as_frame(frame(30, 2, **{name: cells}))
+    assert unlike(private, as_frame(PUBLIC_CELLS)) == UnlikeCells(**{seen: (name,)})
 
 
 def test_a_column_that_is_empty_on_both_sides_is_not_private_to_one() -> None:
-    nothing = pl.Series([None] * 30, dtype=pl.Float64)
-    assert unlike(frame(30, 2, age=nothing), frame(30, 3, age=nothing)) == NOTHING
-
-
-@pytest.mark.parametrize(("name", "cells"), [("town", ["89073"] * 30), ("note", [f"x{i}" for i in range(30)])])
-def test_a_column_of_other_words_is_seen(name: str, cells: list[str]) -> None:
-    assert unlike(frame(30, 2, **{name: cells})) == UnlikeCells(foreign=(name,))
+    assert unlike(frame(30, 2, age=VOID), frame(30, 3, age=VOID)) == NOTHING
 
 
 SPELLED = {
@@ -245,4 +236,5 @@ def test_what_is_too_small_or_sparse_is_not_looked_at() -> None:
 
 
 def test_nothing_is_shown_but_to_who_reveals_it() -> None:
+    assert repr(compared_scales(PRIVATE, PUBLIC * 100)) == "Secret(…)"
     assert str(unlike_cells(pd.DataFrame({"a": [1.0] * 30}), pd.DataFrame({"a": [1.0] * 30}))) == "Secret(…)"

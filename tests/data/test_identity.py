@@ -81,9 +81,8 @@ def test_a_fingerprint_does_not_depend_on_the_order_of_the_rows(order):
     rng = np.random.default_rng(1)
     X, y, ids = rng.normal(size=(12, 3)), rng.integers(0, 2, 12), rng.integers(0, 4, 12)
     order = np.array(order)
-    assert fingerprint(X, y, slot_bytes(ids, 12), KEY) == fingerprint(
-        X[order], y[order], slot_bytes(ids[order], 12), KEY
-    )
+    again = fingerprint(X[order], y[order], slot_bytes(ids[order], 12), KEY)
+    assert fingerprint(X, y, slot_bytes(ids, 12), KEY) == again
     assert fingerprint(X, y, slot_bytes(None, 12), KEY) == fingerprint(X[order], y[order], None, KEY)
 
 
@@ -174,18 +173,13 @@ def test_disjoint_parts_of_one_array_are_two_tables():
 # An honest pair of small tables may still hold the same rows by chance: 32 cells and 20 rows or more make that
 # rarer than 20!/32**20 < 1e-11 a pair.
 @pytest.mark.heavy
-@pytest.mark.parametrize(("n", "m"), [(5000, 4000), (1000, 20), (200, 200), (40, 30), (25, 25), (20, 1000)])
-def test_honest_samples_of_five_binary_columns_are_never_refused(n, m):
-    for seed in range(50):
-        assert not is_same_table(*honest_pair(seed, n, m, values=2, columns=5))
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("values", "columns"), [(2, 8), (2, 10), (3, 6), (2, 14)])
-def test_honest_samples_of_moderate_variety_are_never_refused(values, columns):
+@pytest.mark.parametrize(("values", "columns"), [(2, 5), (2, 8), (2, 10), (3, 6), (2, 14)])
+@pytest.mark.parametrize(
+    ("n", "m"), [(5000, 4000), (1000, 20), (200, 200), (40, 30), (25, 25), (20, 1000), (3000, 300)]
+)
+def test_honest_samples_of_few_values_are_never_refused(values, columns, n, m):
     for seed in range(30):
-        for n, m in ((30, 30), (100, 100), (100, 30), (3000, 300)):
-            assert not is_same_table(*honest_pair(seed, n, m, values, columns))
+        assert not is_same_table(*honest_pair(seed, n, m, values, columns))
 
 
 def test_honest_samples_with_one_common_row_are_never_refused():
@@ -259,10 +253,8 @@ def test_a_column_looks_like_an_id_of_persons_or_does_not(case: str, frame: Any)
 
 
 def test_of_columns_that_no_public_table_has_the_name_alone_counts() -> None:
-    assert likely_units(pl.DataFrame({"age": [1.0]}), ["subject", "case_id", "userId", "user_agent"]) == (
-        "subject",
-        "userId",
-    )
+    named = ["subject", "case_id", "userId", "user_agent"]
+    assert likely_units(pl.DataFrame({"age": [1.0]}), named) == ("subject", "userId")
     assert likely_units(np.zeros((3, 2)), ["patient_id"]) == ("patient_id",)
     assert likely_units(np.zeros((3, 2))) == ()
 

@@ -114,19 +114,21 @@ def test_codes_are_indices_into_the_declared_classes():
     assert encode_labels([], [0, 7]).tolist() == []
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
-def test_a_missing_label_is_refused(missing):
-    with pytest.raises(DataRefused, match="missing"):
-        encode_labels(["a", missing], ["a", "b"])
-
-
-def test_a_label_outside_classes_is_refused_without_being_shown():
-    with pytest.raises(DataRefused, match=r"outside classes.*'a', 'b'") as refusal:
-        encode_labels(["a", "confidential"], ["a", "b"])
-    assert "confidential" not in str(refusal.value)
-    with pytest.raises(DataRefused, match=r"outside classes.*0, 1") as refusal:
-        encode_labels([0, 8675309], [0, 1])
-    assert "8675309" not in str(refusal.value)
+@pytest.mark.parametrize(
+    ("labels", "classes", "told", "hidden"),
+    [
+        *((["a", missing], ["a", "b"], "missing", None) for missing in (None, np.nan, pd.NA, pd.NaT)),
+        (["a", "confidential"], ["a", "b"], r"outside classes.*'a', 'b'", "confidential"),
+        ([0, 8675309], [0, 1], r"outside classes.*0, 1", "8675309"),
+        (np.zeros((3, 2)), [0, 1], "one column", "0.0"),
+        ([["a"], ["b"]], ["a", "b"], "outside classes", "['a']"),
+        *((y, ["no", "yes"], f"got {type(y).__name__}.*one label for every row", str(y)) for y in (417, 41.7, True)),
+    ],
+)
+def test_labels_that_are_missing_or_none_of_the_classes_are_refused_without_being_shown(labels, classes, told, hidden):
+    with pytest.raises(DataRefused, match=told) as refusal:
+        encode_labels(labels, classes)
+    assert hidden is None or hidden not in str(refusal.value)
 
 
 @pytest.mark.parametrize("found", [">50K.", ">50k", ">50K . "])
@@ -155,21 +157,6 @@ def test_classes_keep_their_order_and_become_plain_values():
     assert {type(value) for value in classes} == {str}
     assert [type(value) for value in check_classes(np.array([1, 0]))] == [int, int]
     assert [type(value) for value in check_classes(np.array([True, False]))] == [bool, bool]
-
-
-def test_labels_must_be_one_per_row():
-    with pytest.raises(DataRefused, match="one column"):
-        encode_labels(np.zeros((3, 2)), [0, 1])
-    with pytest.raises(DataRefused, match="outside classes"):
-        encode_labels([["a"], ["b"]], ["a", "b"])
-
-
-@pytest.mark.parametrize("y", [417, 41.7, True])
-def test_what_is_given_in_place_of_labels_is_not_quoted(y):
-    with pytest.raises(DataRefused, match="one label for every row") as refusal:
-        encode_labels(y, ["no", "yes"])
-    assert type(y).__name__ in str(refusal.value)
-    assert str(y) not in str(refusal.value)
 
 
 @pytest.mark.parametrize("y", ["ill", b"ill", {"ill": 1}, {"yes"}, pl.DataFrame({"a": ["no"], "b": ["no"]})])

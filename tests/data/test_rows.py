@@ -142,9 +142,8 @@ def test_public_columns_are_put_in_the_private_order(convert):
 @pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
 def test_columns_on_one_side_alone_are_refused_by_name(convert):
     private, public = convert(PRIVATE), convert(PRIVATE.rename({"sex": "gender"}))
-    with pytest.raises(
-        DataRefused, match="public lacks the column 'sex' of private; private lacks the column 'gender' of public"
-    ):
+    both = "public lacks the column 'sex' of private; private lacks the column 'gender' of public"
+    with pytest.raises(DataRefused, match=both):
         match_columns(private, public)
     with pytest.raises(DataRefused, match=r"^private lacks the column 'gender' of public\. Give"):
         match_columns(convert(PRIVATE), convert(PRIVATE.with_columns(gender=1)))
@@ -244,20 +243,13 @@ def by_schema(rows):
     return Schema.of(pool).parsed(rows)[0]
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("read", [summed_cells, by_schema])
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("as_format", ["csr", "coo"])
-def test_a_row_is_the_same_whatever_the_order_of_the_next(read, as_format):
-    one, other = first_rows(read, as_format)
-    assert one == other
-
-
-def test_so_are_the_rows_that_teachers_get():
-    one, other = first_rows(as_rows, "coo")
-    assert one == other
-
-
-def test_which_scipy_does_not_do():
+@pytest.mark.parametrize("read", [summed_cells, by_schema, as_rows])
+def test_a_row_is_the_same_whatever_the_order_of_the_next_which_scipy_does_not_do(read, as_format):
+    if (read, as_format) != (as_rows, "csr"):  # which is taken as it is
+        one, other = first_rows(read, as_format)
+        assert one == other
     one, other = first_rows(by_scipy, "csr")
     assert one != other
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,7 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data import digests
-from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
-from quorate.data.database import is_database, refused_by_sqlite
-from quorate.data.dialect import Dialect
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps.first_maps import has_patches
@@ -29,7 +25,7 @@ from quorate.data.feature_maps.scale import (
 )
 from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
-from quorate.data.formats import format_for, is_delimited, is_spreadsheet, nearly, require_column, table_suffixes
+from quorate.data.formats import table_suffixes
 from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
@@ -40,19 +36,15 @@ from quorate.data.notation import (
     number_with_comma,
     plain_comma_number,
     text_kind,
-    time_numbers,
-    time_reader,
     time_type,
-    times_of_type,
 )
-from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
+from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names
 from quorate.data.table_reader import unread_in_words
 from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
 
 
 def test_columns() -> None:
-    assert nearest("lable", ["age", "label"]) == "; did you mean 'label'?"
     assert nearest("income", ["age", "label"]) == "; known: 'age', 'label'"
     assert listed(["age", "sex"]) == "'age', 'sex'"
     assert names_columns(["age", "income", "id"], ["age", "income"])
@@ -60,15 +52,6 @@ def test_columns() -> None:
     assert column(pl.DataFrame({"age": [39, 50]}), 0).to_list() == [39, 50]
     assert (is_plain_number(pl.Series([1, None])), is_plain_number(pl.Series(["1"]))) == (True, False)
     assert in_words(["age", "sex"]) == "columns 'age', 'sex'"
-
-
-def test_database() -> None:
-    assert (is_database("sqlite:///clinic.db"), is_database("clinic.csv")) == (True, False)
-
-
-def test_database_errors() -> None:
-    error = sqlite3.OperationalError("no such column: ag")
-    assert refused_by_sqlite(error, "select ag from v") == "names a column that is not there; see how it is spelt"
 
 
 def test_date_notation() -> None:
@@ -82,18 +65,9 @@ def test_date_notation() -> None:
 
 
 def test_commas() -> None:
-    read = Dialect(decimal=",", thousands=".").cell_number
-    assert str([read("1.234,5"), read("27.5"), read(27.5), read("true")]) == "[1234.5, nan, 27.5, 1.0]"
     assert str([comma_number(text) for text in ("3,5", "1,234", "12", "3.5", "n/a")]) == "[3.5, 1.234, 12.0, 3.5, nan]"
     assert str([plain_comma_number(text) for text in ("27,5", "0,125", "1,234", "27")]) == "[27.5, 0.125, nan, nan]"
     assert str([number_with_comma(text) for text in ("27,5", "27.5", "1,234")]) == "[27.5, 27.5, nan]"
-
-
-def test_times_as_numbers() -> None:
-    berlin = times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
-    assert [time and time.isoformat() for time in berlin] == ["1970-01-01T01:00:00+01:00", None]
-    assert str(time_numbers(pl.Series(["1970-01-02 12:00", None]), "date").tolist()) == "[1.5, nan]"
-    assert str([time_reader("date")("1970-01-02"), time_reader("time")("soon")]) == "[1.0, nan]"
 
 
 def test_files() -> None:
@@ -101,21 +75,6 @@ def test_files() -> None:
     assert table_suffixes()[:4] == [".csv", ".tsv", ".tab", ".parquet"]
     open_record = records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
-
-
-def test_formats() -> None:
-    names = ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")
-    assert [type(format_for(name)).__name__ for name in names] == [
-        "DelimitedText", "Parquet", "SparseArchive", "Svmlight",
-    ]  # fmt: skip
-    assert [is_delimited(name) for name in ("visits.csv.gz", "visits.txt", "visits.parquet")] == [True, True, False]
-    assert [is_spreadsheet(name) for name in ("visits.xlsx", "visits.csv")] == [True, False]
-    assert [nearly(name, ["age of the house", "income"]) for name in ("incom", "wage")] == [
-        "; did you mean 'income'?",
-        "",
-    ]
-    with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
-        require_column("incom", ["age", "income"], "adult.csv", public=["age"])
 
 
 def test_only_the_first_line_is_read(tmp_path: Path) -> None:
@@ -167,16 +126,11 @@ def test_feature_maps_scale() -> None:
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
 
 
-def test_identity() -> None:
-    assert as_column(np.array([[1], [2]])).tolist() == [1, 2]
-
-
 def test_images() -> None:
     assert image_columns(pl.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]})) == ["file"]
 
 
 def test_rows() -> None:
-    assert without_columns(pl.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns == ["age"]
     named = with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"]))
     assert list(named.columns) == ["0", "age/years", "sex"]
     assert flat_images(np.zeros((5, 28, 28))).shape == (5, 784)

@@ -265,8 +265,6 @@ def test_a_file_that_may_not_be_read_names_the_permission(tmp_path, monkeypatch,
 
 
 def test_tables_are_called_what_the_caller_calls_them():
-    import polars as pl
-
     ours, theirs = pl.DataFrame({"age": [1], "crp": [2]}), pl.DataFrame({"age": ["old"], "crp": [2]})
     called = ("evaluation.csv", "the public pool")
     with pytest.raises(DataRefused, match=r"^evaluation\.csv lacks the column 'crp' of the public pool\. Give both"):

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from quorate.audit import audit_rounds
 from quorate.audit import rounds as audited
@@ -47,12 +45,6 @@ def rows(n_classes: int) -> Rows:
     X[::7] *= 1e6  # rows that lie far outside the pool
     X[5] = 0.0
     return Rows(coordinates, X, rng.integers(0, n_classes, 300))
-
-
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
-    lost = lambda at: norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu) - delta  # noqa: E731
-    return float(brentq(lost, 1e-9, 50.0, xtol=1e-12))
 
 
 class RoundsThatCount:

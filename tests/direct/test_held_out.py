@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from tests.gaussian import gaussian_delta
 
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.accounting import Parallel, PureDP, Repeated, delta, epsilon, from_json
@@ -74,9 +74,8 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> 
         plan, event = fitted.plan_, reservation.event
         mu = length * 2.0**plan.grid.k * np.sqrt(plan.settings.rounds) / plan.sigma
         for eps in (0.2, 0.7, 1.0):
-            rounds = norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu)
             choice = max(0.0, (np.exp(1.0) - np.exp(eps)) / (1 + np.exp(1.0)))
-            assert delta(event, eps) == pytest.approx(max(rounds, choice), rel=1e-3, abs=1e-9)
+            assert delta(event, eps) == pytest.approx(max(gaussian_delta(eps, mu), choice), rel=1e-3, abs=1e-9)
         assert epsilon(event, 1e-5) <= 1.0
 
 

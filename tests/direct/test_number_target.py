@@ -17,7 +17,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from tests.direct.conftest import RoundsThatCount, gaussian_epsilon
+from tests.direct.conftest import RoundsThatCount
+from tests.gaussian import gaussian_epsilon
 
 import quorate
 from quorate import Ledger, PrivateRegressor, PublicPool

@@ -115,30 +115,47 @@ def test_many_classes_and_persons(table):
     assert clf.score(X[POOL + PRIVATE :], y[POOL + PRIVATE :]) > 0.5
 
 
+class Odd:
+    """An object that raises where it is asked for its value."""
+
+    def __float__(self):
+        raise RuntimeError("a private cell")
+
+    __str__ = __float__
+
+
 class TestPrivateRowsDecideOnNothing:
     """A neighbour that holds an odd row is not refused, not warned of, and gives bits of the same form."""
+
+    @staticmethod
+    def is_left_out(table, odd, places, *, n=300, y=None, make=np.asarray, public=..., groups=None, **how):
+        """Whether a fit with odd rows gives the bits of a fit without the rows at these places; `odd` is the rows."""
+        rows, labels = table[0][POOL : POOL + n], list(table[1][POOL : POOL + n])
+        rows = rows if make is not sparse.csr_matrix else np.abs(rows)
+        without = fitted(
+            table, X=make(np.delete(rows, places, axis=0)), y=np.delete(labels, places), public=public,
+            groups=None if groups is None else [g for at, g in enumerate(groups) if at not in places], **how,
+        )  # fmt: skip
+        with_it = fitted(table, X=odd, y=labels if y is None else y, public=public, groups=groups, **how)
+        return (with_it.coef_ == without.coef_).all()
 
     @pytest.mark.heavy
     @pytest.mark.heavy_cases(2)
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308])
     def test_a_row_that_cannot_be_used_is_left_out_without_a_word(self, table, value):
-        rows, labels = table[0][POOL : POOL + PRIVATE].copy(), table[1][POOL : POOL + PRIVATE]
-        without = fitted(table, X=np.delete(rows, 7, axis=0), y=np.delete(labels, 7))
+        rows = table[0][POOL : POOL + 300].copy()
         rows[7, 2] = value
-        with_it = fitted(table, X=rows)
         if np.isfinite(value):
-            assert with_it.coef_.shape == without.coef_.shape
+            assert fitted(table, X=rows, y=table[1][POOL : POOL + 300]).coef_.shape == fitted(table).coef_.shape
         else:
-            assert (with_it.coef_ == without.coef_).all()
+            assert self.is_left_out(table, rows, [7])
 
     @pytest.mark.heavy
     @pytest.mark.heavy_cases(3)
-    @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400])
+    @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400, Odd()])
     def test_nor_is_a_row_whose_label_is_none_of_the_classes(self, table, label):
-        rows, labels = table[0][POOL : POOL + PRIVATE], list(table[1][POOL : POOL + PRIVATE])
-        without = fitted(table, X=np.delete(rows, 7, axis=0), y=labels[:7] + labels[8:])
-        labels[7] = label
-        assert (fitted(table, y=labels).coef_ == without.coef_).all()
+        rows, labels = table[0][POOL : POOL + 300], list(table[1][POOL : POOL + 300])
+        assert self.is_left_out(table, rows, [7], y=[*labels[:7], label, *labels[8:]])
 
     @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
@@ -164,39 +181,36 @@ class TestPrivateRowsDecideOnNothing:
             assert (beside.coef_ == alone.coef_).all()
 
     @pytest.mark.heavy
+    @pytest.mark.heavy_cases(5)
+    @pytest.mark.parametrize("index", [None, -1, 6, 10**6])
     @pytest.mark.parametrize("with_pool", [True, False])
-    def test_nor_a_sparse_row_whose_cell_is_written_twice_and_sums_to_infinity(self, table, with_pool):
-        rows, labels = np.abs(table[0][POOL : POOL + PRIVATE]), table[1][POOL : POOL + PRIVATE]
+    def test_nor_a_sparse_row_with_an_index_that_is_no_column_or_a_cell_written_twice_whose_sum_is_infinite(
+        self, table, index, with_pool
+    ):
         public = PublicPool(sparse.csr_matrix(np.abs(table[0][:POOL]))) if with_pool else None
-        doubled = sparse.csr_matrix(rows)
-        first = doubled.indptr[7]
-        doubled.data[first : first + 2] = 1.7e308
-        doubled.indices[first + 1] = doubled.indices[first]
-        without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
-        assert (estimator().fit(doubled, labels, public=public).coef_ == without.coef_).all()
+        wild = sparse.csr_matrix(np.abs(table[0][POOL : POOL + 300]))
+        first = wild.indptr[7]
+        if index is None:
+            wild.data[first : first + 2] = 1.7e308
+            wild.indices[first + 1] = wild.indices[first]
+        else:
+            wild.indices[first] = index
+        assert self.is_left_out(table, wild, [7], make=sparse.csr_matrix, public=public)
 
     @pytest.mark.heavy
-    @pytest.mark.parametrize("index", [-1, 6, 10**6])
-    @pytest.mark.parametrize("with_pool", [True, False])
-    def test_nor_a_sparse_row_with_an_index_that_is_no_column(self, table, index, with_pool):
-        rows, labels = np.abs(table[0][POOL : POOL + 300]), table[1][POOL : POOL + 300]
-        public = PublicPool(sparse.csr_matrix(np.abs(table[0][:POOL]))) if with_pool else None
-        wild = sparse.csr_matrix(rows)
-        wild.indices[wild.indptr[7]] = index
-        without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
-        assert (estimator().fit(wild, labels, public=public).coef_ == without.coef_).all()
-
-    @pytest.mark.heavy
-    def test_nor_a_cell_of_a_frame_that_is_no_number(self, table):
-        X, y = table
-        frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)})
-        part = frame.iloc[POOL : POOL + PRIVATE].astype(object)
-        part.iat[7, 0] = "n/a"
-        part.iat[9, 0] = 10**400
-        pool = PublicPool(frame.iloc[:POOL])
-        with_it = estimator().fit(part, y[POOL : POOL + PRIVATE], public=pool)
-        gone = part.drop(index=[part.index[7], part.index[9]])
-        without = estimator().fit(gone, np.delete(y[POOL : POOL + PRIVATE], [7, 9]), public=pool)
+    @pytest.mark.filterwarnings("error")
+    def test_nor_a_cell_of_a_frame_that_is_no_number_or_raises_or_warns_where_it_is_asked_for_its_value(self, table):
+        X, y = table[0], table[1][POOL : POOL + 300]
+        frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)}).assign(c=np.where(X[:, 0] > 0, "a", "b"))
+        part, pool = frame.iloc[POOL : POOL + 300].astype(object), PublicPool(frame.iloc[:POOL])
+        odd = [Odd(), np.array([1.0]), np.complex128(1j), [1.0], "\ud800", "n/a", 10**400]
+        for place, each in enumerate(odd):
+            part.iat[place, 0] = each
+        for place, each in enumerate([*odd[:4], {}], start=10):
+            part.iat[place, 6] = each
+        gone = [*range(7), *range(10, 15)]
+        with_it = estimator().fit(part, y, public=pool)
+        without = estimator().fit(part.drop(index=part.index[gone]), np.delete(y, gone), public=pool)
         assert (with_it.coef_ == without.coef_).all()
 
     @pytest.mark.heavy
@@ -233,57 +247,13 @@ class TestPrivateRowsDecideOnNothing:
         assert (beside.coef_ == without.coef_).all()
 
     @pytest.mark.heavy
-    @pytest.mark.filterwarnings("error")
-    def test_nor_an_object_that_raises_or_warns_where_it_is_asked_for_its_value(self, table):
-        class Odd:
-            def __float__(self):
-                raise RuntimeError("a private cell")
-
-            __str__ = __float__
-
-        X, y = table
-        frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)}).assign(c=np.where(X[:, 0] > 0, "a", "b"))
-        part, labels = frame.iloc[POOL : POOL + 300].astype(object), y[POOL : POOL + 300]
-        odd = [Odd(), np.array([1.0]), np.complex128(1j), [1.0], "\ud800"]
-        for place, each in enumerate(odd):
-            part.iat[place, 0] = each
-        for place, each in enumerate([*odd[:4], {}], start=10):
-            part.iat[place, 6] = each
-        with_it = estimator().fit(part, labels, public=PublicPool(frame.iloc[:POOL]))
-        gone = [*range(5), *range(10, 15)]
-        without = estimator().fit(
-            part.drop(index=part.index[gone]), np.delete(labels, gone), public=PublicPool(frame.iloc[:POOL])
-        )
-        assert (with_it.coef_ == without.coef_).all()
-        label = estimator().fit(X[POOL : POOL + 300], [Odd(), *labels[1:]], public=PublicPool(X[:POOL]))
-        assert (
-            label.coef_ == estimator().fit(X[POOL + 1 : POOL + 300], labels[1:], public=PublicPool(X[:POOL])).coef_
-        ).all()
-
-    @pytest.mark.heavy
-    def test_nor_a_cell_that_is_no_number_beside_a_pool_with_gaps(self, table):
-        X, y = table
-        pool = X[:POOL].copy()
+    def test_nor_a_cell_that_is_no_number_beside_a_pool_with_gaps_nor_a_row_without_an_id(self, table):
+        pool, part = table[0][:POOL].copy(), table[0][POOL : POOL + 300].astype(object)
         pool[0, 0] = np.nan
-        part = X[POOL : POOL + 300].astype(object)
         part[7, 0] = "n/a"
-        part[8, 0] = None  # missing, as in the pool
-        with_it = fitted(table, X=part, y=y[POOL : POOL + 300], public=PublicPool(pool))
-        without = fitted(
-            table, X=np.delete(part, 7, axis=0), y=np.delete(y[POOL : POOL + 300], 7), public=PublicPool(pool)
-        )
-        assert (with_it.coef_ == without.coef_).all()
-
-    @pytest.mark.heavy
-    def test_nor_a_row_without_an_id(self, table):
-        groups = [f"p{i // 4}" for i in range(PRIVATE)]
-        groups[7] = None
-        rows, labels = table[0][POOL : POOL + PRIVATE], table[1][POOL : POOL + PRIVATE]
-        with_it = fitted(table, groups=groups, n_records=500)
-        without = fitted(
-            table, X=np.delete(rows, 7, axis=0), y=np.delete(labels, 7), groups=groups[:7] + groups[8:], n_records=500
-        )
-        assert (with_it.coef_ == without.coef_).all()
+        assert self.is_left_out(table, part, [7], public=PublicPool(pool))
+        groups = [f"p{i // 4}" if i != 7 else None for i in range(300)]
+        assert self.is_left_out(table, table[0][POOL : POOL + 300], [7], groups=groups, n_records=75)
 
     @pytest.mark.heavy
     def test_the_order_of_records_changes_nothing(self, table):
@@ -386,7 +356,7 @@ class TestWrongInput:
     @pytest.mark.heavy
     def test_says_what_is_wrong_in_one_line(self, table):
         X, y = table
-        pool = PublicPool(X[:POOL].copy())
+        pool, frame = PublicPool(X[:POOL].copy()), pl.DataFrame({"a": y, "b": y})
         cases = [
             (lambda: estimator(feature_map="both").fit(X, y), InvalidParameter, "feature_map"),
             (lambda: estimator().fit(X, y, public=X[:POOL]), InvalidParameter, "PublicPool"),
@@ -396,27 +366,11 @@ class TestWrongInput:
             (lambda: estimator(n_records=0).fit(X, y, public=pool), InvalidParameter, "n_records"),
             (lambda: estimator().fit(X[:, :3], y, public=pool), DataRefused, "columns"),
             (lambda: estimator().fit(X, y[:9], public=pool), DataRefused, "length"),
-            (
-                lambda: estimator().fit(X, np.c_[y, y], public=pool),
-                DataRefused,
-                "y: expected one label per row, got a table",
-            ),
-            (
-                lambda: estimator().fit(X, pl.DataFrame({"a": y, "b": y}), public=pool),
-                DataRefused,
-                "y: expected one label per",
-            ),
-            (
-                lambda: estimator().fit(X, "ill", public=pool),
-                DataRefused,
-                "y: got str, expected one label for every row",
-            ),
+            (lambda: estimator().fit(X, np.c_[y, y], public=pool), DataRefused, "y: expected one label per row, got a"),
+            (lambda: estimator().fit(X, frame, public=pool), DataRefused, "y: expected one label per"),
+            (lambda: estimator().fit(X, "ill", public=pool), DataRefused, "y: got str, expected one label for every"),
             (lambda: estimator().fit(X, y, public=pool, groups=X), DataRefused, "groups: expected one unit id per row"),
-            (
-                lambda: estimator().fit(X, y, public=pool, groups="id"),
-                DataRefused,
-                "groups: got str, expected one unit id",
-            ),
+            (lambda: estimator().fit(X, y, public=pool, groups="id"), DataRefused, "groups: got str, expected"),
             (lambda: estimator().fit(np.ma.masked_invalid(X), y, public=pool), DataRefused, "under its mask"),
             (lambda: estimator().fit(X.astype("M8[s]"), y, public=pool), DataRefused, "expected real numbers"),
             (lambda: estimator().fit(X, y, public=PublicPool(X[::-1])), DataRefused, "private table itself"),

@@ -14,11 +14,12 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
-from tests.direct.conftest import RoundsThatCount, Rows, gaussian_epsilon
+from tests.direct.conftest import RoundsThatCount, Rows
 from tests.direct.test_elsewhere import forgetful as forgetful  # a fixture
 from tests.direct.test_elsewhere import with_worker
 from tests.direct.test_spool import people as people  # a fixture
 from tests.direct.test_spool import task_of
+from tests.gaussian import gaussian_epsilon
 
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.direct import descend

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from tests.gaussian import gaussian_delta
 
 from quorate.accounting import Gaussian, GridGaussian, Repeated, delta, epsilon
 from quorate.audit import ApproxClaim, audit_mechanism
@@ -36,22 +37,26 @@ N = 100_000
 HISTOGRAMS = [(4, 3, 0), (5, 5, 5), (10, 0), (0, 0, 1, 0), (9, 12, 8, 11)]
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=str)
-@pytest.mark.parametrize("sigma", [0.5, 3.0, 20.0])
-def test_the_histogram_form_has_its_exact_law(exact, counts, sigma):
-    answers = GaussianNoisyMax(sigma=sigma).release_many(exact.repeat(counts), SeededNoise(1))
-
-    assert exact.fit(answers, exact.wins(counts, *exact.gaussian(sigma))) > exact.FALSE_ALARM
+OF_TWO = [(4, 3), (3, 4), (5, 5), (0, 0), (0, 7), (6, 0)]
+KINDS = {"histogram": HISTOGRAMS, "binary": OF_TWO, "laplace": HISTOGRAMS}
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("counts", [(4, 3), (3, 4), (5, 5), (0, 0), (0, 7), (6, 0)], ids=str)
-@pytest.mark.parametrize("sigma", [0.5, 3.0, 20.0])
-def test_the_binary_form_has_its_exact_law(exact, counts, sigma):
-    answers = GaussianNoisyMax(sigma=sigma, form="binary").release_many(exact.repeat(counts), SeededNoise(2))
+def noisy_max(kind, scale):
+    return LaplaceNoisyMax(scale) if kind == "laplace" else GaussianNoisyMax(scale, form=kind)
 
-    assert exact.fit(answers, exact.half_lead_wins(counts, *exact.gaussian(sigma))) > exact.FALSE_ALARM
+
+def law_of(exact, kind, counts, scale):
+    noise = exact.laplace(scale) if kind == "laplace" else exact.gaussian(scale)
+    return (exact.half_lead_wins if kind == "binary" else exact.wins)(counts, *noise)
+
+
+@pytest.mark.default_cases(10)
+@pytest.mark.parametrize(("kind", "counts"), [(kind, each) for kind in KINDS for each in KINDS[kind]], ids=str)
+@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
+def test_every_form_has_its_exact_law(exact, kind, counts, scale):
+    answers = noisy_max(kind, scale).release_many(exact.repeat(counts), SeededNoise(1))
+
+    assert exact.fit(answers, law_of(exact, kind, counts, scale)) > exact.FALSE_ALARM
 
 
 @pytest.mark.default_cases(3)
@@ -117,11 +122,9 @@ def ties_to_the_highest(counts, sigma, source):
 )
 def test_that_test_catches_a_mechanism_that_cheats(exact, cheat):
     counts, sigma = (9, 12, 8, 11), 3.0
+    answers = cheat(exact.repeat(counts), sigma, SeededNoise(7))
 
-    assert (
-        exact.fit(cheat(exact.repeat(counts), sigma, SeededNoise(7)), exact.wins(counts, *exact.gaussian(sigma)))
-        < exact.FALSE_ALARM
-    )
+    assert exact.fit(answers, law_of(exact, "histogram", counts, sigma)) < exact.FALSE_ALARM
 
 
 def test_the_binary_test_catches_a_half_lead_rounded_down_or_not_halved(exact):
@@ -132,17 +135,20 @@ def test_the_binary_test_catches_a_half_lead_rounded_down_or_not_halved(exact):
         assert exact.fit(answers, exact.half_lead_wins(counts, z, p)) < exact.FALSE_ALARM
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize(("n_classes", "n_teachers"), [(2, 6), (3, 4)])
-@pytest.mark.parametrize("sigma", [0.6, 1.0, 2.0])
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("kind", "n_classes", "n_teachers"),
+    [("histogram", 2, 6), ("binary", 2, 6), ("laplace", 2, 6), ("histogram", 3, 4), ("laplace", 3, 4)],
+)
+@pytest.mark.parametrize("scale", [0.6, 1.0, 2.0])
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.0, 2.0])
-def test_no_neighbouring_pair_loses_more_than_the_price(exact, n_classes, n_teachers, sigma, eps):
+def test_no_neighbouring_pair_loses_more_than_the_price(exact, kind, n_classes, n_teachers, scale, eps):
     """The exact privacy loss of one answer, over all neighbouring histograms, stays within the accountant's curve."""
-    forms = {"histogram": exact.wins} | ({"binary": exact.half_lead_wins} if n_classes == 2 else {})
-    for form, wins in forms.items():
-        worst = exact.worst_delta(lambda c: wins(c, *exact.gaussian(sigma)), n_classes, n_teachers, eps)  # noqa: B023
+    worst = exact.worst_delta(lambda counts: law_of(exact, kind, counts, scale), n_classes, n_teachers, eps)
+    event = noisy_max(kind, scale).event
 
-        assert worst <= delta(GaussianNoisyMax(sigma=sigma, form=form).event, eps) + 1e-12
+    assert worst <= delta(event, eps) + 1e-12
+    assert kind != "laplace" or epsilon(event, 0.0) == pytest.approx(2 / scale, rel=1e-9)
 
 
 def test_a_claim_of_twice_the_noise_is_refuted_by_some_pair(exact):
@@ -151,33 +157,12 @@ def test_a_claim_of_twice_the_noise_is_refuted_by_some_pair(exact):
     assert worst > delta(GaussianNoisyMax(sigma=2.0, form="binary").event, 0.3)
 
 
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("counts", HISTOGRAMS, ids=str)
-@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
-def test_the_laplace_noisy_max_has_its_exact_law(exact, counts, scale):
-    answers = LaplaceNoisyMax(laplace_scale=scale).release_many(exact.repeat(counts), SeededNoise(9))
-
-    assert exact.fit(answers, exact.wins(counts, *exact.laplace(scale))) > exact.FALSE_ALARM
-
-
 @pytest.mark.parametrize("scale", [2.7, 3.3, 3.0 * np.sqrt(2)])
 def test_that_test_catches_another_scale(exact, scale):
     counts = (9, 12, 8, 11)
     answers = LaplaceNoisyMax(laplace_scale=scale).release_many(exact.repeat(counts), SeededNoise(9))
 
     assert exact.fit(answers, exact.wins(counts, *exact.laplace(3.0))) < exact.FALSE_ALARM
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize(("n_classes", "n_teachers"), [(2, 6), (3, 4)])
-@pytest.mark.parametrize("scale", [0.6, 1.0, 2.0])
-def test_no_neighbouring_pair_loses_more_than_the_price_of_laplace_noise(exact, n_classes, n_teachers, scale):
-    event = LaplaceNoisyMax(laplace_scale=scale).event
-    for eps in (0.0, 0.4, 1.0, 2.0):
-        worst = exact.worst_delta(lambda c: exact.wins(c, *exact.laplace(scale)), n_classes, n_teachers, eps)
-
-        assert worst <= delta(event, eps) + 1e-12
-    assert_allclose(epsilon(event, 0.0), 2 / scale, rtol=1e-9)
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.5, 1.0])
@@ -223,11 +208,6 @@ def test_a_million_rows_need_no_more_memory_than_a_block_at_a_time():
     tracemalloc.stop()
 
     assert peak < answers.nbytes + 64e6
-
-
-def gaussian_delta(eps: float, mu: float) -> float:
-    """Balle and Wang (2018), Theorem 8: δ of one shift by μ standard deviations, and so of any with that length."""
-    return float(norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(-mu / 2 - eps / mu))
 
 
 @pytest.mark.default_cases(3)

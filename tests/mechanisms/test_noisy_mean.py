@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import norm
+from tests.gaussian import gaussian_epsilon
 
 from quorate.accounting import Composed, Repeated, epsilon
 from quorate.audit import GaussianClaim, audit_mechanism
@@ -39,27 +39,18 @@ def test_one_teacher_moves_a_sum_by_the_sensitivity_and_no_more() -> None:
     assert np.abs(added - added[0]).max() == G  # in the place of an abstention
 
 
-def epsilon_by_hand(mu: float, delta: float) -> float:
-    """Of a Gaussian mechanism: Balle and Wang (2018), Theorem 8, solved for ε."""
-
-    def excess(eps: float) -> float:
-        return float(norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta)
-
-    return float(brentq(excess, 0, 100))
-
-
 @pytest.mark.parametrize(("sigma", "answers"), [(40.0, 1), (300.0, 250), (90.0, 40)])
 def test_the_price_is_that_of_gaussian_noise_on_a_vector_of_this_length(sigma: float, answers: int) -> None:
     mechanism, delta = NoisyMean(sigma), 1e-6
     length = sqrt(answers * (2 * G) ** 2)  # one teacher moves every query from one end to the other
-    by_hand = epsilon_by_hand(length / (sigma * G), delta)
+    by_hand = gaussian_epsilon(length / (sigma * G), delta)
     assert by_hand <= epsilon(mechanism.schedule(answers), delta) <= by_hand * (1 + 1e-5)
 
 
 def test_a_budget_buys_the_least_noise() -> None:
     schedule = Schedule(answers=100, epsilon=1.0, delta=1e-5)
     mechanism = NoisyMean.calibrated({}, schedule)
-    by_hand = brentq(lambda sigma: epsilon_by_hand(2 * sqrt(100) / sigma, 1e-5) - 1.0, 10, 200)
+    by_hand = brentq(lambda sigma: gaussian_epsilon(2 * sqrt(100) / sigma, 1e-5) - 1.0, 10, 200)
     assert mechanism.sigma == pytest.approx(by_hand, rel=1e-5)
     assert schedule.fits(mechanism)
     assert not schedule.fits(NoisyMean(mechanism.sigma * 0.999))
@@ -167,18 +158,20 @@ def violated(mechanism: NoisyMean, pair: tuple[IntArray, IntArray], mu: float) -
     return audit_mechanism(Released(mechanism), pair, GaussianClaim(mu), 1 - 1e-6, 60_000, seed=20_261_128).violated
 
 
-def test_the_audit_finds_nothing_in_the_release() -> None:
-    assert not violated(NoisyMean(SIGMA), (PRESENT, ABSENT), 1 / SIGMA)
-    assert not violated(NoisyMean(SIGMA), (PRESENT, OTHER_END), 2 / SIGMA)
-
-
-@pytest.mark.parametrize("twin", [FromZero, ByVoters])
-def test_the_audit_catches_the_twin(twin: type[NoisyMean]) -> None:
-    assert violated(twin(SIGMA), (PRESENT, ABSENT), 1 / SIGMA)
-
-
-def test_the_audit_catches_half_the_sensitivity() -> None:
-    assert violated(NoisyMean(SIGMA), (PRESENT, OTHER_END), 1 / SIGMA)
+@pytest.mark.parametrize(
+    ("kind", "other", "moved", "caught"),
+    [
+        (NoisyMean, ABSENT, 1, False),
+        (NoisyMean, OTHER_END, 2, False),
+        (NoisyMean, OTHER_END, 1, True),  # half the sensitivity
+        (FromZero, ABSENT, 1, True),
+        (ByVoters, ABSENT, 1, True),
+    ],
+)
+def test_the_audit_finds_nothing_in_the_release_and_catches_its_twins(
+    kind: type[NoisyMean], other: IntArray, moved: int, caught: bool
+) -> None:
+    assert violated(kind(SIGMA), (PRESENT, other), moved / SIGMA) is caught
 
 
 def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says() -> None:
@@ -200,8 +193,7 @@ def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says(
 @pytest.mark.parametrize("queries", [1, 400])
 def test_the_price_of_short_vectors_by_another_road(queries: int) -> None:
     mechanism = NoisyMeans.calibrated({}, Schedule(answers=queries, epsilon=0.7, delta=1e-6))
-    mu = 2 * 0.5 * sqrt(queries) / mechanism.sigma
-    by_hand = brentq(lambda eps: norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - 1e-6, 0, 9)
+    by_hand = gaussian_epsilon(2 * 0.5 * sqrt(queries) / mechanism.sigma, 1e-6)
     assert 0.999 * 0.7 < by_hand <= epsilon(mechanism.schedule(queries), 1e-6) <= 0.7
 
 

@@ -182,18 +182,14 @@ def test_an_unrounded_scale_would_be_charged_a_unit_too_much_somewhere():
     assert over
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [0, -1, 1e-10, float("nan"), float("inf"), True, "1", None])
-def test_a_price_that_is_none_is_refused(bad):
-    with pytest.raises(InvalidParameter, match=r"^epsilon must be "):
-        NoisySum.costing(bad)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, float("nan"), True, "0.1", None])
-def test_a_failure_probability_lies_between_0_and_1(bad):
-    with pytest.raises(InvalidParameter, match=r"^failure must be "):
-        NoisySum(1.0).reach(bad)
+def test_a_price_that_is_none_and_a_failure_probability_outside_0_and_1_are_refused():
+    for act, name, wrong in (
+        (NoisySum.costing, "epsilon", (0, -1, 1e-10, float("inf"))),
+        (NoisySum(1.0).reach, "failure", (0, 1, -0.1, 1.5)),
+    ):
+        for bad in (*wrong, float("nan"), True, "0.1", None):
+            with pytest.raises(InvalidParameter, match=f"^{name} must be "):
+                act(bad)
 
 
 @pytest.mark.default_cases(4)

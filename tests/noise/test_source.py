@@ -112,29 +112,17 @@ def test_neighbouring_addresses_are_unrelated():
     assert stats.binomtest(int(apart.sum()), apart.size).pvalue > FALSE_ALARM
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("seed", [-1, 1.0, True, "3", None, float("nan")])
-def test_a_seed_is_a_whole_number(seed):
-    with pytest.raises(InvalidParameter, match=r"^seed must be "):
-        SeededNoise(seed)
-
-
-@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("source", [OSNoise(), SeededNoise(0)])
-@pytest.mark.parametrize(
-    ("purpose", "index"), [("", 0), (3, 0), (None, 0), ("answer", -1), ("answer", 1.0), ("answer", True)]
-)
-def test_an_address_is_a_name_and_a_number(source, purpose, index):
-    with pytest.raises(InvalidParameter, match=r"^(purpose|index) must be "):
-        source.at(purpose, index)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("source", [OSNoise(), SeededNoise(0)])
-@pytest.mark.parametrize("n", [-1, 1.5, True, "3"])
-def test_a_number_of_words_is_a_whole_number(source, n):
-    with pytest.raises(InvalidParameter, match=r"^n must be "):
-        source.words(n)
+def test_seeds_and_numbers_of_words_are_whole_and_an_address_is_a_name_and_a_number(source):
+    addresses = [("", 0), (3, 0), (None, 0), ("answer", -1), ("answer", 1.0), ("answer", True)]
+    for act, wrong, name in (
+        (SeededNoise, [(seed,) for seed in (-1, 1.0, True, "3", None, float("nan"))], "seed"),
+        (source.words, [(n,) for n in (-1, 1.5, True, "3")], "n"),
+        (source.at, addresses, "(purpose|index)"),
+    ):
+        for arguments in wrong:
+            with pytest.raises(InvalidParameter, match=f"^{name} must be "):
+                act(*arguments)
 
 
 def generators_of(code: str) -> set[str]:

@@ -163,38 +163,28 @@ SHARES = NoisySum(10.0, 5, "shares")
 ONE = DiscreteLaplace(50.0, 5.0)
 
 
-@pytest.mark.default_cases(3)
+@pytest.mark.default_cases(6)
 @pytest.mark.parametrize(
-    ("event", "times"),
+    ("event", "enough_for"),
     [
         (SHARES.event, 1),
         (Composed((ONE, LABEL, ONE)), 1),
         (Repeated(SHARES.event, 3), 3),
         (Repeated(Composed((SHARES.event, Repeated(LABEL, 7))), 2), 2),
         (Repeated(ONE, 9), 4),
+        (ONE, 0),
+        (LABEL, 0),
+        (Composed((ONE, LABEL)), 0),
+        (Repeated(DiscreteLaplace(50.0, 4.0), 2), 0),
+        (Repeated(DiscreteLaplace(51.0, 5.0), 2), 0),
+        (PureDP(100.0), 0),
     ],
 )
-def test_taken_apart_it_holds_enough(event, times):
-    assert check_covered(reserve(event, evaluation=times), "evaluation", SHARES) == times
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    ("event", "times"),
-    [
-        (ONE, 1),
-        (LABEL, 1),
-        (SHARES.event, 2),
-        (Composed((ONE, LABEL)), 1),
-        (Repeated(ONE, 9), 5),
-        (Repeated(DiscreteLaplace(50.0, 4.0), 2), 1),
-        (Repeated(DiscreteLaplace(51.0, 5.0), 2), 1),
-        (PureDP(100.0), 1),
-    ],
-)
-def test_anything_less_or_else_is_refused(event, times):
+def test_taken_apart_it_holds_enough_for_so_many_and_for_none_more(event, enough_for):
+    if enough_for:
+        assert check_covered(reserve(event, evaluation=enough_for), "evaluation", SHARES) == enough_for
     with pytest.raises(InvalidParameter, match=r"does not pay for .* of NoisySum"):
-        check_covered(reserve(event, evaluation=times), "evaluation", SHARES)
+        check_covered(reserve(event, evaluation=enough_for + 1), "evaluation", SHARES)
 
 
 def test_the_purpose_must_have_been_reserved():

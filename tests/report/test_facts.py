@@ -79,15 +79,9 @@ def test_json_that_is_not_of_this_format_is_refused(facts, spoil):
     tree = loads(facts.to_json())
     spoil(tree)
 
-    with pytest.raises(InvalidParameter):
-        Facts.from_json(dumps(tree))
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "null"])
-def test_what_is_no_report_is_refused(text):
-    with pytest.raises(InvalidParameter):
-        Facts.from_json(text)
+    for text in (dumps(tree), "", "[]", "{", '{"format": 1}', "null"):
+        with pytest.raises(InvalidParameter):
+            Facts.from_json(text)
 
 
 def test_numpy_scalars_and_lists_mean_the_same_as_plain_values():
@@ -98,11 +92,7 @@ def test_numpy_scalars_and_lists_mean_the_same_as_plain_values():
     assert type(score.accuracy) is float
 
 
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("value", [True, np.bool_(True), "0.5", None, float("nan"), float("inf"), np.nan, [0.5]])
-def test_what_is_no_number_is_refused(value):
-    with pytest.raises(InvalidParameter):
-        Score(n_rows=10, accuracy=value)
+NO_NUMBERS = (True, np.bool_(True), "0.5", None, float("nan"), float("inf"), np.nan, [0.5])
 
 
 @pytest.mark.default_cases(4)
@@ -140,33 +130,23 @@ def test_a_secret_cannot_be_put_into_the_facts(facts, plant):
         lambda f: replace(f, provenance=replace(f.provenance, seeded=True)),
         lambda f: replace(f, provenance=replace(f.provenance, run="\ud800")),
         lambda f: replace(f, audit=Audit(lines=())),
+        lambda _: AnswerCounts(asked=3, per_class=(2, 2)),
+        lambda _: AnswerCounts(asked=3, per_class=(2, -1)),
+        lambda _: Part(purpose="label", mechanism="M", reserved=1, asked=2, share=0.5),
+        lambda _: Part(purpose="label", mechanism="M", reserved=3, asked=2, answered=2, declined=1, share=0.5),
+        lambda _: Part(purpose="label", mechanism="M", reserved=1, share=1.5),
+        lambda _: Part(purpose="label", mechanism="M", reserved=1, share=0.5, sigma=0),
+        lambda _: Score(n_rows=0, accuracy=0.5),
+        lambda _: Score(n_rows=5, accuracy=1.5),
+        lambda _: Score(n_rows=5, accuracy=0.5, recall=(2.0,)),
+        lambda _: Choice(epsilon=0, sigma=1.0, n_answers=1),
+        lambda _: AuditLine(attack="a", claimed_epsilon=1, lower_bound=0, confidence=1.0, trials=1),
+        *(lambda _, value=value: Score(n_rows=10, accuracy=value) for value in NO_NUMBERS),
     ],
 )
-def test_parts_that_do_not_fit_together_are_refused(facts, wrong):
+def test_values_out_of_range_and_parts_that_do_not_fit_together_are_refused(facts, wrong):
     with pytest.raises(InvalidParameter):
         wrong(facts)
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: AnswerCounts(asked=3, per_class=(2, 2)),
-        lambda: AnswerCounts(asked=3, per_class=(2, -1)),
-        lambda: Part(purpose="label", mechanism="M", reserved=1, asked=2, share=0.5),
-        lambda: Part(purpose="label", mechanism="M", reserved=3, asked=2, answered=2, declined=1, share=0.5),
-        lambda: Part(purpose="label", mechanism="M", reserved=1, share=1.5),
-        lambda: Part(purpose="label", mechanism="M", reserved=1, share=0.5, sigma=0),
-        lambda: Score(n_rows=0, accuracy=0.5),
-        lambda: Score(n_rows=5, accuracy=1.5),
-        lambda: Score(n_rows=5, accuracy=0.5, recall=(2.0,)),
-        lambda: Choice(epsilon=0, sigma=1.0, n_answers=1),
-        lambda: AuditLine(attack="a", claimed_epsilon=1, lower_bound=0, confidence=1.0, trials=1),
-    ],
-)
-def test_values_out_of_range_are_refused(make):
-    with pytest.raises(InvalidParameter):
-        make()
 
 
 @pytest.mark.parametrize(
@@ -189,14 +169,10 @@ def test_an_answer_is_read_only_where_a_function_looked_or_it_says_that_none_did
         replace(facts, checks=({**answer, **change},))
 
 
-def test_a_refusal_names_the_field_and_not_the_value():
+def test_a_refusal_names_the_field_and_not_the_value(facts, runs):
+    assert (facts.seeded, runs.seeded(facts).seeded) == (False, True)
     with pytest.raises(InvalidParameter, match=r"^Score\.n_rows: expected int, got str$"):
         Score(n_rows="17 rows of ward 3", accuracy=0.5)
-
-
-def test_seeded_is_what_the_provenance_says(facts, runs):
-    assert not facts.seeded
-    assert runs.seeded(facts).seeded
 
 
 # --- the model card says what the report says ------------------------------------------------------------------------
@@ -218,13 +194,10 @@ def headings(card: str) -> list[str]:
     return [line for line in card.splitlines() if line.startswith("#")]
 
 
-def test_the_card_has_its_headings_in_order(facts):
-    assert headings(model_card(facts)) == HEADINGS
-
-
-def test_its_figures_are_those_of_the_facts(facts):
+def test_the_card_has_its_headings_in_order_and_the_figures_of_the_facts(facts):
     card = model_card(facts)
 
+    assert headings(card) == HEADINGS
     for words in ("251 teachers", "4,013", "1,037 asked, 1,037 answered, 0 declined, 0 never asked",
                   "at most 0\\.9988", "at most 1e\\-5", "731 of 1,000", "84.0 %",
                   "76.1 %", "82.3 % to 85.5 %", "2,003", "20,011", facts.provenance.ledger_head):  # fmt: skip
@@ -271,18 +244,15 @@ def test_a_unit_cannot_write_html_in_what_is_said_of_the_sets(facts):
     assert "<script" not in said.replace("\\<script", "")
 
 
-def test_a_hundred_classes_stay_a_card(runs):
-    assert "and 70 more" in model_card(runs.many_classes(100))
-
-
-def test_a_seeded_run_is_stamped_and_promises_nothing(facts, runs):
+def test_a_seeded_run_promises_nothing_and_many_classes_or_no_labels_stay_a_card(facts, runs):
     card = model_card(runs.seeded(facts))
 
     assert card.count("eproducible, therefore not private") >= 3
     assert "1,000 pairs of equally likely" not in card
-
-
-def test_without_public_labels_the_card_says_so(facts):
+    tree = front_matter(card)
+    assert tree["privacy"]["epsilon"] is None
+    assert "seeded-noise-no-guarantee" in tree["tags"]
+    assert "and 70 more" in model_card(runs.many_classes(100))
     assert "no public labels" in model_card(replace(facts, utility=Utility()))
 
 
@@ -301,12 +271,6 @@ def test_the_front_matter_has_the_figures_of_the_facts(facts):
     score = facts.utility.student
     assert metrics == {"accuracy": score.accuracy, "balanced_accuracy": score.balanced_accuracy}
     assert "model-index" not in front_matter(model_card(replace(facts, utility=Utility())))
-
-
-def test_the_front_matter_of_a_seeded_run_states_no_epsilon(facts, runs):
-    tree = front_matter(model_card(runs.seeded(facts)))
-    assert tree["privacy"]["epsilon"] is None
-    assert "seeded-noise-no-guarantee" in tree["tags"]
 
 
 def test_names_cannot_write_front_matter_of_their_own(facts):

@@ -133,11 +133,8 @@ def test_the_page_can_be_read_aloud(edition, runs):
     assert {attrs["aria-labelledby"] for tag, attrs in page.seen if tag == "section"} <= named
 
 
-def test_the_sections_stand_in_order(facts):
+def test_the_sections_stand_in_order_without_an_audit_unless_there_is_one_or_a_command_for_it(facts):
     assert Page(render_html(facts)).of("h2") == SECTIONS
-
-
-def test_the_audit_is_left_out_unless_there_is_one_or_a_command_for_it(facts):
     without = render_html(replace(facts, audit=None))
     named = render_html(replace(facts, audit=None, audit_command="quorate audit run/"))
 
@@ -214,14 +211,11 @@ def test_the_first_page_says_what_is_wrong_and_what_else_is_compared(facts, runs
     seeded = render_html(runs.seeded(facts)).split('id="guarantee"')[0]
     assert "Nothing is promised" in seeded
     assert "times in 1,000" not in seeded
+    steps = replace(facts, setup=replace(facts.setup, student="ColumnTransformer → LogisticRegression"))
+    assert "<li>a model: LogisticRegression</li>" in render_html(steps)  # without the steps before it
     setup = replace(facts.setup, unit="record")
     record = replace(facts.guarantee, unit="record", neighbours="add, remove or replace one record")
     assert "one row of the table" in render_html(replace(facts, setup=setup, guarantee=record))
-
-
-def test_the_first_page_names_the_model_without_the_steps_before_it(facts):
-    steps = replace(facts, setup=replace(facts.setup, student="ColumnTransformer → LogisticRegression"))
-    assert "<li>a model: LogisticRegression</li>" in render_html(steps)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -301,8 +295,10 @@ def test_no_fact_can_change_without_the_page_changing(facts, runs):
     assert [path for path in silent if path[-1] != "code"] == []
 
 
-def test_figures_are_written_where_they_belong(facts):
+def test_figures_are_written_where_they_belong(facts, runs):
     text = Page(render_html(facts)).text()
+    for shown in (text, render_html(runs.many_classes(20))):
+        assert "Released answers, noise included: not prevalence" in shown
 
     for words in ("183", "20,011", "of 1; 0.9988 charged", "45.7182", "83.8 % · 0.838", "16.2 % · 0.162", "84.0 %",
                   "82.3 to 85.5 %", "811", "226", "0.7312", "20,000", "91.3", "81.1 %", "1 — this run"):  # fmt: skip
@@ -429,10 +425,16 @@ def test_the_public_edition_takes_no_internal_facts(facts, runs):
         render_html(facts, internal=Secret(runs.internal()))
 
 
-@pytest.mark.parametrize("internal", [None, InternalFacts(), Secret(None), Secret({"margins": ()})])
-def test_the_internal_edition_takes_internal_facts_in_a_secret_alone(facts, internal):
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(("internal", internal) for internal in (None, InternalFacts(), Secret(None), Secret({"margins": ()}))),
+        *((edition,) for edition in ("report", None, "PUBLIC")),
+    ],
+)
+def test_the_internal_edition_takes_internal_facts_in_a_secret_alone_and_there_is_no_third_one(facts, wrong):
     with pytest.raises(InvalidParameter):
-        render_html(facts, "internal", internal)
+        render_html(facts, *wrong)
 
 
 def test_what_is_planted_shows_in_the_internal_edition_alone(facts, runs):
@@ -447,18 +449,10 @@ def test_what_is_planted_shows_in_the_internal_edition_alone(facts, runs):
     assert "not for release" in Page(internal).of("title")[0]
     assert 'content: "not for release"' in internal
     assert "not for release" not in public
-
-
-def test_the_pictures_of_the_owner_have_ids_of_their_own(facts, runs):
-    internal = render_html(facts, "internal", Secret(runs.internal()))
     ids = re.findall(r' id="([^"]+)"', internal)
     assert len(ids) == len(set(ids))
     assert {"curve-inside", "sums-inside", "quality-inside"} <= set(ids)
-
-
-def test_internal_facts_do_not_print_themselves(runs):
-    assert repr(runs.internal()) == "InternalFacts(…)"
-    assert "30303" not in f"{runs.internal()}"
+    assert repr(runs.internal()) == f"{runs.internal()}" == "InternalFacts(…)"
 
 
 @pytest.mark.heavy
@@ -472,12 +466,6 @@ def test_a_secret_is_opened_in_one_place_only():
     ]
 
     assert opened == ["page.py"]
-
-
-@pytest.mark.parametrize("edition", ["report", None, "PUBLIC"])
-def test_another_edition_is_refused(facts, edition):
-    with pytest.raises(InvalidParameter):
-        render_html(facts, edition)
 
 
 @pytest.mark.heavy
@@ -495,11 +483,6 @@ def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it_at_most(edition,
     )  # fmt: skip
 
     assert 2 <= len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) <= 4
-
-
-def test_released_counts_say_that_they_are_noisy_winners(facts: Facts, runs: Any) -> None:
-    assert "Released answers, noise included: not prevalence" in render_html(facts)
-    assert "Released answers, noise included: not prevalence" in render_html(runs.many_classes(20))
 
 
 def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts, runs: Any) -> None:

@@ -127,12 +127,9 @@ def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
     assert max(map(len, told.splitlines())) <= 80
 
 
-def test_a_plan_prints_as_the_terminal_has_it(priced: Plan) -> None:
+def test_a_plan_prints_as_the_terminal_has_it_and_names_on_its_page_are_not_broken(priced: Plan) -> None:
     assert str(priced) == render_plan(priced)
     assert "nothing changes" not in str(priced)
-
-
-def test_names_on_the_page_are_not_broken(priced: Plan) -> None:
     page = plan_page(priced)
     assert '<table class="wide names ways">' in page
     assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page

@@ -75,22 +75,11 @@ def test_every_figure_of_the_table_is_that_of_the_facts(facts):
     assert "251 · one patient → exactly one teacher; checked" in text
     assert "1,037 asked · 1,037 answered · 0 declined · 0 never asked" in text
     assert "accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.1 % · 2,003 rows" in text
-    assert "guarantee   ε ≤ 0.9988, δ ≤ 1e-5 for any one patient\n" in text
+    assert "guarantee   ε ≤ 0.9988, δ ≤ 1e-5 for any one patient\nspent " in text  # in one line
     assert "left        183 answers, already charged; ε 0.00129 of 1, δ 0 of 1e-5\n" in text
     assert "report      run/public/report.html\n" in text
     assert "run/public/student.skops\n" in text
     assert "try next    quorate ask run/\n" in text
-
-
-def test_the_guarantee_takes_one_line(facts):
-    lines = render_text(facts).splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("guarantee"))
-
-    assert lines[at + 1].startswith("spent")
-
-
-def test_without_public_labels_there_is_no_accuracy(facts):
-    assert "accuracy" not in render_text(replace(facts, utility=Utility()))
 
 
 def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_checked(facts):
@@ -105,22 +94,24 @@ def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_che
     assert "stated by the owner" in render_text(replace(facts, setup=replace(facts.setup, partition="declared")))
 
 
-def test_declined_and_interrupted_answers_are_counted(facts):
-    lost = replace(facts, answers=AnswerCounts(asked=100, per_class=(60, 20), declined=13, interrupted=7))
-
-    assert "100 asked · 80 answered · 13 declined · 7 interrupted · 0 never" in render_text(lost)
+LOST = AnswerCounts(asked=100, per_class=(60, 20), declined=13, interrupted=7)
+CLOSED = AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983)
 
 
-def test_queries_that_were_never_asked_are_not_called_declined(facts):
-    closed = replace(facts, answers=AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983))
-
-    assert "17 asked · 7 answered · 10 declined · 983 never asked" in render_text(closed)
-
-
-def test_a_student_that_predicts_one_class_alone_is_called_that(facts):
-    constant = replace(facts, fitted=Fitted(name="DummyClassifier", constant=True))
-
-    assert "student     The model gives every row the same class" in render_text(constant)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"answers": LOST}, "100 asked · 80 answered · 13 declined · 7 interrupted · 0 never"),
+        ({"answers": CLOSED}, "17 asked · 7 answered · 10 declined · 983 never asked"),
+        (
+            {"fitted": Fitted(name="DummyClassifier", constant=True)},
+            "student     The model gives every row the same class",
+        ),
+    ],
+    ids=["lost answers", "never asked", "a constant student"],
+)
+def test_lost_answers_queries_that_were_never_asked_and_a_constant_student_are_told(facts, change, said):
+    assert said in render_text(replace(facts, **change))
 
 
 def test_a_seeded_run_says_first_and_last_that_it_is_not_private(facts, runs):
@@ -221,6 +212,7 @@ def test_a_student_at_or_below_the_commonest_class_is_said_to_be(
 def test_without_labels_of_public_rows_nothing_is_made_up(facts: Facts) -> None:
     score = Score(n_rows=10, accuracy=0.5)
     assert (score.commonest, verdict(score), baseline(facts, score), baseline(facts, None)) == (None, None, None, None)
+    assert "accuracy" not in render_text(replace(facts, utility=Utility()))
     assert "baseline" not in render_text(replace(facts, utility=replace(facts.utility, student=score)))
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.metrics.pairwise import additive_chi2_kernel
-from threadpoolctl import threadpool_limits
+from tests.data.feature_maps.test_fitted_transformer import alone_differs
 
 from quorate.data.feature_maps import (
     LinearMap,
@@ -105,14 +105,9 @@ def test_a_row_has_the_same_integers_alone_in_any_subset_order_and_number_of_thr
         hostile[-3, 0] = np.nan
     finite = np.isfinite(hostile).all(axis=1)
     for see in (feature_map.images, plan.coordinates):
-        with threadpool_limits(1):
-            together = dense(see(hostile))
+        together = dense(see(hostile))
         assert (together == np.rint(together))[finite].all()
-        with threadpool_limits(2):
-            alone = np.vstack([dense(see(hostile[i : i + 1])) for i in range(len(hostile))])
-            assert np.array_equal(alone, together, equal_nan=True)
-            assert np.array_equal(dense(see(hostile[::-1]))[::-1], together, equal_nan=True)
-            assert np.array_equal(dense(see(hostile[::3])), together[::3], equal_nan=True)
+        assert not alone_differs(see, hostile)
     images = dense(feature_map.images(hostile[finite])) * 2.0**-feature_map.bits
     assert (np.linalg.norm(images, axis=1) <= feature_map.bound).all()
     spectrum = Spectrum.of(dense(public_features(feature_map, pool)))
@@ -145,12 +140,12 @@ def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert (plan.coordinates(pool) == whole).all()
 
 
-@pytest.mark.heavy
+@pytest.mark.default_cases(2)
 def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None:
     plan, pool = planned
     check_contributions(plan, pool)
-    again, _ = load_plan(dump_plan(plan, None))
-    assert again.digest == plan.digest
+    again, encoder = load_plan(dump_plan(plan, None))
+    assert (encoder, again.digest, again.event) == (None, plan.digest, plan.event)
     assert (again.coordinates(pool) == plan.coordinates(pool)).all()
     assert again.coordinates.feature_map.words == plan.coordinates.feature_map.words
     assert faults_of(again, *made_up(again, pool)) == []
@@ -165,6 +160,12 @@ def test_a_batched_twin_is_caught(planned: Any, monkeypatch: pytest.MonkeyPatch)
         type(plan.coordinates.feature_map), "images", lambda self, rows: images(self, rows - rows.mean(axis=0))
     )
     assert "the coordinates of a row depend on the rows beside it" in faults_of(plan, *made_up(plan, pool))
+
+
+def test_an_encoder_is_read_back_with_its_plan() -> None:
+    plan = plan_direct(mapped("linear"), TABLE, n_classes=3, n_units=2_000, epsilon=1.0, delta=1e-5)
+    _, encoder = load_plan(dump_plan(plan, SCHEMA.encoder))
+    assert (encoder.transform(FRAME) == SCHEMA.encoder.transform(FRAME)).all()
 
 
 def test_sparse_rows_have_the_coordinates_of_their_dense_twin():

@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.feature_maps import fitted_transformer as own
@@ -34,13 +35,15 @@ FRAME = pl.DataFrame({"note": texts(60), "age": np.arange(60.0)})
 
 
 def alone_differs(see: Any, rows: Any) -> bool:
-    """Whether a row's numbers change by a bit when others go through the same call, come first, or are left out."""
+    """Whether a row's numbers change by a bit with more threads, or others in the same call, before it, or left out."""
     dense = lambda made: np.asarray(made.toarray() if sparse.issparse(made) else made)  # noqa: E731
     n = rows.shape[0]
-    together = dense(see(rows))
-    apart = np.vstack([dense(see(take(rows, [i]))) for i in range(n)])
-    reverse = dense(see(take(rows, np.arange(n)[::-1])))[::-1]
-    part = dense(see(take(rows, np.arange(0, n, 3))))
+    with threadpool_limits(1):
+        together = dense(see(rows))
+    with threadpool_limits(2):
+        apart = np.vstack([dense(see(take(rows, [i]))) for i in range(n)])
+        reverse = dense(see(take(rows, np.arange(n)[::-1])))[::-1]
+        part = dense(see(take(rows, np.arange(0, n, 3))))
     return not (
         np.array_equal(together, apart, equal_nan=True)
         and np.array_equal(together, reverse, equal_nan=True)
