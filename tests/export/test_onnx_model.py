@@ -25,7 +25,7 @@ from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps.composed import feature_map_for
 from quorate.data.feature_maps.first_maps import PatchFeatures
 from quorate.deferred import skops
-from quorate.direct.flow import published_model
+from quorate.direct.flow import model_of
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
@@ -283,7 +283,8 @@ def test_a_model_of_kernels_says_the_same(columns):
     pool = schema.numbers(table[:100])
     feature_map = feature_map_for("kernels", pool, categories=schema.indicator_blocks)
     plan = plan_direct(feature_map, pool, n_classes=2, n_units=2_000, epsilon=1.0, delta=1e-5)
-    model = published_model(plan, schema, 0.2 * rng.normal(size=plan.start.shape), ("no", "yes"))
+    task: Any = SimpleNamespace(plan=plan, schema=schema, classes=("no", "yes"), target_range=None)
+    model = model_of(task, 0.2 * rng.normal(size=plan.start.shape))
     found = onnx_student(model, table[:100])
     rows = table[100:]
     if "ward" in columns:

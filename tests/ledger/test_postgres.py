@@ -111,8 +111,8 @@ UNREADABLE = [
 @pytest.mark.parametrize(
     ("place", "error", "told"),
     [
-        *((place, InvalidParameter, "") for place in NOWHERE),
-        ("user:hunter2@/db?host=/nowhere", LedgerIntegrityError, ""),
+        *((place, InvalidParameter, None) for place in NOWHERE),
+        ("user:hunter2@/db?host=/nowhere", LedgerIntegrityError, None),
         *((place, InvalidParameter, "%40") for place in UNREADABLE),
     ],
 )
