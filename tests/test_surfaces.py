@@ -261,7 +261,7 @@ def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> 
 
 def plant_in_the_student(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
     def initial(found: Secrets, outcome: Any) -> Any:
-        outcome.student.start_ = found.coefficients[4]
+        outcome.model.start_ = found.coefficients[4]
         return outcome
 
     _conduct(monkeypatch, initial, secrets)
