@@ -50,6 +50,7 @@ from quorate.planning.public_side import Models, PublicSide, public_side, rehear
 from quorate.planning.rehearsal.made_up import AsHard, LearningCurve, MeanOf
 from quorate.run.public_facts import PublicFacts
 from quorate.students import StudentData, as_student
+from quorate.students.scores import Judged
 from quorate.types import Secret
 from quorate.voting.models import built_in
 
@@ -272,18 +273,15 @@ def rounds_right(parts: Split, epsilon: float, noise_seed: int) -> float:
 def predicted(parts: Split, epsilon: float, *, rehearse: str, known: Known | None = None) -> dict[str, Any]:
     """Rehearse the rows of the grid as quorate.plan does: from the pool, and labelled public rows or what is known."""
     begun, classes = time.process_time(), tuple(range(parts.n_classes))
-    models = Models(student=parts.student)
-    side = public_side(parts.pool, classes, student=models.student)
+    side = public_side(parts.pool, classes, Models(student=parts.student))
     facts = facts_of(parts, side, epsilon)
     if known is not None:
-        ruled = rehearsals_as_hard(
-            facts, side, classes, models, how="auto", commonest=known.commonest, basis="learning curve"
-        )
+        ruled = rehearsals_as_hard(facts, side, how="auto", commonest=known.commonest, basis="learning curve")
         expect: Expectation = AsHard(ruled, LearningCurve.of(known.points, n_classes=parts.n_classes))
         commonest: float | None = known.commonest
     else:
         played = rehearsals_of(
-            facts, side, classes, models, how=rehearse, y_public=None,
+            facts, side, how=rehearse, judged=Judged(scoring="accuracy"), y_public=None,
             evaluation=parts.labelled if rehearse == "labels" else None,
         )  # fmt: skip
         expect = played[0] if len(played) == 1 else MeanOf(played)
@@ -307,7 +305,7 @@ class Known:
 
 def learned(parts: Split, seed: int) -> Known:
     """Find how often a teacher of so many private rows is right on others."""
-    side = public_side(parts.pool, tuple(range(parts.n_classes)), student=parts.student)
+    side = public_side(parts.pool, tuple(range(parts.n_classes)), Models(student=parts.student))
     rng, teacher = np.random.default_rng([seed, 4]), as_teacher(side.default_teacher)
     order = np.arange(len(parts.codes))
     owners = order if parts.groups is None else np.unique(parts.groups, return_inverse=True)[1]

@@ -45,6 +45,7 @@ from quorate.planning.rehearsal.made_up import AsHard, LearningCurve, MeanOf, Ru
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.votes import right_alone
 from quorate.run.public_facts import PublicFacts
+from quorate.students.scores import Judged
 from quorate.voting.models import built_in
 
 UNITS = 10_000  # that a plan is made for, whatever the table has
@@ -128,8 +129,7 @@ class Case:
             parts = tuple(weighed_words(parts[0], parts[0], parts[1])[1:])
         self.labelled = parts[1], codes[rows]
         self.classes = tuple(range(int(codes.max()) + 1))
-        self.models = Models(student=built_in("logistic", "student"))
-        self.side = public_side(parts[0], self.classes, student=self.models.student)
+        self.side = public_side(parts[0], self.classes, Models(student=built_in("logistic", "student")))
         self.facts = PublicFacts(
             n_records=UNITS, n_public=self.side.n_distinct, n_classes=len(self.classes), width=self.side.views.width,
             epsilon=EPSILON, delta=DELTA,
@@ -139,23 +139,20 @@ class Case:
         self.rows: list[PlanRow] = [*votes, row_of_direct(self.facts, self.side)]
 
     def by_labels(self) -> list[PlanRow]:
-        (played,) = rehearsals_of(
-            self.facts, self.side, self.classes, self.models, how="labels", y_public=None, evaluation=self.labelled
-        )
+        (played,) = self.rehearsed("labels", self.labelled)
         played.effort = replace(played.effort, folds=2, repeats=1, teachers=32)
         return list(played(self.facts, self.rows))
 
     def by_rules(self) -> list[PlanRow]:
-        played = rehearsals_of(
-            self.facts, self.side, self.classes, self.models, how="rules", y_public=None, evaluation=None
-        )
-        return MeanOf(played)(self.facts, self.rows)
+        return MeanOf(self.rehearsed("rules"))(self.facts, self.rows)
+
+    def rehearsed(self, how: str, evaluation: Any = None) -> tuple[Rehearsal, ...]:
+        given: dict[str, Any] = {"judged": Judged(scoring="accuracy"), "y_public": None, "evaluation": evaluation}
+        return rehearsals_of(self.facts, self.side, how=how, **given)
 
     def curve(self) -> tuple[list[tuple[int, float]], float]:
         """Return what somebody may know from elsewhere: a teacher's accuracy by its rows, and the commonest class."""
-        (played,) = rehearsals_of(
-            self.facts, self.side, self.classes, self.models, how="labels", y_public=None, evaluation=self.labelled
-        )
+        (played,) = self.rehearsed("labels", self.labelled)
         played.effort, material = replace(played.effort, folds=4), played.material
         there = len(material.codes) * 3 // 4
         sizes = sorted({min(rows, there) for rows in CURVE})
@@ -167,16 +164,14 @@ class Case:
 
     def by_curve(self) -> list[PlanRow]:
         points, commonest = self.curve()
-        played = rehearsals_as_hard(
-            self.facts, self.side, self.classes, self.models, how="auto", commonest=commonest, basis="learning curve"
-        )
+        played = rehearsals_as_hard(self.facts, self.side, how="auto", commonest=commonest, basis="learning curve")
         curve = LearningCurve.of(points, n_classes=len(self.classes))
         return AsHard(played, curve)(self.facts, self.rows)
 
     def by_rule(self, rule: Rule, seed: int) -> float:
         """Return the mean accuracy that one rule expects of the two rows."""
-        material = ruled_material(self.side, self.classes, self.models, "rules on the pool", rule, seed)
-        effort = Effort(folds=1, repeats=1, teachers=32, asked=self.side.n_distinct, every_row=True)
+        material = ruled_material(self.side, "rules on the pool", rule, seed)
+        effort = Effort(folds=1, repeats=1, teachers=32, n_asked=self.side.n_distinct, every_row=True)
         return mean(Rehearsal(material=material, facts=self.facts, effort=effort, seed=seed)(self.facts, self.rows))
 
 

@@ -236,7 +236,7 @@ def with_votes(secrets: Secrets, fitted: PrivateClassifier) -> PrivateClassifier
 log = conducted(lambda found, _: logging.getLogger("quorate.run").debug("margins %s", found.margins.tolist()))
 warning = conducted(lambda found, _: warnings.warn(f"close votes: {found.margins.tolist()}", stacklevel=2))
 stdout = conducted(lambda found, _: print(found.counts[:, 1].tolist()))
-student = conducted(lambda found, outcome: setattr(outcome.student, "start_", found.coefficients[4]))
+student = conducted(lambda found, outcome: setattr(outcome.model, "start_", found.coefficients[4]))
 told_guarantee = altered(either_method, "guarantee", lambda _, made: replace(made, caveats=(f"n = {N}",)))
 told_facts = altered(either_method, "facts", lambda _, made: replace(made, setup=replace(made.setup, n_records=N)))
 attribute = altered(PrivateClassifier, "fit", with_votes)

@@ -105,6 +105,11 @@ class Finding:
         }
 
 
+def not_covered(code: str, question: str, evidence: str, remedy: str) -> Finding:
+    """Return the answer to a question that quorate cannot see."""
+    return Finding(code=code, outcome=Outcome.NOT_COVERED, words=question, evidence=evidence, remedy=remedy)
+
+
 def note(code: str, words: str) -> Finding:
     """Return something that is worth knowing: nothing is wrong, but it may not be what was meant."""
     return Finding(code=code, outcome=Outcome.FAILED, words=words)

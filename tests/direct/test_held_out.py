@@ -23,7 +23,7 @@ from quorate.estimators.resumable import by_fit
 from quorate.ledger import Reservation
 from quorate.mechanisms import PrivateQuantile
 from quorate.release.charge import GRADIENT_ROUND, TUNING
-from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.held_out import HeldOut, MethodConfig, plan_sets
 from quorate.students import LabelStudent
 from quorate.types import Secret
 from quorate.voting.flow import learning, shards_of
@@ -32,6 +32,7 @@ from quorate.voting.shard_rows import rows_by_teacher
 N, POOL = 4_000, 150
 X, Y = make_classification(N + POOL + 4_000, n_features=4, flip_y=0.1, random_state=3)
 PUBLIC, TEST = PublicPool(X[N : N + POOL]), slice(N + POOL, None)
+HELD = MethodConfig(epsilon=1.0, delta=1e-5, calibration_share=0.3)
 
 
 def estimator(kind: Any = PrivateLogisticRegression, **changes: Any) -> Any:
@@ -89,7 +90,7 @@ def test_parallel_events_cost_what_the_dearest_does_and_are_read_back() -> None:
 
 
 def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side() -> None:
-    plan = plan_sets(0.3, 0.9, n_records=N, budget=(1.0, 1e-5), composition="sum", unit="record")
+    plan = plan_sets(HELD, n_records=N, budget=(1.0, 1e-5), unit="record")
     assert plan is not None
     keys = [b"%d" % (row // 2) for row in range(N)]
     held = HeldOut.of(plan, keys, Y[:N], Secret(bytes(32)))
@@ -202,7 +203,7 @@ def test_what_cannot_be_is_refused_with_the_number_that_would_do() -> None:
     ):
         with pytest.raises(InvalidParameter, match=words):
             estimator(**changes).fit(X[:N], Y[:N], public=PUBLIC)
-    plan = plan_sets(0.3, 0.9, n_records=N, budget=(1.0, 1e-5), composition="sum", unit="record")
+    plan = plan_sets(HELD, n_records=N, budget=(1.0, 1e-5), unit="record")
     assert plan is not None
     assert plan.slack < 0.05
     said = " ".join(str(check(estimator(), X[:N], Y[:N], public=PUBLIC)).split())

@@ -38,7 +38,7 @@ from quorate.data.labels import TargetRange, check_classes, codes_of
 from quorate.data.rows import from_arrow
 from quorate.errors import DataRefused
 from quorate.run.drawn_rows import EVENLY, draw_rows
-from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.held_out import HeldOut, MethodConfig, plan_sets
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.types import Secret
@@ -50,7 +50,8 @@ N, M, AT = 30, 24, 7
 Columns = dict[str, list[Any]]
 CLASSES = check_classes([0, 1])
 TARGETS = TargetRange(0.0, 1.0)
-SETS = plan_sets(0.3, 0.9, n_records=40_000, budget=(1.0, 1e-5), composition="sum", unit="person")
+HELD = MethodConfig(epsilon=1.0, delta=1e-5, calibration_share=0.3)
+SETS = plan_sets(HELD, n_records=40_000, budget=(1.0, 1e-5), unit="person")
 KEY = Secret(bytes(range(32)))
 
 

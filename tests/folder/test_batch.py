@@ -319,7 +319,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
         outcome = run_pipeline(batch.task, ledger, key=batch.charge_key)
         facts = voting_facts.facts(batch.task, outcome, ledger, metadata)
     seeded = replace(batch, task=replace(batch.task, noise=SeededNoise(1)))
-    publish(seeded, outcome, outcome.student, facts)
+    publish(seeded, outcome, outcome.model, facts)
     assert not (finished / "public" / "student.skops").exists()
     assert mode(finished / "private" / "student.skops") == 0o600
 

@@ -9,8 +9,13 @@ from quorate.accounting.attacker import DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPA
 from quorate.findings import Outcome, Severity
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
 from quorate.noise import SeededNoise
-from quorate.run.cautions import LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, considered, unanimous_right
-from quorate.run.expected import NOTHING_CAN_BE_ANSWERED
+from quorate.run.cautions import (
+    LABELS_ARE_COINS,
+    NOTHING_CAN_BE_ANSWERED,
+    ONE_ANSWER_IS_UNSURE,
+    considered,
+    unanimous_right,
+)
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe
 

@@ -19,8 +19,7 @@ from quorate.mechanisms import (
     PermuteAndFlip,
     StableSparseVector,
 )
-from quorate.run.cautions import reach
-from quorate.run.expected import NOTHING_CAN_BE_ANSWERED
+from quorate.run.cautions import NOTHING_CAN_BE_ANSWERED, reach
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import Recipe, recipe
 

@@ -17,7 +17,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import PrivateQuantile
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import TUNING
-from quorate.run.held_out import ENDS, HeldOut, plan_sets
+from quorate.run.held_out import ENDS, HeldOut, MethodConfig, plan_sets
 from quorate.types import Secret
 from quorate.voting import number_flow
 from quorate.voting.numbers import NumberTask
@@ -126,8 +126,9 @@ def _places(method: str, task: Any) -> Any:
 
 
 def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest():
-    how: dict[str, Any] = {"n_records": N, "budget": (2.0, 1e-5), "composition": "sum", "unit": "record"}
-    plan = plan_sets(0.3, 0.9, **how, target_range=task_of("votes").target_range)
+    budget = {"epsilon": 2.0, "delta": 1e-5}
+    asked = MethodConfig(**budget, calibration_share=0.3, target_range=task_of("votes").target_range)
+    plan = plan_sets(asked, n_records=N, budget=(2.0, 1e-5), unit="record")
     for error in (0.0, 1e-6, 0.0123, 0.5, 0.99999, 1.0, np.nan, np.inf):
         [place] = np.flatnonzero(plan.places_of_errors(np.array([error]), 0.0))
         assert ENDS[place] >= (error if error <= 1 else 1.0) or place == len(ENDS) - 1

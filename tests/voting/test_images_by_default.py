@@ -13,7 +13,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.data.feature_maps.pool_coordinates import PoolDirections
 from quorate.deferred import skops
 from quorate.export.onnx_model import onnx_student
-from quorate.planning.public_side import public_side
+from quorate.planning.public_side import Models, public_side
 from quorate.voting.inputs import directions_of_images
 from quorate.voting.models import default_teacher
 
@@ -65,12 +65,12 @@ def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_l
 def test_who_sees_patches():
     pool = PublicPool(IMAGES[N : N + M])
     for student, by_patches in ((None, True), (LogisticRegression(), False)):
-        side = public_side(pool, [0, 1, 2], student=student)
+        side = public_side(pool, [0, 1, 2], Models(student=student))
         assert side.views.teacher.directions is not None
         assert (side.views.student.directions is not None) is by_patches
         assert side.views.student(side.pool).shape == (M, 128 if by_patches else 256)
         assert (side.views.width, type(side.default_teacher)) == (256, RidgeClassifier)
-    own = public_side(pool, [0, 1, 2], teacher=DecisionTreeClassifier())
+    own = public_side(pool, [0, 1, 2], Models(teacher=DecisionTreeClassifier()))
     assert own.views.teacher.directions is None
     assert own.views.student.directions is not None
 

@@ -15,22 +15,22 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.composed import FeatureMapName
 from quorate.data.feature_maps.first_maps import has_patches
-from quorate.data.labels import Label, TargetRange
+from quorate.data.labels import Label
 from quorate.direct.defaults import RULE
 from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import N_ROWS, refuse_both
 from quorate.run.drawn_rows import EVENLY, draw_rows
+from quorate.run.held_out import MethodConfig
 from quorate.run.schema import Schema, check_pool
-from quorate.students.prediction_sets import COVERAGE
 from quorate.students.scores import share_of_rarer
 
 if TYPE_CHECKING:
-    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
+    pass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DirectConfig:
+class DirectConfig(MethodConfig):
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
     `target_range`: in place of `classes`, where a number is predicted. `located`: how its first rounds count targets
     (:data:`.defaults.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
@@ -38,10 +38,7 @@ class DirectConfig:
     taken as they are, without a pool.
     """
 
-    epsilon: float
-    delta: float
     classes: Any = None
-    target_range: TargetRange | None = None
     class_shares: tuple[float | None, ...] | None = None
     located: int = RULE
     feature_map: Any = "auto"
@@ -50,15 +47,9 @@ class DirectConfig:
     marginals: float | None = None
     rounds: int | None = None
     clip: float | None = None
-    n_records: int | None = None
-    unit: str | None = None
-    composition: Composition = "sum"
     neighbours: Any = "auto"
-    scheduler: DaskScheduler | None = None  # whose workers add up the rounds; by default this machine
     memory: int | None = None  # bytes that private rows may take; beyond half of it coordinates lie in a file
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
-    calibration_share: float | None = None  # of the units, held out for prediction sets
-    coverage: float = COVERAGE  # of these sets
     private_temperature: bool = False  # whether one more round counts how often the model is right
 
 

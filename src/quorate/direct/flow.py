@@ -20,13 +20,13 @@ from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
 from quorate.direct.task import DirectTask
-from quorate.labelling import PrivateLimit
 from quorate.labelling.private_sets import PLACES
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.cell_task import behind_features, number_model
 from quorate.run.drawn_pool import N_ROWS, RULES, count_cells, release_marginals, stated_coordinates
 from quorate.run.drawn_rows import draw_rows, parquet_of
+from quorate.run.facts import Result
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.run.usable_rows import UsableRows
@@ -71,18 +71,12 @@ def try_model(task: DirectTask) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectResult:
-    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn. `limit`: of
-    prediction sets, where units were held out for them and it was not lost. `temperature`: that the model's scores were
-    divided by, where a round counted how often it is right, and was not lost.
+class DirectResult(Result[DirectTask]):
+    """What came of the rounds. `temperature`: that the model's scores were divided by, where a round counted how often
+    it is right, and was not lost.
     """
 
-    task: DirectTask
-    model: Any
     n_rounds: int
-    charge: Charge
-    reservation: Reservation
-    limit: PrivateLimit | None = None
     temperature: float | None = None
 
 

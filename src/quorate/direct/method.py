@@ -25,7 +25,7 @@ from quorate.direct.plan import noise_for
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
-from quorate.findings import Finding, Outcome
+from quorate.findings import Finding, Outcome, not_covered
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
 from quorate.report import AnswerCounts, Choice, Facts, Rounds
@@ -45,14 +45,9 @@ from quorate.run.pool_cautions import (
 
 def _check(task: DirectTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Say what a task would do and cost, with the reason of each choice; and the first lines of a check."""
-    forecast = _foreseen(task)
-    return forecast, _steps(task, forecast)
-
-
-def _foreseen(task: DirectTask) -> dict[str, Any]:
     plan = task.plan
     settings, coordinates = plan.settings, plan.coordinates
-    return {
+    forecast = {
         "method": "direct",
         "feature_map": coordinates.feature_map.words,
         "n_public": task.n_public,
@@ -85,6 +80,7 @@ def _foreseen(task: DirectTask) -> dict[str, Any]:
         **({} if task.drawn is None else {"marginals": task.drawn.before.facts}),
         **({} if task.held is None else {"held_out": task.held.plan.facts}),
     }
+    return forecast, _steps(task, forecast)
 
 
 def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
@@ -109,12 +105,10 @@ def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def cautions_of(
+def _cautions(
     task: DirectTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
-    """Return what the owner should hear before the budget is spent, from public facts alone. `left_out`: columns that
-    are no features, and in no public table.
-    """
+    """Return what the owner should hear before the budget is spent, from public facts alone."""
     cautions = budget_cautions(task.n_units, task.epsilon, task.delta, task.unit)
     if task.unit == ONE_RECORD:
         cautions += (unit_caution(task.schema.pool, left_out=left_out),)
@@ -266,13 +260,12 @@ def _drawn_pool(drawn: DrawnPool) -> Finding:
 def _preprocessing(task: DirectTask) -> Finding:
     question = "Did quorate fit nothing on the pooled private rows?"
     if isinstance(task.schema.encoder, FittedTransformer):
-        return Finding(
-            code="preprocessing",
-            words=question,
-            outcome=Outcome.NOT_COVERED,
-            evidence=f"{task.schema.encoder.name} came fitted. That it was fitted on public rows is the owner's "
+        return not_covered(
+            "preprocessing",
+            question,
+            f"{task.schema.encoder.name} came fitted. That it was fitted on public rows is the owner's "
             "statement; it is published with the model. Quorate itself fitted nothing on private rows.",
-            remedy="Fit it on the public pool.",
+            "Fit it on the public pool.",
         )
     return Finding(
         code="preprocessing",
@@ -287,6 +280,7 @@ def _preprocessing(task: DirectTask) -> Finding:
 ROUNDS: Final = Method(
     prepare=prepare_direct,
     check=_check,
+    cautions=_cautions,
     charge=DirectTask.charge_on,
     draft=_draft,
     go=run_rounds,

@@ -122,7 +122,7 @@ def _header_of(part: Any, arrays: Arrays, at: str) -> dict[str, Any]:
     """Put the arrays of a map, or of a part of one, beside the others, under names that begin with `at`; return the
     rest of its fields.
     """
-    kind = next((kind for kind, made in _KINDS.items() if type(part) is made), None)
+    kind = next((kind for kind, form in _KINDS.items() if type(part) is form), None)
     if kind is None:
         raise TypeError(f"no form for {type(part).__name__}")
     header: dict[str, Any] = {"kind": kind}
@@ -143,8 +143,8 @@ def _header_of(part: Any, arrays: Arrays, at: str) -> dict[str, Any]:
 
 def _part_of(header: dict[str, Any], arrays: Arrays, at: str) -> Any:
     """Return what :func:`_header_of` took apart; a field that an earlier version did not write has its default."""
-    made, parts = _KINDS[header.get("kind", "product")], dict[str, Any]()
-    for name in (own.name for own in fields(made)):
+    form, parts = _KINDS[header.get("kind", "product")], dict[str, Any]()
+    for name in (own.name for own in fields(form)):
         if name == "scale":
             scaled = header.get("scaled", True)
             parts[name] = PoolScale(arrays[f"{at}.mean"], arrays[f"{at}.scale"]) if scaled else None
@@ -158,7 +158,7 @@ def _part_of(header: dict[str, Any], arrays: Arrays, at: str) -> Any:
         elif name in header:
             value = header[name]
             parts[name] = _part_of(value, arrays, f"{at}.{name}") if isinstance(value, dict) else value
-    return made(**parts)
+    return form(**parts)
 
 
 #: The default that keys call by its name. An open one is of a run that was begun before, or has no other default since.

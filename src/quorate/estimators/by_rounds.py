@@ -21,7 +21,7 @@ from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
-from quorate.direct.method import ROUNDS, cautions_of
+from quorate.direct.method import ROUNDS
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
@@ -44,7 +44,6 @@ from quorate.students.prediction_sets import COVERAGE, Limits, OneLimit
 from quorate.types import FloatArray, IntArray
 from quorate.voting.number_flow import NumberResult
 from quorate.voting.number_method import NUMBER_VOTES
-from quorate.voting.number_method import cautions_of as cautions_of_votes
 from quorate.voting.numbers import NumberTask
 
 _MADE_OF = {"evaluation": "score", "calibration": "calibration"}  # public rows with labels, and what they give
@@ -206,7 +205,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
         """
         verbose, metadata = wanted(self.verbose), self._metadata("fit")
         task = self._task(X, y, public=public, groups=groups, schema=schema)
-        warn_of(cautions_of(task) if isinstance(task, DirectTask) else cautions_of_votes(task))
+        warn_of(method_of(task).cautions(task))
         guard = RollbackGuard()
         with session(self.ledger, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
             kept = _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)

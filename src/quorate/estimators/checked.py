@@ -7,7 +7,7 @@ from typing import Any
 
 from quorate.ambient import one_thread
 from quorate.arguments import truth
-from quorate.direct.method import ROUNDS, cautions_of
+from quorate.direct.method import ROUNDS
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.estimators.known_arguments import rows_and_labels, tables_by_name
@@ -19,7 +19,7 @@ from quorate.release import GivenLedger
 from quorate.release.charge import check_affordable
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.method import CheckResult, check_of
-from quorate.run.public_facts import ChosenMethod, PublicFacts
+from quorate.run.public_facts import ChosenMethod
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
@@ -27,7 +27,6 @@ from quorate.voting.claims import look_at_votes, note_on_mechanism, private_note
 from quorate.voting.flow import schedule
 from quorate.voting.method import VOTES
 from quorate.voting.number_method import NUMBER_VOTES
-from quorate.voting.number_method import cautions_of as cautions_of_votes
 from quorate.voting.numbers import NumberTask
 from quorate.voting.task import Task
 
@@ -158,7 +157,6 @@ def check_of_teachers(
         task,
         notes=notes,
         chosen=chosen,
-        cautions=task.recipe.cautions,
         private_notes=private_notes(task),
         look=look_at_votes(task) if look else NO_LOOK,
     )
@@ -198,25 +196,15 @@ def check_of_rounds(
     notes = (unseen, *counted)
     if task.has_public_pool:
         notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))
-    result = check_of(ROUNDS, task, chosen=chosen, notes=notes, cautions=cautions_of(task), look=look)
+    result = check_of(ROUNDS, task, chosen=chosen, notes=notes, look=look)
     if evaluation is None:
         return result
     if public is None or not isinstance(feature_map, str):
         raise InvalidParameter(
             "evaluation= rehearses on public rows in coordinates of a named feature map; give public=, or leave it out"
         )
-    facts = PublicFacts(
-        n_records=task.plan.n_units,
-        n_public=1,
-        n_classes=task.n_classes,
-        width=0,
-        epsilon=task.epsilon,
-        delta=task.delta,
-        unit=task.unit,
-        neighbours=task.relation.noise or "replace",
-    )
     how: dict[str, Any] = {"judged": Judged(shares=shares), "feature_map": feature_map}
-    return result.expecting(*expected_of_rounds(facts, public, task.classes, evaluation, **how))
+    return result.expecting(*expected_of_rounds(task, public, evaluation, **how))
 
 
 def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMethod) -> CheckResult:
@@ -228,7 +216,7 @@ def check_of_numbers(task: NumberTask, given: GivenLedger, *, chosen: ChosenMeth
         note_on_unseen_rows(cells, "X and y", act="fit", compare="y before it", number=True, voted=True),
         *remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS)),
     )
-    return check_of(NUMBER_VOTES, task, chosen=chosen, notes=notes, cautions=cautions_of_votes(task))
+    return check_of(NUMBER_VOTES, task, chosen=chosen, notes=notes)
 
 
 def refuse_public(estimator: Any, public: Any) -> None:

@@ -241,7 +241,7 @@ class EitherMethod(Decided, ShownEstimator):
         self._kept, self._standing, self._calibrated, task = kept, kept.left, None, kept.task
         self._held_sets = None if task.sets is None else task.sets.published(kept.result.limit)
         self.guarantee_: Guarantee = kept.promised
-        self.student_ = kept.result.student
+        self.student_ = kept.result.model
         self.released_: Released = kept.result.released
         self.queries_ = kept.result.queries
         self.recipe_ = task.recipe

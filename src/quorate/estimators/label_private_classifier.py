@@ -260,7 +260,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         self._facts: Facts = facts(task, result, ledger, metadata)
         self._kinds = task.views.student.kinds
         self._columns = take(task.inputs.public, [0])  # one public row: which columns there are, and of which kind
-        self.student_, self._calibrated = result.student, None
+        self.student_, self._calibrated = result.model, None
         self._records = task.inputs.records()
         self.released_: Released = result.released
         self.queries_: IntArray = result.queries

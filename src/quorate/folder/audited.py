@@ -122,7 +122,7 @@ class RunAudit:
             "confidence": self.confidence,
             "delta": self.delta,
             "attacks": [_attack_tree(attack) for attack in self.attacks],
-            "comparisons": [asdict(each) | {"violated": each.violated} for each in self.schedule.comparisons],
+            "comparisons": [asdict(fit) | {"violated": fit.violated} for fit in self.schedule.comparisons],
             "charge": None if (charge := self.schedule.charge) is None else asdict(_shown(ChargeLine, charge)),
             "sees": list(self.schedule.sees),
             "does_not_see": list(self.schedule.does_not_see),
@@ -164,35 +164,35 @@ def _attack_tree(attack: Attack) -> dict[str, Any]:
     }
 
 
-def with_audit(facts: Facts, found: RunAudit) -> Facts:
+def with_audit(facts: Facts, audit: RunAudit) -> Facts:
     """Return the facts of a run with what its audit found, in place of an earlier one: a section, and two checks."""
     added = [
         Finding(
             code="audit",
             words="Do attacks prove no more than was claimed?",
-            outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
+            outcome=Outcome.FAILED if audit.schedule.violated else Outcome.PASSED,
             evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
-            ran=found.ran,
+            ran=audit.ran,
         )
     ]
-    if found.shards is not None:
+    if audit.shards is not None:
         added.append(
             Finding(
                 code="shard audit",
                 words=f"Does one changed {facts.setup.unit} change one teacher?",
-                outcome=Outcome.FAILED if found.shards.violated else Outcome.PASSED,
-                evidence=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
+                outcome=Outcome.FAILED if audit.shards.violated else Outcome.PASSED,
+                evidence=f"Tried with the run's teacher and partition on public rows. {audit.shards.verdict}",
                 ran=name_of(audit_shards),
             )
         )
     kept = [check for check in facts.checks if check.code not in {"audit", "shard audit"}]
-    return replace(facts, audit=audit_section(found.schedule, found.sizes), checks=(*kept, *added))
+    return replace(facts, audit=audit_section(audit.schedule, audit.sizes), checks=(*kept, *added))
 
 
-def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
+def publish_audit(folder: RunFolder, facts: Facts, audit: RunAudit) -> Facts:
     """Write ``public/audit.json``, and the report and the facts with what was found; return those facts."""
-    facts_ = with_audit(facts, found)
-    content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **found.tree()},
+    facts_ = with_audit(facts, audit)
+    content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **audit.tree()},
                          ensure_ascii=False, indent=2, allow_nan=False)  # fmt: skip
     publish_files(
         folder,
@@ -218,7 +218,7 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
             )
             for attack in schedule.attacks
         ),
-        comparisons=tuple(_shown(Comparison, each) for each in schedule.comparisons),
+        comparisons=tuple(_shown(Comparison, comparison) for comparison in schedule.comparisons),
         stage=None
         if (stage := schedule.stage) is None
         else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
@@ -229,9 +229,9 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
     )
 
 
-def _shown(kind: type[Line], found: Any) -> Line:
-    """Return what a report shows of something that was found: its fields of the same names."""
-    return kind(**{part.name: getattr(found, part.name) for part in fields(kind)})
+def _shown(kind: type[Line], part: Any) -> Line:
+    """Return what a report shows of a part of what was found: its fields of the same names."""
+    return kind(**{field.name: getattr(part, field.name) for field in fields(kind)})
 
 
 def fault_sizes(sizes: Sizes) -> FaultSizes:

@@ -106,7 +106,7 @@ def audit_cells(run: CellRun, options: AuditOptions) -> RunAudit:
     """Attack the rounds, or the noisy means, of a finished run."""
     begun, task, event = options.clock(), run.task, charged_event(run)
     limit = None if task.held is None else task.held.plan.mechanism
-    found = partial(options.found, begun=begun, delta=task.delta, seeded=task.noise.seeded)
+    audited = partial(options.found, begun=begun, delta=task.delta, seeded=task.noise.seeded)
     if isinstance(run, DirectRun):
         rows = task.public_rows
         check_contributions(task.plan, rows, unit=task.unit)
@@ -118,11 +118,11 @@ def audit_cells(run: CellRun, options: AuditOptions) -> RunAudit:
             delta=task.delta,
             neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
         )
-        return found(schedule, without_shards=ALONE, beside="Contributions", ran=name_of(audit_rounds))
+        return audited(schedule, without_shards=ALONE, beside="Contributions", ran=name_of(audit_rounds))
     attack = partial(audit_means, task.mechanism, task.learning if event == task.event else event)
     sizes = {"queries": task.n_queries, "counts": task.counts}
     schedule = options.attack(attack, limit, of="intervals", delta=task.delta, **sizes)
-    return found(schedule, without_shards=NO_SHARDS, ran=name_of(audit_means))
+    return audited(schedule, without_shards=NO_SHARDS, ran=name_of(audit_means))
 
 
 def charged_event(run: PreparedRun) -> Event:

@@ -37,7 +37,7 @@ from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND, SEEDED_CLIENT, noise_and_key
 from quorate.release.keys import read_or_create_key
-from quorate.run.expected import is_hopeless, refuse_hopeless
+from quorate.run.cautions import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.students.decision_threshold import require_probabilities

@@ -19,16 +19,13 @@ import numpy as np
 from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, take
-from quorate.data.column_kinds import ColumnKinds
 from quorate.data.file_reading import bytes_of, files_of, format_of
 from quorate.data.formats import Table
 from quorate.data.reading import bytes_held, has_named_columns
-from quorate.data.rows import Rows
 from quorate.data.spool import most_held
 from quorate.direct.config import DirectConfig
 from quorate.direct.flow import DirectResult
 from quorate.direct.method import ROUNDS
-from quorate.direct.method import cautions_of as direct_cautions
 from quorate.direct.spool import units_of
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -44,10 +41,10 @@ from quorate.folder.tables import pool_of, private_ids, read_pool, read_private_
 from quorate.release.charge import noise_and_key
 from quorate.report import Facts, Score
 from quorate.report.utility import NumberScore
+from quorate.run.cautions import Expected
 from quorate.run.cell_task import left_out
 from quorate.run.drawn_rows import parquet_of
-from quorate.run.expected import Expected
-from quorate.run.look import Look, Names, look_by_cells
+from quorate.run.look import Look, look_by_cells
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
 from quorate.run.remarks import remarks
@@ -58,9 +55,7 @@ from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.students.prediction_sets import Calibration, Limits, promised
 from quorate.types import Secret, Watch
 from quorate.voting.models import regressor_of
-from quorate.voting.number_flow import NumberResult
 from quorate.voting.number_method import NUMBER_VOTES
-from quorate.voting.number_method import cautions_of as number_cautions
 from quorate.voting.numbers import NumberConfig, NumberTask
 
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
@@ -139,33 +134,22 @@ class CellRun(PreparedRun):
 
     @property
     def table_cautions(self) -> tuple[Finding, ...]:
-        """What the public tables say that the owner should hear before the budget is spent."""
+        """What the public tables say by themselves."""
         data, looks = self.settings.data, (line_breaks_caution, numbers_caution)
         findings = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
         return tuple(finding for finding in findings if finding.applies)
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings, self.task.schema.pool)
+        return direct_notes(self.settings, self.task.schema.pool, voted=isinstance(self.task, NumberTask))
 
     @one_thread()
     def look(self) -> Secret[Look | None]:
         """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
         data = self.settings.data
         _, _, private = _read_tables(self.folder, self.settings, begin=False)
-        names = Names(data.private.name, data.public_side)
-        return look_by_cells(
-            self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
-        )
-
-    @property
-    def published_table(self) -> tuple[Rows, ColumnKinds]:
-        """The pool, public or drawn, as the model reads it."""
-        return self.task.schema.pool, self.task.schema.kinds
-
-    def pool_as_taken(self) -> Any:
-        """Return the public rows as the model takes them; None where there are none of which labels are alike."""
-        return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
+        ids = private_ids(data, private)
+        return look_by_cells(self.task, private.y, ids, names=self.names, ids=partial(notes_on_ids, data))
 
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
         """Score the model, unless private rows are among those with labels, which its owner alone is told."""
@@ -221,30 +205,12 @@ class NumberRun(CellRun):
         "says all there is"
     )
 
-    @property
-    def cautions(self) -> tuple[Finding, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        data = self.settings.data
-        return *self.table_cautions, *number_cautions(self.task, pool_name=data.pool.name, left_out=data.drop)
-
-    def notes(self) -> Iterable[Finding]:
-        """Return that the private rows are not looked at, and what there is to say about the public ones."""
-        return direct_notes(self.settings, self.task.schema.pool, voted=True)
-
-    def private_notes(self) -> Secret[tuple[Finding, ...]]:
-        """Return nothing: no word of such a run depends on private rows."""
-        return Secret(())
-
     def expected(self) -> NoReturn:
         """Refuse a rehearsal."""
         raise InvalidParameter(
             "--rehearse foretells how many public rows a model labels right, and [data] target is a number; leave it "
             "out. The run itself scores the model on [data] evaluation"
         )
-
-    def files(self, result: NumberResult, facts: Facts) -> Mapping[str, str | bytes]:
-        """Return nothing beside the model."""
-        return {}
 
     @staticmethod
     def _task(read: _Read) -> Any:
@@ -273,13 +239,6 @@ class DirectRun(CellRun):
         "there. The public one says all there is"
     )
 
-    @property
-    def cautions(self) -> tuple[Finding, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        data = self.settings.data
-        name = "the public rows" if data.public is None else data.public.name
-        return *self.table_cautions, *direct_cautions(self.task, pool_name=name, left_out=data.drop)
-
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return what the size of the file tells; no other word of a direct run depends on private rows."""
         return Secret(size_notes(self))
@@ -289,7 +248,7 @@ class DirectRun(CellRun):
         """Rehearse a run on its labelled public rows, with settings alone: no private row has a part in it."""
         from quorate.folder.planned import expected_of_direct
 
-        return expected_of_direct(self.folder.root, self.settings, n_records=self.task.plan.n_units)
+        return expected_of_direct(self.settings, self.task)
 
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
         """Return the pool, where one was drawn."""

@@ -29,8 +29,7 @@ from quorate.noise import NoiseSource
 from quorate.release import Charge, guarantee_of
 from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.release.model_digest import described_mechanism
-from quorate.run.cautions import reach
-from quorate.run.expected import refuse_hopeless
+from quorate.run.cautions import reach, refuse_hopeless
 from quorate.run.stage_store import stage_key
 from quorate.types import Secret
 from quorate.voting.method import told

@@ -14,8 +14,6 @@ from quorate.accounting.attacker import OF_BUDGETS
 from quorate.ambient import one_thread
 from quorate.data import n_rows, take
 from quorate.data.cell_text import csv_text
-from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import Rows
 from quorate.ensemble import (
     ChatTeacher,
     agreement,
@@ -37,9 +35,9 @@ from quorate.mechanisms import Values
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
 from quorate.report import AgreementFacts, Facts, InternalFacts, QualityFacts, Score, StabilityFacts, TeacherFacts
+from quorate.run.cautions import Expected
 from quorate.run.drawn_rows import parquet_of
-from quorate.run.expected import Expected
-from quorate.run.look import Look, Names
+from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, FolderStages, stage_key
 from quorate.students import PromptStudent
@@ -77,38 +75,25 @@ class LoadedRun(PreparedRun):
         """What the run asks of its ledger."""
         return schedule(self.task, self.charge_key)
 
-    @property
-    def cautions(self) -> tuple[Finding, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        return self.task.recipe.cautions
-
     def notes(self) -> Iterable[Finding]:
         """Return what there is to say about the public table and about a mechanism of the owner's own."""
         return public_notes(self.settings, self.task)
 
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
-        return private_notes(self.task, **self._called, n_records="[data] n_records", n_rows="[data] n_rows")
+        return private_notes(self.task, self.names, ids=self._notes_on_ids)
 
     def promise_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
-        return promise_notes(self.task, **self._called)
+        return promise_notes(self.task, self.names, ids=self._notes_on_ids)
 
-    @property
-    def _called(self) -> dict[str, Any]:
-        """What notes on the private table call the tables, and what says whose ids stand in public ones."""
-        data, private = self.settings.data, self.task.inputs.private
-        return {
-            "private": data.private.name,
-            "public": data.public_side,
-            "ids": lambda: notes_on_ids(data, private.reveal().unit_keys),
-        }
+    def _notes_on_ids(self) -> Iterable[Finding]:
+        return notes_on_ids(self.settings.data, self.task.inputs.private.reveal().unit_keys)
 
     @one_thread()
     def look(self) -> Secret[Look | None]:
         """Look at the private table."""
-        data = self.settings.data
-        return look_at_votes(self.task, names=Names(data.private.name, data.public_side))
+        return look_at_votes(self.task, self.names)
 
     @one_thread()
     def expected(self) -> tuple[Expected | None, float]:
@@ -124,15 +109,6 @@ class LoadedRun(PreparedRun):
             )
         with naming(keys_of(self.settings)):
             return expected_of(self.task, self.evaluation.X, self.evaluation.truth, self.settings.data.judged)
-
-    @property
-    def published_table(self) -> tuple[Rows, ColumnKinds]:
-        """The pool, public or drawn, as the student reads it."""
-        return self.task.inputs.public, self.task.views.student.kinds
-
-    def pool_as_taken(self) -> Any:
-        """Return the public rows as the student takes them; None where there are none of which labels are alike."""
-        return None if self.task.draws_pool else self.task.views.student.kinds(self.task.inputs.public)
 
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
         """Score the student; private rows among those with labels were refused when they were read."""

@@ -42,7 +42,7 @@ from quorate.release.charge import floor_budget
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
-from quorate.run.method import CheckResult, Words, check_of
+from quorate.run.method import CheckResult, check_of
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.progress import PARTS
 from quorate.run.resources import return_freed_memory
@@ -96,7 +96,7 @@ def cautions_of(run: PreparedRun) -> tuple[Finding, ...]:
     """Return what the owner of a run should hear before the budget is spent, from public facts alone."""
     if run.calibration is None:
         return run.cautions
-    pool, kinds = run.published_table
+    pool, kinds = run.task.published_table
     others = {"[data] public": None if run.pool_as_taken() is None else pool}
     if run.evaluation is not None:
         others["[data] evaluation"] = run.evaluation.X
@@ -117,9 +117,7 @@ def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckR
             cautions=cautions_of(run),
             private_notes=run.private_notes(),
             look=run.look() if look else NO_LOOK,
-            words=Words(
-                "The run" if done else "A run", run.settings.data.private.name, "[data] n_records", "[data] n_rows"
-            ),
+            names=replace(run.names, act="The run") if done else run.names,
         )
 
 
@@ -195,7 +193,7 @@ def _voted(run: PreparedRun) -> LoadedRun:
 
 def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
     """Write the public side; `result`: what the method made, `model`: the same model as it decides."""
-    pool, kinds = run.published_table
+    pool, kinds = run.task.published_table
     rows = student_file(pool, kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
     more, seeded = run.files(result, facts), run.task.noise.seeded

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,12 +15,15 @@ from quorate.data.feature_maps.composed import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.labels import Label
 from quorate.data.reading import has_named_columns
-from quorate.errors import InvalidParameter, PreconditionFailed, naming
+from quorate.direct.task import DirectTask
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError, naming
+from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
 from quorate.folder.choice import Choice
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
+    arguments_of,
     keys_of,
     method_by_rule,
     read_settings,
@@ -34,9 +37,11 @@ from quorate.mechanisms.schedule import open_fields
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
 from quorate.planning.rehearsal.made_up import LearningCurve
-from quorate.run.expected import Expected
-from quorate.run.held_out import SetsPlan, plan_sets
-from quorate.run.public_facts import ChosenMethod, ChosenRelation, PublicFacts, choose_relation
+from quorate.report.notation import under_label
+from quorate.run.cautions import Expected
+from quorate.run.held_out import MethodConfig, plan_sets
+from quorate.run.method import CheckResult, check_of
+from quorate.run.public_facts import ChosenMethod, ChosenRelation, choose_relation
 from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of
 
@@ -79,7 +84,9 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        sets, rows = _sets(settings, n_records, unit), data.n_rows if n_rows is None else n_rows
+        asked = MethodConfig(**arguments_of(settings, MethodConfig))
+        sets = plan_sets(asked, n_records=n_records, budget=settings.share, unit=unit)
+        rows = data.n_rows if n_rows is None else n_rows
         if sets is not None and rows is not None:  # so many of them learn, where some units are held out
             rows = max(1, round(rows * (1 - sets.share)))
         plan_of_run = plan(
@@ -116,7 +123,7 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
     )
 
 
-def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tuple[Expected | None, float]:
+def expected_of_direct(settings: Settings, task: DirectTask) -> tuple[Expected | None, float]:
     """Return what to expect of a direct run, rehearsed on its labelled public rows, and of the commonest class."""
     data = settings.data
     evaluation = _evaluation(settings)
@@ -125,23 +132,9 @@ def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tup
             "--rehearse plays on public rows with labels, in coordinates that [data] public tells by a named feature "
             "map; name a table of them: [data] evaluation"
         )
-    unit = "record" if data.unit is None else data.whose or "person"
-    relation = _relation(RunFolder(root), settings, unit)
-    facts = PublicFacts(
-        n_records=n_records,
-        n_rows=data.n_rows,
-        n_public=1,
-        n_classes=len(data.classes),
-        width=0,
-        epsilon=settings.share[0],
-        delta=settings.share[1],
-        unit=unit,
-        neighbours=relation.noise or "replace",
-    )
+    how: dict[str, Any] = {"judged": data.judged, "feature_map": _feature_map(settings), "n_rows": data.n_rows}
     with naming(keys_of(settings)):
-        return expected_of_rounds(
-            facts, _public(settings), data.classes, evaluation, judged=data.judged, feature_map=_feature_map(settings)
-        )
+        return expected_of_rounds(task, _public(settings), evaluation, **how)
 
 
 def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
@@ -216,18 +209,6 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     pool = pool_of(data, read_pool(data)).rows()
     table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
     return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
-
-
-def _sets(settings: Settings, n_records: int, unit: str) -> SetsPlan | None:
-    """Return what a run would hold out for prediction sets; None where nothing is."""
-    return plan_sets(
-        settings.data.calibration_share,
-        settings.data.coverage,
-        n_records=n_records,
-        budget=settings.share,
-        composition=settings.budget.composition,
-        unit=unit,
-    )
 
 
 def _notes_on_drop(data: DataSettings) -> list[str]:
@@ -306,3 +287,85 @@ def _declared_shares(data: DataSettings) -> dict[Label, float] | None:
     if shares is None:
         return None
     return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
+
+
+_KINDS: Mapping[str, type[CellRun]] = {"direct": DirectRun, "votes": NumberRun}
+#: Keys of public rows with targets, which a plan does not read.
+_WITH_TARGETS = ("evaluation", "evaluation_query", "calibration", "calibration_query", "calibration_of_evaluation")
+_NOT_KNOWN = (
+    "how near predictions come, which rests on the private targets. In what was measured the direct method was nearer "
+    "on every table: docs/how-to/predict-a-number.md. The run scores its model on [data] evaluation"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberPlan:
+    """What each method would do, or why it cannot; and the one that a run takes."""
+
+    ways: Mapping[str, CheckResult | str]
+    chosen: ChosenMethod
+    command: str
+
+    def tree(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        ways = {way: {"cannot": of} if isinstance(of, str) else dict(of.found) for way, of in self.ways.items()}
+        return {"target": "number", "methods": ways, "chosen": self.chosen.by, "why": self.chosen.why}
+
+    def __str__(self) -> str:
+        """Return it in 80 columns."""
+        lines: list[str] = []
+        for way, of in self.ways.items():
+            steps = [("cannot", of)] if isinstance(of, str) else [*of.steps, *_noise(of.found)]
+            lines += [{"votes": "votes of teachers"}.get(way, way)]
+            lines += [line for word, what in steps for line in under_label(f"  {word}", what, room=13)]
+        lines += under_label("not known", _NOT_KNOWN, room=13)
+        lines += under_label("taken", f"{self.chosen.in_words}: {self.command}", room=13)
+        return "\n".join(lines)
+
+
+def _noise(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say how large the noise of a mean is, where there are means."""
+    if found["method"] != "votes":
+        return []
+    where = "on each mean (one standard deviation)"
+    if found["cells"]:
+        where += ", in a part of the range as much less as the part is narrower"
+    return [("noise", f"{found['noise']:.4g} in the unit of the target {where}")]
+
+
+@one_thread()
+def plan_number(root: Path) -> NumberPlan | None:
+    """Plan a run whose target is a number; None where classes are predicted. The private file is never opened."""
+    settings = read_settings(root / "quorate.toml")
+    data, chosen = settings.data, settings.chosen
+    if data.range is None or chosen is None:
+        return None
+    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    if data.public is None:
+        raise InvalidParameter(
+            "a plan follows from public rows, and [data] public names none; "
+            f"quorate check {for_shell(root)} says what the run would release and cost"
+        )
+    require_file("public", data.public)
+    if data.n_records is None:
+        raise InvalidParameter(
+            "a plan never opens the private file, so the number of private units has to be declared: [data] n_records"
+        )
+    ways = {way: _what(root, way) for way in _KINDS}
+    if isinstance(refused := ways[chosen.by], str):
+        raise InvalidParameter(refused)
+    return NumberPlan(ways, chosen, f"quorate run {for_shell(root)}")
+
+
+def _what(root: Path, way: str) -> CheckResult | str:
+    """Return what a method would do, or why it cannot."""
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
+    data = {key: held for key, held in document["data"].items() if key not in _WITH_TARGETS}
+    sections = {"data": data, "method": {**document.get("method", {}), "by": way}}
+    try:
+        settings = settings_from({**document, **sections}, folder=root)
+        with naming(keys_of(settings)):
+            run = _KINDS[way].read(root, begin=False, settings=settings, public_alone=True)
+            return check_of(run.method, run.task, notes=(), cautions=())
+    except QuorateError as refusal:
+        return str(refusal)

@@ -17,8 +17,6 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
 from quorate.arguments import for_shell, shown
 from quorate.data import encode_labels
-from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
@@ -33,9 +31,10 @@ from quorate.release.keys import write_atomically, write_beside
 from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
-from quorate.run.expected import Expected
+from quorate.run.cautions import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
+from quorate.run.remarks import Names
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
 from quorate.students.prediction_sets import Calibration, Limits, calibrated, halves, promised, require_calibration
@@ -62,17 +61,30 @@ class PreparedRun(ABC):
         """What learns from the private rows."""
 
     @property
-    @abstractmethod
+    def names(self) -> Names:
+        """How messages name this run, its tables, and the keys that declare how many units and rows there are."""
+        data = self.settings.data
+        return Names("A run", data.private.name, data.public_side, "[data] n_records", "[data] n_rows")
+
+    @property
     def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
+        data = self.settings.data
+        name = "the public rows" if data.public is None else data.public.name
+        return *self.table_cautions, *self.method.cautions(self.task, pool_name=name, left_out=data.drop)
+
+    @property
+    def table_cautions(self) -> tuple[Finding, ...]:
+        """What the public tables say by themselves, where private rows are read cell by cell."""
+        return ()
 
     @abstractmethod
     def notes(self) -> Iterable[Finding]:
         """Return what there is to say about the public table."""
 
-    @abstractmethod
     def private_notes(self) -> Secret[tuple[Finding, ...]]:
-        """Return what there is to say about the private table, to its owner alone."""
+        """Return what there is to say about the private table, to its owner alone: nothing, where no word may be."""
+        return Secret(())
 
     def promise_notes(self) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
@@ -97,14 +109,10 @@ class PreparedRun(ABC):
         plain = not settings.teachers.fields and isinstance(settings.method.feature_map, str)
         return plain and settings.data.n_records is not None and len(evaluation.truth) >= FEWEST
 
-    @property
-    @abstractmethod
-    def published_table(self) -> tuple[Rows, ColumnKinds]:
-        """The public rows whose columns the published model takes, and what each column is read as."""
-
-    @abstractmethod
     def pool_as_taken(self) -> Any:
         """Return the public rows as the model takes them; None where they were drawn, so that their labels are none."""
+        pool, kinds = self.task.published_table
+        return kinds(pool) if self.task.has_public_pool else None
 
     @abstractmethod
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
@@ -135,9 +143,9 @@ class PreparedRun(ABC):
             return model, None
         return calibrated(model, rows.X, truth, classes)
 
-    @abstractmethod
     def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:
-        """Return what the method publishes beside the model, by its name."""
+        """Return what the method publishes beside the model, by its name: nothing, unless it says so."""
+        return {}
 
     @property
     def fingerprint(self) -> str:

@@ -70,7 +70,7 @@ def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool =
         _note(folder, sums)
     elif before:
         _note(folder, {**before, **{name: [*before.get(name, []), *sums[name]] for name in sums}})
-    for name in sorted(files, key=lambda each: each == FACTS):
+    for name in sorted(files, key=lambda name: name == FACTS):
         write_atomically(folder.public / name, files[name])
     if before:
         _note(folder, {**before, **sums})

@@ -50,8 +50,8 @@ def setting(check: Check, help: str = "", *, default: Any = MISSING, **more: Any
 
 def settings_of_section(section: type) -> dict[str, Setting]:
     """Return the keys of a section, in their order."""
-    known = {part.name: part.metadata[_SETTING] for part in fields(section) if _SETTING in part.metadata}
-    return {name: replace(each, name=name, argument=each.argument or name) for name, each in known.items()}
+    settings = {part.name: part.metadata[_SETTING] for part in fields(section) if _SETTING in part.metadata}
+    return {key: replace(known, name=key, argument=known.argument or key) for key, known in settings.items()}
 
 
 def no_section(name: str, sections: Collection[str]) -> str:
@@ -147,8 +147,8 @@ def whole_number(*words: str, at_least: int = 0) -> Check:
     return read
 
 
-def built_in_or_own(name: str, value: Any, *, built_in: Collection[str], hint: str = "") -> str:
+def built_in_or_own(name: str, value: Any, *, built_in: Collection[str]) -> str:
     """Read a built-in name, or the name of the user's own code, which is not imported to read a file."""
     if isinstance(value, str) and (value in built_in or ":" in value):
         return value
-    return one_of(name, value, built_in, hint=hint or 'A factory of your own is written "package.module:factory"')
+    return one_of(name, value, built_in, hint='A factory of your own is written "package.module:factory"')

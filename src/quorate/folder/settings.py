@@ -115,7 +115,7 @@ def _places_of_arguments() -> dict[str, tuple[str, str]]:
 def arguments_of(settings: Settings, config: type) -> dict[str, Any]:
     """Return what the keys say by the fields of a method's configuration that are called as they are in Python."""
     places, (epsilon, delta) = _places_of_arguments(), settings.share
-    made = {
+    derived = {
         "epsilon": epsilon,
         "delta": delta,
         "unit": settings.data.whose,
@@ -124,7 +124,7 @@ def arguments_of(settings: Settings, config: type) -> dict[str, Any]:
     }
     names = [part.name for part in fields(config)]
     said = {name: getattr(getattr(settings, section), key) for name, (section, key) in places.items() if name in names}
-    return {**said, **{name: value for name, value in made.items() if name in names}}
+    return {**said, **{name: value for name, value in derived.items() if name in names}}
 
 
 KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())

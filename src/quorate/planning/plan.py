@@ -17,7 +17,7 @@ from quorate.ambient import own_switches
 from quorate.planning.margins import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
-from quorate.run.expected import Expected
+from quorate.run.cautions import Expected
 from quorate.run.public_facts import ChosenMethod, PublicFacts, choose_method
 from quorate.students.scores import SCORE_WORDS
 
@@ -206,6 +206,12 @@ class Plan:
         return learns[0] if learns and learns[0] > self.known[0][0] else None
 
     @own_switches()
+    def __str__(self) -> str:
+        from quorate.planning.text import render_plan  # which imports this
+
+        return render_plan(self)
+
+    @own_switches()
     def tree(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         facts = self.facts
@@ -236,10 +242,9 @@ def plan_votes(
     expectation: Expectation | None = None,
     commonest: float | None = None,
     n_labelled: int | None = None,
-    notes: Sequence[str] = (),
 ) -> Plan:
     """Compare what a budget can buy; `direct`: its row, where public rows tell its coordinates. `expectation`: a
-    rehearsal. `n_labelled`: private rows, by default all. `notes`: what figures rest on.
+    rehearsal. `n_labelled`: private rows, by default all.
     """
     expect = expectation or (lambda _, rows: rows)  # no accuracy of any row
     votes = vote_rows(facts, grid)
@@ -253,7 +258,6 @@ def plan_votes(
         commonest=commonest,
         crossings=_crossings(facts),
         by_epsilon=at_each_epsilon(facts, ordered[0], expect),
-        notes=tuple(notes),
     )
 
 

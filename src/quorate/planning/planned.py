@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from quorate.ambient import one_thread, own_switches
-from quorate.arguments import count, nearest, real
+from quorate.arguments import count, nearest, one_of, real
 from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.composed import FeatureMapName
+from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.mechanisms import Mechanism
 from quorate.planning.plan import Expectation, Plan, plan_votes
 from quorate.planning.plan_row import KINDS, Grid, PlanRow, direct_row, direct_row_unknown
 from quorate.planning.public_side import (
+    REHEARSE,
     Models,
     PublicSide,
     in_coordinates_of,
@@ -22,12 +24,12 @@ from quorate.planning.public_side import (
     public_side,
     rehearsals_as_hard,
     rehearsals_of,
+    synthetic_side,
 )
 from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
-from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
-from quorate.run.expected import BASES, Expected
+from quorate.run.cautions import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
@@ -155,11 +157,15 @@ def plan(
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     classes = None if classes is None else check_classes(classes)
     judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
-    side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
+    if public is None:
+        needed("n_public", n_public)  # said first
+    names = classes or range(number_of_classes(classes, n_classes))
+    used = Models(teacher, student, feature_map, models_of(models))
+    side = None if public is None else public_side(public, names, used)
     facts = PublicFacts(
         n_records=n_records,
         n_public=needed("n_public", n_public) if side is None else side.n_distinct,
-        n_classes=number_of_classes(classes, n_classes),
+        n_classes=len(names),
         width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
@@ -168,49 +174,32 @@ def plan(
         rare=share_of_rarer(judged.shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
-    used = Models(teacher, student, feature_map, models_of(models))
-    side, facts = _as_models_see(side, facts, used)
+    if side is None:  # teachers of the defaults are the tiny ones
+        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
+    else:
+        side, facts = in_coordinates_of(side, facts)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    given = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
-    rehearsals = _rehearsals(facts, side, classes, used, curve, commonest, given)
+    made_up = one_of("rehearse", rehearse, REHEARSE) == "synthetic" or (side is None and curve is not None)
+    played = synthetic_side(facts, names, used) if made_up else side
+    if curve is not None and played is not None:  # rules are as hard as it says
+        rehearsals = rehearsals_as_hard(facts, played, how=rehearse, commonest=commonest, basis=curve.basis)
+    else:
+        given: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
+        rehearsals = rehearsals_of(facts, played, how=rehearse, **given)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
-        direct=row_of_direct(facts, side, feature_map=feature_map),
+        direct=row_of_direct(facts, side),
         expectation=_expectation(rehearsals, curve),
         commonest=rehearsals[0].material.commonest if commonest is None and len(rehearsals) == 1 else commonest,
         n_labelled=n_labelled,
     )
-    return _printed(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
+    return _with_notes(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
 
 
-def _as_models_see(
-    side: PublicSide | None, facts: PublicFacts, models: Models
-) -> tuple[PublicSide | None, PublicFacts]:
-    """Return the public side as models see it; without one, whether teachers are the tiny ones of the defaults."""
-    if side is not None:
-        return in_coordinates_of(side, facts, models)
-    return None, replace(facts, tiny=teacher_named(models.teacher) is None and models.student is None)
-
-
-def _rehearsals(
-    facts: PublicFacts,
-    side: PublicSide | None,
-    classes: Sequence[Any] | None,
-    models: Models,
-    curve: LearningCurve | None,
-    commonest: float | None,
-    given: dict[str, Any],
-) -> tuple[Rehearsal, ...]:
-    """Rehearse on what is given or, with a learning curve, with rules that are as hard as it says."""
-    if curve is None:
-        return rehearsals_of(facts, side, classes, models, **given)
-    return rehearsals_as_hard(facts, side, classes, models, how=given["how"], commonest=commonest, basis=curve.basis)
-
-
-def _printed(
+def _with_notes(
     plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any, curve: LearningCurve | None
-) -> PrintedPlan:
+) -> Plan:
     """Return the plan with what is to be said of it: of no gain, of too few rows, and who votes."""
     notes = [*plan_.notes, *basis, *(f"{row.name}: {row.mind}" for row in plan_.rows if row.mind)]
     if plan_.gains_nothing:
@@ -224,7 +213,7 @@ def _printed(
         notes += [few.words, *([NOTHING_BY_RULES] if curve is not None or how in ("rules", "synthetic") else [])]
     if teacher not in (None, DEFAULT_TEACHER):
         notes.append(f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}")
-    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": tuple(notes)})
+    return replace(plan_, notes=tuple(notes))
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
@@ -290,34 +279,41 @@ def _expectation(rehearsals: Sequence[Rehearsal], curve: LearningCurve | None) -
 
 
 def expected_of_rounds(
-    facts: PublicFacts,
+    task: DirectTask,
     public: PublicPool,
-    classes: Sequence[Any],
     evaluation: tuple[Any, ...],
     *,
-    judged: Judged | None = None,
-    feature_map: FeatureMapName = "auto",
+    judged: Judged,
+    feature_map: FeatureMapName,
+    n_rows: int | None = None,
 ) -> tuple[Expected | None, float]:
     """Return what to expect of a direct run, rehearsed on labelled public rows, and of the commonest class."""
-    side = public_side(public, classes)
-    judged = judged or Judged()
-    known: dict[str, Any] = {"n_public": side.n_distinct, "width": side.views.width}
-    facts = replace(facts, **known, rare=share_of_rarer(judged.shares))
-    labels: dict[str, Any] = {"judged": judged, "y_public": None, "evaluation": evaluation}
-    (rehearsal,) = rehearsals_of(facts, side, classes, Models(feature_map=feature_map), how="labels", **labels)
-    row = row_of_direct(facts, side, feature_map=feature_map)
-    (rehearsed,) = rehearsal(facts, [row])
+    side = public_side(public, task.classes, Models(feature_map=feature_map))
+    facts = PublicFacts(
+        n_records=task.plan.n_units,
+        n_rows=n_rows,
+        n_public=side.n_distinct,
+        n_classes=task.n_classes,
+        width=side.views.width,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        unit=task.unit,
+        neighbours=task.relation.noise or "replace",
+        rare=share_of_rarer(judged.shares),
+    )
+    (rehearsal,) = rehearsals_of(facts, side, how="labels", judged=judged, y_public=None, evaluation=evaluation)
+    (rehearsed,) = rehearsal(facts, [row_of_direct(facts, side)])
     return rehearsed.expected, rehearsal.material.commonest
 
 
-def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: FeatureMapName = "auto") -> PlanRow:
+def row_of_direct(facts: PublicFacts, side: PublicSide | None) -> PlanRow:
     """Return the direct method's row, with the coordinates that the pool defines; or why there is none."""
     if side is None:
         return direct_row_unknown("its coordinates follow from public rows, and none were given")
     if facts.online_answers:
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
-        outline = side.direct(feature_map).outline_of(facts)
+        outline = side.direct(side.models.feature_map).outline_of(facts)
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))
     return direct_row(facts, outline)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from quorate.accounting.figures import several
-from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests, slot_bytes
 from quorate.data.column_kinds import column_kinds
 from quorate.data.feature_maps import SharedPatches
@@ -31,7 +30,7 @@ from quorate.planning.rehearsal.made_up import (
 )
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.run.expected import BASES, Basis
+from quorate.run.cautions import BASES, Basis
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import Schema
@@ -55,6 +54,9 @@ class Models(NamedTuple):
     compared: tuple[str, ...] | None = None
 
 
+DEFAULTS = Models()
+
+
 class Seen(NamedTuple):
     """The pool as teachers and as the student see it, and as numbers."""
 
@@ -65,11 +67,13 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicSide:
-    """The public rows of a plan, as models see them: by `views`, by `schema` in the direct method, and by `plain` where
-    classes are released. `n_distinct`: points that can be asked.
+    """The public rows of a plan, as `models` see them: by `views`, by `schema` in the direct method, and by `plain`
+    where classes are released. `n_distinct`: points that can be asked.
     """
 
     pool: Rows
+    classes: tuple[Any, ...]
+    models: Models
     views: Views
     schema: Schema
     n_distinct: int
@@ -109,15 +113,15 @@ class PublicSide:
         return self._direct[feature_map]
 
 
-def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
+def public_side(public: Any, classes: Sequence[Any], models: Models = DEFAULTS) -> PublicSide:
     """Check the public rows, and decide how models see them, as a run would; a teacher may be the name of a model."""
     table = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = table.rows()
     patches = SharedPatches()
     digests, images = row_digests(pool), directions_of_images(table, patches=patches)
-    own = teacher is None or isinstance(teacher, str)
-    teacher = teacher_named(teacher)
-    teacher = default_teacher(images=images is not None) if teacher is None else teacher
+    own = models.teacher is None or isinstance(models.teacher, str)
+    default, teacher = default_teacher(images=images is not None), teacher_named(models.teacher)
+    teacher = default if teacher is None else teacher
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
     views = look(
         Inputs(
@@ -128,29 +132,31 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
             kinds=column_kinds(pool, table.given),
         ),
         teacher=teacher,
-        student=as_student(student),
+        student=as_student(models.student),
         built_in=own,
         directed=own and is_linear(teacher),
         images=images,
     )
     return PublicSide(
         pool=pool,
+        classes=tuple(classes),
+        models=models,
         views=views,
         schema=Schema.of(pool, given=table.given),
         n_distinct=len(set(digests)),
-        default_teacher=default_teacher(images=images is not None),
+        default_teacher=default,
         own_map=feature_map_of(table),
         patches=patches,
     )
 
 
-def in_coordinates_of(side: PublicSide, facts: PublicFacts, models: Models) -> tuple[PublicSide, PublicFacts]:
+def in_coordinates_of(side: PublicSide, facts: PublicFacts) -> tuple[PublicSide, PublicFacts]:
     """Let default teachers and students see coordinates of the pool, as in a run; the facts say whether they do."""
-    open_ = as_student(models.student) == AutoStudent()
+    open_ = as_student(side.models.student) == AutoStudent()
     pool = pool_for_votes(side.pool, side.views, None) if open_ and facts.rows is not None else None
     if pool is None:
         return side, facts
-    facts = replace(facts, tiny=teacher_named(models.teacher) is None)
+    facts = replace(facts, tiny=teacher_named(side.models.teacher) is None)
     advised = recipe(facts)
     views, teacher = in_coordinates(
         pool, side.views, side.pool, facts, n_teachers=advised.n_teachers, n_queries=advised.n_queries
@@ -161,8 +167,6 @@ def in_coordinates_of(side: PublicSide, facts: PublicFacts, models: Models) -> t
 def rehearsals_of(
     facts: PublicFacts,
     side: PublicSide | None,
-    classes: Sequence[Any] | None,
-    models: Models,
     *,
     how: str,
     judged: Judged,
@@ -170,80 +174,57 @@ def rehearsals_of(
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows: one rehearsal on true labels, or one a rule; none on too few public rows."""
-    one_of("rehearse", how, REHEARSE)
     labelled = y_public is not None or evaluation is not None
     if how == "no" or (how == "auto" and not labelled):
         return ()
-    classes = tuple(classes or range(facts.n_classes))
-    if how == "synthetic":
-        side = _synthetic(facts, classes, models)
     if side is None or (how in ("auto", "labels") and not labelled):
         raise InvalidParameter(
             f"{named('rehearse', how)} plays on public rows{' with labels' * (how == 'labels')}, and none were given; "
             f"give {keyword('evaluation' if how == 'labels' else 'public')}, or take {named('rehearse', 'synthetic')}"
         )
-    effort = _effort(facts, models)
     if how in ("auto", "labels"):
-        material = labelled_material(side, classes, models, judged=judged, y_public=y_public, evaluation=evaluation)
-        return (Rehearsal(material=material, facts=facts, effort=effort),)
+        material = labelled_material(side, judged=judged, y_public=y_public, evaluation=evaluation)
+        return (Rehearsal(material=material, facts=facts, effort=_effort(facts, side)),)
     basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
-    return _by_rules(facts, side, classes, models, [rule_of(number) for number in range(RULES)], basis)
+    return _by_rules(facts, side, [rule_of(number) for number in range(RULES)], basis)
 
 
 def rehearsals_as_hard(
-    facts: PublicFacts,
-    side: PublicSide | None,
-    classes: Sequence[Any] | None,
-    models: Models,
-    *,
-    how: str,
-    commonest: float | None,
-    basis: Basis,
+    facts: PublicFacts, side: PublicSide, *, how: str, commonest: float | None, basis: Basis
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows where a learning curve tells how hard labels are: a rehearsal a rule."""
-    one_of("rehearse", how, REHEARSE)
     if how in ("labels", "no"):
         raise InvalidParameter(
             f"{named('rehearse', how)} does not go with a learning curve, which is rehearsed with rules as hard as it "
             "says; leave one of the two out"
         )
-    classes = tuple(classes or range(facts.n_classes))
-    if side is None or how == "synthetic":
-        side = _synthetic(facts, classes, models)
-    rules = [replace(rule, commonest=commonest) for rule in AS_HARD]
-    return _by_rules(facts, side, classes, models, rules, basis)
+    return _by_rules(facts, side, [replace(rule, commonest=commonest) for rule in AS_HARD], basis)
 
 
-def _by_rules(
-    facts: PublicFacts, side: PublicSide, classes: Sequence[Any], models: Models, rules: Sequence[Rule], basis: Basis
-) -> tuple[Rehearsal, ...]:
+def _by_rules(facts: PublicFacts, side: PublicSide, rules: Sequence[Rule], basis: Basis) -> tuple[Rehearsal, ...]:
     if few_rows_caution(facts.n_public, facts.n_classes, learns="").applies:
         return ()  # the rows that are scored are those that were asked: nothing is told of others
-    brief = replace(_effort(facts, models), folds=1, repeats=1)  # rules differ by more than plays of one
+    brief = replace(_effort(facts, side), folds=1, repeats=1)  # rules differ by more than plays of one
     return tuple(
-        Rehearsal(
-            material=ruled_material(side, classes, models, basis, rule, seed), facts=facts, effort=brief, seed=seed
-        )
+        Rehearsal(material=ruled_material(side, basis, rule, seed), facts=facts, effort=brief, seed=seed)
         for seed, rule in enumerate(rules)
     )
 
 
-def _effort(facts: PublicFacts, models: Models) -> Effort:
+def _effort(facts: PublicFacts, side: PublicSide) -> Effort:
     """Return how much is played: a student that compares models takes many fits; in coordinates there is one model."""
-    costly = not facts.tiny and bool(getattr(as_student(models.student), "compares_models", False))
+    costly = not facts.tiny and bool(getattr(as_student(side.models.student), "compares_models", False))
     return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=costly)
 
 
-def _synthetic(facts: PublicFacts, classes: Sequence[Any], models: Models) -> PublicSide:
+def synthetic_side(facts: PublicFacts, classes: Sequence[Any], models: Models = DEFAULTS) -> PublicSide:
+    """Return made-up rows in place of public ones."""
     rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
-    side = public_side(rows, classes, teacher=models.teacher, student=models.student)
-    return in_coordinates_of(side, facts, models)[0]
+    return in_coordinates_of(public_side(rows, classes, models), facts)[0]
 
 
 def labelled_material(
     side: PublicSide,
-    classes: Sequence[Any],
-    models: Models,
     *,
     judged: Judged | None = None,
     y_public: Any = None,
@@ -253,26 +234,28 @@ def labelled_material(
     groups = None
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
-        codes = encode_labels(evaluation[1], classes, name="evaluation labels")
+        codes = encode_labels(evaluation[1], side.classes, name="evaluation labels")
         if len(evaluation) > 2:  # whose each row is, as numbers
             keys = slot_bytes(evaluation[2], len(codes), name="evaluation groups")
             numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
             groups = np.array([numbers[key] for key in keys], dtype=np.int64)
     else:
-        rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
+        rows, codes = side.pool, encode_labels(y_public, side.classes, name="y_public")
     if len(codes) != n_rows(rows):
         raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
-    how_labelled: dict[str, Any] = {"basis": "labelled public rows", "classes": classes, "models": models}
     if evaluation is None:
-        material = pool_material(side, np.arange(len(codes)), codes, **how_labelled)
+        material = pool_material(side, np.arange(len(codes)), codes, "labelled public rows")
     else:
-        material = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **how_labelled)
+        views = *side.shown(rows), side.schema.parsed(rows)[0]
+        material = _material(side, views, codes, None, "labelled public rows")
     judged = judged or Judged(scoring="accuracy")
     if side.plain is not None:
         how: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation}
-        plain = labelled_material(side.plain, classes, models._replace(compared=()), judged=judged, **how)
+        alone = replace(side.plain, models=side.models._replace(compared=()))
+        plain = labelled_material(alone, judged=judged, **how)
         material = replace(material, plain=plain)
-    material = replace(material, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
+    material = replace(material, groups=groups, scoring=judged.by(codes, len(side.classes)), shares=judged.shares)
+    models = side.models
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
     return replace(material, others={name: _with_teachers(material, side, rows, name) for name in names if name != own})
@@ -296,35 +279,23 @@ def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) 
     )  # fmt: skip
 
 
-def ruled_material(
-    side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, rule: Rule, seed: int
-) -> Material:
+def ruled_material(side: PublicSide, basis: Basis, rule: Rule, seed: int) -> Material:
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
     one_unit = side.views.numbers.directions is not None
-    at, codes = ruled_labels(side.seen.numbers, len(classes), MOST_RULED, rule, seed, one_unit=one_unit)
-    how_labelled: dict[str, Any] = {"basis": basis, "classes": classes, "models": models}
-    plain = None if side.plain is None else pool_material(side.plain, at, codes, **how_labelled)
-    return replace(pool_material(side, at, codes, **how_labelled), plain=plain)
+    at, codes = ruled_labels(side.seen.numbers, len(side.classes), MOST_RULED, rule, seed, one_unit=one_unit)
+    plain = None if side.plain is None else pool_material(side.plain, at, codes, basis)
+    return replace(pool_material(side, at, codes, basis), plain=plain)
 
 
-def pool_material(
-    side: PublicSide, at: IntArray, codes: IntArray, *, basis: Basis, classes: Sequence[Any], models: Models
-) -> Material:
+def pool_material(side: PublicSide, at: IntArray, codes: IntArray, basis: Basis) -> Material:
     """Gather rows of the pool, by number, with these labels."""
-    views = take(side.seen.teacher, at), take(side.seen.student, at), None
-    return _material(side, views, codes, at, basis=basis, classes=classes, models=models)
+    return _material(side, (take(side.seen.teacher, at), take(side.seen.student, at), None), codes, at, basis)
 
 
 def _material(
-    side: PublicSide,
-    rows: tuple[Any, Any, Any],
-    codes: IntArray,
-    in_pool: IntArray | None,
-    *,
-    basis: Basis,
-    classes: Sequence[Any],
-    models: Models,
+    side: PublicSide, rows: tuple[Any, Any, Any], codes: IntArray, in_pool: IntArray | None, basis: Basis
 ) -> Material:
+    models, classes = side.models, side.classes
     chosen = teacher_named(models.teacher)
     return Material(
         pool=(side.seen.teacher, side.seen.student),
@@ -334,7 +305,7 @@ def _material(
         in_pool=in_pool,
         teacher=as_teacher(side.default_teacher if chosen is None else with_classes(chosen, classes), classes=classes),
         student=as_student(models.student),
-        classes=tuple(classes),
+        classes=classes,
         basis=basis,
         schema=side.schema,
         direct=side.direct(models.feature_map),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TypeAlias
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
@@ -18,69 +18,27 @@ _CLASSES = 5  # classes that get a line of their own
 _BAR = 20  # columns of the longest bar
 
 
-class Words(Protocol):
-    """What a report says about a method; a table of functions from facts."""
+class _ByVotes:
+    """A run in which teachers voted; its methods are those of each method's class."""
 
-    #: Heads of the table of choices, for what :meth:`choice` returns.
-    CHOICE_HEADS: tuple[str, ...]
-
-    #: Whether classes of single rows were released, so that they can be counted.
-    COUNTS_ANSWERS: bool
-
-    def first_figure(self, facts: Facts, /) -> tuple[str, str]:
-        """Name and value of what the run was made of, for the line under the title."""
-
-    def last_figure(self, facts: Facts, /) -> tuple[str, str]:
-        """Name and value of what was released, for the same line."""
-
-    def big_figure(self, facts: Facts, /) -> tuple[str, str, str]:
-        """Name, value and note of the first large figure on composition."""
-
-    def where_a_unit_goes(self, facts: Facts, /) -> tuple[str, str]:
-        """How one unit's influence is limited, as a term and its explanation."""
-
-    def spending(self, facts: Facts, /) -> tuple[Child, ...]:
-        """Return the table of what was charged for what, and a note."""
-
-    def model(self, facts: Facts, /) -> str:
-        """Return what the model is, and what it was fitted on."""
-
-    def counted(self, facts: Facts, /) -> str:
-        """Return what became of what was charged."""
-
-    def closed(self, facts: Facts, /) -> str | None:
-        """Return why some of it was never used, or None."""
-
-    def choice(self, choice: Choice, /) -> tuple[str, ...]:
-        """Return the cells of one row of the table of choices."""
-
-    def models(self, facts: Facts, /) -> tuple[str, str]:
-        """Return the models by name, as a term and its explanation."""
-
-    def text_rows(self, facts: Facts, room: int, /) -> list[tuple[str, str]]:
-        """Return the first rows of the table in the terminal."""
-
-    def card(self, facts: Facts, /) -> str:
-        """Return the first paragraph of the model card, before it is escaped."""
-
-
-class _ByVotes(Words):
-    """A run in which teachers voted."""
-
-    CHOICE_HEADS = ("#σ, votes", "#Answers")
-    COUNTS_ANSWERS = True
+    CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")  # of the table of choices, for what `choice` returns
+    COUNTS_ANSWERS = True  # whether classes of single rows were released, so that they can be counted
 
     def first_figure(self, facts: Facts) -> tuple[str, str]:
+        """Name and value of what the run was made of, for the line under the title."""
         return "teachers", f"{facts.setup.n_teachers:,}"
 
     def last_figure(self, facts: Facts) -> tuple[str, str]:
+        """Name and value of what was released, for the same line."""
         return "answers", f"{facts.answers.answered:,}"
 
     def big_figure(self, facts: Facts) -> tuple[str, str, str]:
+        """Name, value and note of the first large figure on composition."""
         answers = facts.spending.answers_left
         return "answers left", "—" if answers is None else f"{answers:,}", "paid for, not yet asked"
 
     def where_a_unit_goes(self, facts: Facts) -> tuple[str, str]:
+        """How one unit's influence is limited, as a term and its explanation."""
         return (
             "Partition",
             f"{several(facts.setup.n_teachers, 'teacher')}; {sentences.where_a_unit_goes(facts)}; "
@@ -88,6 +46,7 @@ class _ByVotes(Words):
         )
 
     def spending(self, facts: Facts) -> tuple[Child, ...]:
+        """Return the table of what was charged for what, and a note."""
         parts, spent = facts.spending.parts, facts.spending.of_run
         return (
             table(
@@ -111,6 +70,7 @@ class _ByVotes(Words):
         )
 
     def model(self, facts: Facts) -> str:
+        """Return what the model is, and what it was fitted on."""
         setup, fitted = facts.setup, facts.fitted
         on = f"fitted on {_rows(facts)} and {several(facts.answers.answered, 'released answer')}"
         if fitted is not None and fitted.constant:
@@ -122,9 +82,11 @@ class _ByVotes(Words):
         return f"The model is {setup.student}, {on}{steps}."
 
     def counted(self, facts: Facts) -> str:
+        """Return what became of what was charged."""
         return sentences.counted(facts.answers)
 
     def closed(self, facts: Facts) -> str | None:
+        """Return why some of it was never used, or None."""
         if not facts.answers.never_asked:
             return None
         return (
@@ -133,15 +95,18 @@ class _ByVotes(Words):
         )
 
     def choice(self, choice: Choice) -> tuple[str, ...]:
+        """Return the cells of one row of the table of choices."""
         return (
             "—" if choice.sigma is None else at_least(choice.sigma),
             "—" if choice.n_answers is None else f"{choice.n_answers:,}",
         )
 
     def models(self, facts: Facts) -> tuple[str, str]:
+        """Return the models by name, as a term and its explanation."""
         return "Teacher, student", f"{facts.setup.teacher}, {facts.setup.student}"
 
     def text_rows(self, facts: Facts, room: int) -> list[tuple[str, str]]:
+        """Return the first rows of the table in the terminal."""
         setup, fitted = facts.setup, facts.fitted
         chosen = [] if setup.strategy is None else [("", f"chosen by {setup.strategy}, at most {setup.n_queries:,}")]
         constant = [("student", self.model(facts))] if fitted is not None and fitted.constant else []
@@ -164,6 +129,7 @@ class _ByVotes(Words):
         ]
 
     def card(self, facts: Facts) -> str:
+        """Return the first paragraph of the model card, before it is escaped."""
         setup, why = facts.setup, self.closed(facts)
         of_which = f", of which there are {setup.n_public:,},"
         if sentences.draws_pool(facts):
@@ -230,7 +196,7 @@ def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
     return lines
 
 
-class _ByRounds(Words):
+class _ByRounds:
     """A run that went noisy gradient rounds on the private rows themselves: the direct method."""
 
     CHOICE_HEADS = ("#Noise on each number",)
@@ -338,6 +304,9 @@ class _ByRounds(Words):
 def _of(facts: Facts) -> Rounds:
     assert facts.rounds is not None  # noqa: S101 - whoever asks has looked
     return facts.rounds
+
+
+Words: TypeAlias = _ByVotes | _ByRounds
 
 
 def words_of(facts: Facts) -> Words:

@@ -9,21 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import count as numbers
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import Event, Neighbouring
 from quorate.ambient import of_arrays
 from quorate.data import PrivateRecords, public_digest, take
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.digests import SpooledDigests
 from quorate.data.feature_maps.coordinates import FeatureMap
 from quorate.data.labels import STEPS, Label, TargetRange, codes_of
+from quorate.data.rows import Rows
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
-from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
 from quorate.release import Charge
-from quorate.run.held_out import HeldOut, plan_sets
+from quorate.run.held_out import HeldOut, MethodConfig, plan_sets
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
@@ -41,19 +42,6 @@ def left_out(name: str, made_of_it: str = "score") -> str:
         "public rows with labels, about nobody in the private table. This line is for you alone, and is outside the "
         "guarantee"
     )
-
-
-class HoldsOut(Protocol):
-    """What was asked for, as far as it says which units are held out, and of what kind targets are."""
-
-    @property
-    def target_range(self) -> TargetRange | None: ...  # noqa: D102
-    @property
-    def composition(self) -> Composition: ...  # noqa: D102
-    @property
-    def calibration_share(self) -> float | None: ...  # noqa: D102
-    @property
-    def coverage(self) -> float: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +64,7 @@ class CellRows:
         y: Any,
         groups: Any | None,
         *,
-        asked: HoldsOut,
+        asked: MethodConfig,
         classes: Sequence[Label],
         budget: tuple[float, float],
         n_records: int | None,
@@ -93,15 +81,7 @@ class CellRows:
         labels, slots = labels_and_slots(y, groups, len(digests), codes=codes, last=last, **(place or {}))
         private, held = UsableRows.of(table, labels, slots, grouped=groups is not None), None
         n_units = n_records or max(private.n_slots, 1)
-        plan = plan_sets(
-            asked.calibration_share,
-            asked.coverage,
-            n_records=n_records,
-            budget=budget,
-            composition=asked.composition,
-            unit=unit,
-            target_range=held_range,
-        )
+        plan = plan_sets(asked, n_records=n_records, budget=budget, unit=unit)
         if plan is not None:
             held = HeldOut.of(plan, slots, private.codes, key, digests=None if groups is not None else digests)
             private = replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
@@ -146,6 +126,11 @@ class CellTask(ABC):
     def has_public_pool(self) -> bool:
         """Whether rows were given that are public."""
         return True
+
+    @property
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The pool, public or drawn, and what each column is read as before the model meets it."""
+        return self.schema.pool, self.schema.kinds
 
     @property
     @abstractmethod
@@ -205,10 +190,10 @@ class CellTask(ABC):
         charge of its own.
         """
         for charge in self.charges():
-            if (made := charge.find(ledger)) is None:
+            if (reservation := charge.find(ledger)) is None:
                 self.refuse_recomputed(ledger)
                 return charge
-            if self.goes_on(made):
+            if self.goes_on(reservation):
                 return charge
         raise AssertionError("the attempts have no end")  # pragma: no cover
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.accounting import Guarantee
-from quorate.findings import Finding, Outcome
+from quorate.findings import Finding, Outcome, not_covered
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
 from quorate.noise import NoiseSource
@@ -23,13 +23,12 @@ NOISE = "Is the noise drawn exactly, from the distribution that the price assume
 
 
 #: Say where the range of a number is from.
-TARGET_RANGE: Final = Finding(
-    code="target range",
-    words="Was the range of the target declared, and not read off the private targets?",
-    outcome=Outcome.NOT_COVERED,
-    evidence="It was declared. That it is what everybody knows is the owner's statement; the least and the largest "
+TARGET_RANGE: Final = not_covered(
+    "target range",
+    "Was the range of the target declared, and not read off the private targets?",
+    "It was declared. That it is what everybody knows is the owner's statement; the least and the largest "
     "value of the private rows would tell of two units, and the guarantee would not cover that.",
-    remedy="Declare what the target can be, whoever is in the table.",
+    "Declare what the target can be, whoever is in the table.",
 )
 
 
@@ -37,13 +36,11 @@ def classes(*, were_read: bool, others_are_left_out: bool = False) -> Finding:
     """Say where the class list is from, and what becomes of a label outside it: refused, or its row left out."""
     question = "Was the class list declared, and not read off the private labels?"
     if were_read:
-        return Finding(
-            code="classes",
-            words=question,
-            outcome=Outcome.NOT_COVERED,
-            evidence='The list was read off the labels, as classes="public" asks: which labels occur is treated as '
-            "public.",
-            remedy='Declare the list, for example classes=["no", "yes"].',
+        return not_covered(
+            "classes",
+            question,
+            'The list was read off the labels, as classes="public" asks: which labels occur is treated as public.',
+            'Declare the list, for example classes=["no", "yes"].',
         )
     beyond = "rows with another label are left out" if others_are_left_out else "a label outside it is refused"
     return Finding(
@@ -57,13 +54,12 @@ def classes(*, were_read: bool, others_are_left_out: bool = False) -> Finding:
 def noise(mechanism: Mechanism) -> Finding:
     """Say how noise is drawn: nobody has looked at the code of a mechanism of the owner's own."""
     if is_own(mechanism):
-        return Finding(
-            code="noise",
-            words=NOISE,
-            outcome=Outcome.NOT_COVERED,
-            evidence=f"{type(mechanism).__name__} is a mechanism of the owner's own. On made-up votes all its "
+        return not_covered(
+            "noise",
+            NOISE,
+            f"{type(mechanism).__name__} is a mechanism of the owner's own. On made-up votes all its "
             "randomness came from the noise that it was given; from which distribution it draws, quorate cannot see.",
-            remedy="Attack it: quorate audit.",
+            "Attack it: quorate audit.",
         )
     return EXACT_NOISE
 
@@ -117,13 +113,12 @@ AUDIT_NOT_RUN: Final = Finding(
 def unusable_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
     """Say what becomes of a row that cannot be used; `readers`: what of other packages reads the files."""
     if readers:
-        return Finding(
-            code="private rows",
-            words=LEFT_OUT,
-            outcome=Outcome.NOT_COVERED,
-            evidence=f"Files were read by {' and '.join(sorted({suffix for _, suffix in readers}))}, of whose code "
+        return not_covered(
+            "private rows",
+            LEFT_OUT,
+            f"Files were read by {' and '.join(sorted({suffix for _, suffix in readers}))}, of whose code "
             "quorate cannot see whether one row stops it, or changes how it reads another.",
-            remedy="Save the tables as CSV or Parquet.",
+            "Save the tables as CSV or Parquet.",
         )
     return Finding(
         code="private rows",
@@ -136,38 +131,35 @@ def unusable_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
 
 
 #: Say whose word it is that the pool is public.
-PUBLIC_POOL: Final = Finding(
-    code="public pool",
-    words="Is nobody's private row in the public pool?",
-    outcome=Outcome.NOT_COVERED,
-    evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
+PUBLIC_POOL: Final = not_covered(
+    "public pool",
+    "Is nobody's private row in the public pool?",
+    "That the pool is public is the owner's statement. The rows of the two tables were not compared, "
     "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
     "private row in the pool would be published by it, and the guarantee would not cover that.",
-    remedy="Take public rows from another source than the private ones.",
+    "Take public rows from another source than the private ones.",
 )
 
 
 #: Say whose word it is that rows to score on are public.
-EVALUATION_ROWS: Final = Finding(
-    code="evaluation rows",
-    words="Is nobody's private row among those that the model was scored on?",
-    outcome=Outcome.NOT_COVERED,
-    evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
+EVALUATION_ROWS: Final = not_covered(
+    "evaluation rows",
+    "Is nobody's private row among those that the model was scored on?",
+    "That these rows are public is the owner's statement. They were compared with the private ones by "
     "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
     "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
     "charge.",
-    remedy="Score on rows from another source, or leave the evaluation out.",
+    "Score on rows from another source, or leave the evaluation out.",
 )
 
 
 #: Say what happened to the rows before quorate got them: it cannot see that.
-FITTED_BEFORE: Final = Finding(
-    code="outside",
-    words="Was nothing fitted on the private rows before quorate got them?",
-    outcome=Outcome.NOT_COVERED,
-    evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
+FITTED_BEFORE: Final = not_covered(
+    "outside",
+    "Was nothing fitted on the private rows before quorate got them?",
+    "Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
     "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
-    remedy="Fit such steps on public rows.",
+    "Fit such steps on public rows.",
 )
 
 

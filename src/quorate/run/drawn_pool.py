@@ -180,7 +180,7 @@ def release_marginals(
         def compute(drawn: DrawnBlock, level: MarginalLevel = level, exact: Sequence[IntArray] = exact) -> Any:
             return marginals.release_level(level, exact, drawn.noise(noise))
 
-        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda of: [[each.tolist() for each in of]])
+        _, noisy = release(reservation, MARGINAL_LEVEL, 1, compute, record=lambda of: [[part.tolist() for part in of]])
         levels.append((level, noisy))
         level = marginals.after(level, noisy)
     if progress:

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as delta_of
 from quorate.accounting import epsilon as epsilon_of
 from quorate.accounting.attacker import worlds_told_apart_by
+from quorate.labelling import PrivateLimit
 from quorate.ledger import Budget, Ledger, Reservation
+from quorate.release import Charge
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
 from quorate.report.spending import raises_of
@@ -34,6 +36,20 @@ class RunMetadata:
     utility: Utility = field(default_factory=Utility)
     collection: str | None = None  # of the private rows, in the owner's words
     readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package; and their versions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Generic[T]):
+    """What came of a run; all of it may be published. `task`: with the pool that was drawn, where there were no public
+    rows. `model`: what predicts for free. `limit`: of prediction sets or intervals, where units were held out and it
+    was not lost.
+    """
+
+    task: T
+    model: Any
+    charge: Charge
+    reservation: Reservation
+    limit: PrivateLimit | None = None
 
 
 def before_charge(budget: Budget, gather: Callable[[Ledger], T]) -> T:
@@ -100,9 +116,9 @@ def spending_of(
 def part_of(reservation: Reservation, purpose: str, **of: Any) -> Part:
     """Say what became of what was charged for one purpose, by its blocks; `of`: what was to be released."""
     blocks = reservation.blocks(purpose)
-    asked = sum(block.count for block in blocks)
+    drawn = sum(block.count for block in blocks)
     answered = sum(block.count for block in blocks if block.answers is not None)
-    return Part(purpose=purpose, asked=asked, answered=answered, interrupted=asked - answered, **of)
+    return Part(purpose=purpose, asked=drawn, answered=answered, interrupted=drawn - answered, **of)
 
 
 def name_of(model: Any) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -39,8 +39,11 @@ from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
 from quorate.run.drawn_pool import counted_rows
 from quorate.run.facts import part_of
-from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
+from quorate.students.prediction_sets import COVERAGE, FAILURE, CoveragePromise, Kind
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
+
+if TYPE_CHECKING:
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 
 MOST_SLACK: Final = 0.05  #: below the coverage: with more, sets promise too little to be worth the units held out
 #: Where intervals of a number may end, in widths of the range from the prediction.
@@ -48,6 +51,21 @@ ENDS: Final = np.geomspace(1e-4, 1.0, 500)
 _OF_TARGET = 1e-5  # widths of the range: more than a target and its step of the range are apart
 _MOST_UNITS = 1 << 40  # that a refusal may ask for
 _UPWARD = 1e-6  # to whose multiples a slack is rounded up
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MethodConfig:
+    """What is asked of every method: constructor arguments of an estimator, or the sections of ``quorate.toml``."""
+
+    epsilon: float
+    delta: float
+    n_records: int | None = None
+    unit: str | None = None
+    target_range: TargetRange | None = None  # where a number is predicted
+    composition: Composition = "sum"  # of the ledger to charge
+    calibration_share: float | None = None  # of the units, held out for prediction sets, or intervals
+    coverage: float = COVERAGE  # of these
+    scheduler: DaskScheduler | None = None  # whose workers work for the run; by default this machine
 
 
 _NAMES: Final = {"sets": "prediction sets", "intervals": "intervals"}
@@ -168,32 +186,23 @@ class SetsPlan:
         )
 
 
-def plan_sets(
-    share: Any,
-    coverage: Any,
-    *,
-    n_records: int | None,
-    budget: tuple[float, float],
-    composition: Composition,
-    unit: str,
-    target_range: TargetRange | None = None,
-) -> SetsPlan | None:
+def plan_sets(asked: MethodConfig, *, n_records: int | None, budget: tuple[float, float], unit: str) -> SetsPlan | None:
     """Fix what is held out, or refuse it with the number that would do; None where nothing was asked for."""
-    coverage = real("coverage", coverage, above=0, below=1)
-    if share is None:
+    coverage = real("coverage", asked.coverage, above=0, below=1)
+    if asked.calibration_share is None:
         return None
-    share = real("calibration_share", share, above=0, below=1)
+    share = real("calibration_share", asked.calibration_share, above=0, below=1)
     if n_records is None:
         raise InvalidParameter(
             f"{named('calibration_share')} promises what follows from the number of {plural(unit)}, which is not "
             f"declared; declare {named('n_records')}"
         )
     spent, delta = budget
-    if composition == "zcdp":  # where a choice at ε costs ε²/2 at most, and the whole what (ε, δ) is worth
+    if asked.composition == "zcdp":  # where a choice at ε costs ε²/2 at most, and the whole what (ε, δ) is worth
         spent = min(spent, sqrt(2 * float_down(largest_rho(spent, delta), EPSILON_DIGITS)) * (1 - 2.0**-40))
     with naming({"share": named("coverage")}):
         mechanism = PrivateQuantile(epsilon=spent, share=coverage)
-    width = None if target_range is None else target_range.width
+    width = None if asked.target_range is None else asked.target_range.width
     plan = SetsPlan(share=share, n_units=n_records, mechanism=mechanism, slack=1.0, width=width)
     slack = _slack(plan, n_records)
     if slack is None or slack > MOST_SLACK:

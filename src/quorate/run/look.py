@@ -25,7 +25,7 @@ from quorate.data.unit_ids import UnitKeys, usable_slots
 from quorate.findings import Finding, note
 from quorate.run.cell_task import CellTask
 from quorate.run.cells import lists_of
-from quorate.run.remarks import notes_on_tables, remarks
+from quorate.run.remarks import NAMES, Names, notes_on_tables, remarks
 from quorate.run.usable_rows import PrivateTable, typed
 from quorate.types import Secret
 
@@ -35,14 +35,6 @@ OUTSIDE = (
 )
 COMPARED = 1 << 24  # numbers of private rows that are held to be compared with the public ones
 SHOWN = 30  # columns that have a line of their own
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the two tables are called."""
-
-    private: str = "X"
-    public: str = "the public rows"
 
 
 @dataclass(slots=True)
@@ -262,22 +254,22 @@ def look_by_cells(
     y: Any,
     groups: Any | None,
     *,
-    names: Names | None = None,
+    names: Names = NAMES,
     ids: Callable[[UnitKeys], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
     """Look at the private rows of a task, part by part; `ids`: makes what there is to say of shared ids. Privacy:
     outside the guarantee, for the owner's terminal alone.
     """
-    private, names = task.private.reveal(), names or Names()
+    private = task.private.reveal()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])
     keys = UnitKeys.read(usable_slots(part, len(part)) for part in lists_of(groups)) if task.grouped else None
     counted = CountedCells.of(private.table, compared=task.has_public_pool, whole_rows=private.codes >= 0)
     notes: tuple[Finding, ...] = ()
     if task.has_public_pool:
-        pool, called = task.schema.parsed(task.schema.pool)[0], {"private": names.private, "public": names.public}
+        pool = task.schema.parsed(task.schema.pool)[0]
         notes = (
             *compared_with_pool(counted, task.records, pool, names),
-            *remarks(lambda: notes_on_tables(counted.rows(), pool, task.schema.kinds, **called).reveal()),
+            *remarks(lambda: notes_on_tables(counted.rows(), pool, task.schema.kinds, names).reveal()),
         )
     elif task.schema.declared:
         notes = compared_with_schema(counted, len(labels), names)

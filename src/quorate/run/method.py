@@ -17,25 +17,15 @@ from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.report import Facts
 from quorate.report.notation import under_label
-from quorate.run.cautions import rehearsal_caution
-from quorate.run.expected import BASES, Expected
+from quorate.run.cautions import BASES, Expected, rehearsal_caution
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.public_facts import ChosenMethod
+from quorate.run.remarks import NAMES, Names
 from quorate.students.scores import SCORE_WORDS
 from quorate.types import Secret
 
 SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """How a check names what would act, the private table, and what declares the number of units and of rows."""
-
-    act: str = "A fit"
-    private: str = "X"
-    n_records: str = "n_records="
-    n_rows: str = "n_rows="
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -50,7 +40,7 @@ class CheckResult:
     `look`: the owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed,
     and is nowhere else.
     `steps`: the first lines: a word, and what it does.
-    `words`: how things are named.
+    `names`: how things are named.
 
     Examples
     --------
@@ -68,7 +58,7 @@ class CheckResult:
     cautions: tuple[Finding, ...] = ()
     private_notes: Secret[tuple[Finding, ...]] = field(default_factory=lambda: Secret(()))
     look: Secret[Look | None] = NO_LOOK
-    words: Words = field(default_factory=Words)
+    names: Names = NAMES
 
     @property
     def sound(self) -> bool:
@@ -104,14 +94,14 @@ class CheckResult:
 
     def text(self) -> str:
         """Return what is printed on the owner's terminal, :attr:`private_notes` among it."""
-        head = f"Everything fits. {self.words.act} would"
+        head = f"Everything fits. {self.names.act} would"
         if not (self.sound and _without_caution(self.private_notes.reveal())):
-            head = f"Everything fits, with caution. {self.words.act} would"
+            head = f"Everything fits, with caution. {self.names.act} would"
         rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows())
         return "\n".join((head, *(line for row in rows for line in row)))
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        facts, words = self.found, self.words
+        facts, names = self.found, self.names
         yield from self.steps
         if "classes" in facts:
             yield "classes", ", ".join(str(label) for label in facts["classes"])
@@ -121,10 +111,10 @@ class CheckResult:
         yield from (("why", sentence) for sentence in facts.get("why", ()))
         if facts.get("n_is_treated_as_public"):
             units = plural(facts["unit"])
-            read = f"the number of {units} was read off {words.private} and is treated as public"
-            yield "note", f"{read}; {words.n_records} declares it"
+            read = f"the number of {units} was read off {names.private} and is treated as public"
+            yield "note", f"{read}; {names.n_records} declares it"
         if facts.get("rows_are_treated_as_public"):
-            yield "note", f"the number of private rows was read and is treated as public; {words.n_rows} declares it"
+            yield "note", f"the number of private rows was read and is treated as public; {names.n_rows} declares it"
         yield from map(_line_of, self.cautions)
         yield from (("note", note["message"]) for note in facts.get("notes", ()))
         yield from map(_line_of, self.private_notes.reveal())
@@ -161,6 +151,8 @@ class Method(Generic[TaskT]):
 
     `prepare`: checks everything that may be refused and fills in what was left open; nothing is fitted or charged.
     `check`: what a task would do and cost, in plain values; and the first lines of a check, a word and a line each.
+    `cautions`: what its owner should hear before the budget is spent, from public facts alone: with ``pool_name=`` of
+    the public rows, and ``left_out=``, columns that are no features and in no public table.
     `charge`: what a task asks of a ledger, or has asked; its key is the same for the same work.
     `draft`: what is known of a report before the charge, and a model of the form that will be published.
     `go`: charges and goes the whole way, or on from where it was killed, with ``stages=`` and ``watch=``. The task of
@@ -170,6 +162,7 @@ class Method(Generic[TaskT]):
 
     prepare: Callable[..., TaskT]
     check: Callable[[TaskT], tuple[dict[str, Any], Sequence[tuple[str, str]]]]
+    cautions: Callable[..., tuple[Finding, ...]]
     charge: Callable[[TaskT, Ledger], Charge]
     draft: Callable[[TaskT, Budget, RunMetadata], tuple[Facts, Any]]
     go: Callable[..., Any]
@@ -183,13 +176,16 @@ def check_of(
     *,
     chosen: ChosenMethod | None = None,
     notes: Sequence[Finding],
-    cautions: Sequence[Finding],
+    cautions: Sequence[Finding] | None = None,
     private_notes: Secret[tuple[Finding, ...]] | None = None,
     look: Secret[Look | None] = NO_LOOK,
-    words: Words | None = None,
+    names: Names = NAMES,
 ) -> CheckResult:
-    """Put together what a check finds; `private_notes`, `look`: for the owner of the rows alone."""
+    """Put together what a check finds; `private_notes`, `look`: for the owner of the rows alone. `cautions`: by default
+    those of the method.
+    """
     facts, steps = method.check(task)
+    cautions = method.cautions(task) if cautions is None else cautions
     if chosen is not None:
         facts, steps = {**facts, "why_method": chosen.why}, [("method", chosen.in_words), *steps]
     listed = {"notes": [finding.tree() for finding in notes], "cautions": [finding.tree() for finding in cautions]}
@@ -199,5 +195,5 @@ def check_of(
         cautions=tuple(cautions),
         private_notes=Secret(()) if private_notes is None else private_notes,
         look=look,
-        words=words or Words(),
+        names=names,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,20 @@ from quorate.findings import Finding, Severity, caution, note
 from quorate.types import Secret
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How messages name what would act, the two tables, and what declares the number of units and of rows."""
+
+    act: str = "A fit"
+    private: str = "X"
+    public: str = "the public rows"
+    n_records: str = "n_records="
+    n_rows: str = "n_rows="
+
+
+NAMES = Names()
 
 
 def notes_on_pool(pool: Rows, name: str) -> Iterator[Finding]:
@@ -69,14 +84,9 @@ def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
     return tuple(notes)
 
 
-def notes_on_tables(
-    rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
-) -> Secret[tuple[Finding, ...]]:
+def notes_on_tables(rows: Rows, pool: Rows, kinds: ColumnKinds, names: Names = NAMES) -> Secret[tuple[Finding, ...]]:
     """Return what a comparison with the pool says. Privacy: outside the guarantee, for the owner's terminal alone."""
-    called = {"private": private, "public": public}
-    return Secret(
-        remarks(lambda: notes_on_cells(rows, pool, kinds, **called), lambda: notes_on_scales(rows, pool, **called))
-    )
+    return Secret(remarks(lambda: notes_on_cells(rows, pool, kinds, names), lambda: notes_on_scales(rows, pool, names)))
 
 
 def note_on_shared_ids(
@@ -94,8 +104,9 @@ def note_on_shared_ids(
     )
 
 
-def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Finding]:
+def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, names: Names) -> Iterator[Finding]:
     """Yield where private cells say nothing to who knows the public ones."""
+    private, public = names.private, names.public
     cells = unlike_cells(rows, pool, kinds).reveal()
     if cells.empty:
         yield note(
@@ -125,8 +136,9 @@ def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, 
         )
 
 
-def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Finding]:
+def notes_on_scales(rows: Rows, pool: Rows, names: Names) -> Iterator[Finding]:
     """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
+    private, public = names.private, names.public
     scales = compared_scales(rows, pool).reveal()
     if scales.fitted:
         yield caution(

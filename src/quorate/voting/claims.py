@@ -29,17 +29,17 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, PrivacyWarning, keyword, named
-from quorate.findings import Finding, Outcome, frames_of_ours, note
+from quorate.findings import Finding, Outcome, frames_of_ours, not_covered, note
 from quorate.labelling.active import Strategy
 from quorate.ledger import Ledger
 from quorate.mechanisms import own_statement
 from quorate.report.facts import name_of
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.checks import AUDIT_NOT_RUN, chain, classes, noise, seed
-from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
+from quorate.run.look import CountedCells, Look, compared_with_pool, compared_with_schema
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
-from quorate.run.remarks import TOLERATED, notes_on_cells, notes_on_scales, remarks
+from quorate.run.remarks import NAMES, TOLERATED, Names, notes_on_cells, notes_on_scales, remarks
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import IntArray, Secret
@@ -103,63 +103,55 @@ def shards_not_looked_at(task: Task) -> Finding:
 
 def preprocessing(task: Task) -> Finding:
     """Look whether a part of the models came fitted."""
-    answer = partial(Finding, code="preprocessing", words="Did quorate fit nothing on the pooled private rows?")
-    if task.preprocessing == "public":
-        return answer(
-            outcome=Outcome.NOT_COVERED,
-            evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
-            "statement.",
-            remedy="Give every step unfitted, inside teacher=.",
+    question = "Did quorate fit nothing on the pooled private rows?"
+    unseen = partial(not_covered, "preprocessing", question)
+    passed = partial(Finding, code="preprocessing", words=question, outcome=Outcome.PASSED, ran=name_of(check_unfitted))
+    if task.asked.preprocessing == "public":
+        return unseen(
+            "Steps were allowed to come fitted. That they were fitted on public rows is the owner's statement.",
+            "Give every step unfitted, inside teacher=.",
         )
     if isinstance(task.trainer, ChatTeacher):
-        return answer(
-            outcome=Outcome.NOT_COVERED,
-            evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
+        return unseen(
+            "Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
             "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
-            remedy="See that it learned from no private row, and that a reply depends on its prompt alone.",
+            "See that it learned from no private row, and that a reply depends on its prompt alone.",
         )
     if isinstance(task.teacher, TinyTeacher):
         check_unfitted(task.student.learner)
-        return answer(
-            outcome=Outcome.PASSED,
+        return passed(
             evidence="Teachers and student are quorate's own, and no step of them comes fitted. Each teacher is solved "
             "from its own shard; the coordinates that rows are seen in are fitted on public rows.",
-            ran=name_of(check_unfitted),
         )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
-        return answer(
-            outcome=Outcome.NOT_COVERED,
-            evidence="The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
+        return unseen(
+            "The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
             "elsewhere quorate cannot see.",
-            remedy="See that it reads nothing but its shard, its seed and public facts.",
+            "See that it reads nothing but its shard, its seed and public facts.",
         )
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)
     if (held := not_looked_into(task.teacher, task.student.learner)) is not None:
-        return answer(
-            outcome=Outcome.NOT_COVERED,
-            evidence="No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
+        return unseen(
+            "No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
             f"object of the class {held}, which is copied as it is. What it learned elsewhere quorate cannot see.",
-            remedy="See that it learned from no private row, or have the model make it, from texts and numbers.",
+            "See that it learned from no private row, or have the model make it, from texts and numbers.",
         )
-    return answer(
-        outcome=Outcome.PASSED,
+    return passed(
         evidence="No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; "
         "an encoder, where there is one, is fitted on public rows.",
-        ran=name_of(check_unfitted),
     )
 
 
 def outside(task: Task) -> Finding:
     """Say what happened to the rows before quorate got them: it cannot see that."""
-    touched = "that used the labels and" if task.labels_only else "in a Pipeline around the classifier that"
-    return Finding(
-        code="outside",
-        words="Was nothing fitted on the private rows before quorate got them?",
-        outcome=Outcome.NOT_COVERED,
-        evidence=f"Quorate sees the rows as they arrive. A step {touched} was fitted on them (a scaler, an "
+    touched = "that used the labels and" if task.asked.labels_only else "in a Pipeline around the classifier that"
+    return not_covered(
+        "outside",
+        "Was nothing fitted on the private rows before quorate got them?",
+        f"Quorate sees the rows as they arrive. A step {touched} was fitted on them (a scaler, an "
         "encoder, a selection of columns) would carry each row into every shard, and the guarantee would not cover it.",
-        remedy="Put such steps into teacher= (a Pipeline), or fit them on public rows.",
+        "Put such steps into teacher= (a Pipeline), or fit them on public rows.",
     )
 
 
@@ -168,7 +160,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
     looked = {check.code: check for check in while_running}
     return (
         looked.get(SHARDS) or shards_not_looked_at(task),
-        classes(were_read=task.classes_were_read),
+        classes(were_read=task.asked.classes_were_read),
         preprocessing(task),
         outside(task),
         noise(task.recipe.mechanism),
@@ -197,39 +189,33 @@ def note_on_mechanism(task: Task) -> Iterator[Finding]:
 
 
 def private_notes(
-    task: Task,
-    *,
-    private: str = "X",
-    public: str = "the public rows",
-    n_records: str = "n_records",
-    n_rows: str = "n_rows",
-    ids: Callable[[], Iterable[Finding]] = tuple,
+    task: Task, names: Names = NAMES, *, ids: Callable[[], Iterable[Finding]] = tuple
 ) -> Secret[tuple[Finding, ...]]:
     """Return what there is to say about the private table where teachers vote; `ids`: of ids that public tables hold
     too. Privacy: outside the guarantee; for the owner's terminal and the internal edition of the report alone.
     """
-    inputs, called = task.inputs, {"private": private, "public": public}
+    inputs = task.inputs
     if task.draws_pool:  # rows that are drawn are compared with nothing
-        return Secret(remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)))
+        return Secret(remarks(lambda: _declared_numbers(task, names)))
     kinds = inputs.kinds if task.views.teacher.encoder is not None else replace(inputs.kinds, words={})
     return Secret(
         (
-            *remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)),
-            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, kinds, **called)),
-            *promise_notes(task, **called, ids=ids).reveal(),
+            *remarks(lambda: _declared_numbers(task, names)),
+            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, kinds, names)),
+            *promise_notes(task, names, ids=ids).reveal(),
         )
     )
 
 
 def promise_notes(
-    task: Task, *, private: str = "X", public: str = "the public rows", ids: Callable[[], Iterable[Finding]] = tuple
+    task: Task, names: Names = NAMES, *, ids: Callable[[], Iterable[Finding]] = tuple
 ) -> Secret[tuple[Finding, ...]]:
     """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
     inputs = task.inputs
     if task.draws_pool:
         return Secret(remarks(ids))
     rows = inputs.private.reveal().X
-    return Secret(remarks(lambda: notes_on_scales(rows, inputs.public, private=private, public=public), ids))
+    return Secret(remarks(lambda: notes_on_scales(rows, inputs.public, names), ids))
 
 
 def warn_of_promise(task: Task) -> None:
@@ -238,8 +224,9 @@ def warn_of_promise(task: Task) -> None:
         warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
 
 
-def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Finding]:
+def _declared_numbers(task: Task, names: Names) -> Iterator[Finding]:
     keys = task.inputs.private.reveal().unit_keys
+    n_records, n_rows = names.n_records.rstrip("="), names.n_rows.rstrip("=")
     declared = None if task.rows_were_read else task.n_rows
     if declared is not None and abs(declared - len(keys)) > TOLERATED * len(keys):
         yield note(
@@ -312,10 +299,9 @@ def with_public_rows_counted(recipe: Recipe, public: Rows, facts: PublicFacts) -
     return recipe.saying(sentence, considered=[few])
 
 
-def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
+def look_at_votes(task: Task, names: Names = NAMES) -> Secret[Look | None]:
     """Look at the private rows of a task, as :func:`look_by_cells`; all labels and ids can be used by then."""
-    inputs, names = task.inputs, names or Names()
-    private = inputs.private.reveal()
+    inputs, private = task.inputs, task.inputs.private.reveal()
     table = private.cells or PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
     # Else features are public, and labels alone are private; or rows are drawn, and compared with nothing.
     compared = inputs.public is not private.X and not task.draws_pool

@@ -10,26 +10,23 @@ import numpy as np
 
 from quorate.arguments import count, one_of, truth
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.ensemble import ClassifierTeacher, DaskScheduler, Partition, Preprocessing, PriorMatchingTeacher
+from quorate.ensemble import ClassifierTeacher, Partition, Preprocessing, PriorMatchingTeacher
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
-from quorate.ledger.budget import Composition
 from quorate.mechanisms import Mechanism, check_declared, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
+from quorate.run.held_out import MethodConfig
 from quorate.students import Declined
-from quorate.students.prediction_sets import COVERAGE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunConfig:
+class RunConfig(MethodConfig):
     """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``. Names and
     meanings are those of :class:`quorate.PrivateClassifier`.
     """
 
     classes: Sequence[Any]
-    epsilon: float
-    delta: float
     teacher: Any = None
     student: Any = None
     n_teachers: int | Literal["auto"] = "auto"
@@ -37,17 +34,14 @@ class RunConfig:
     mechanism: Any = "auto"
     mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
     online_answers: int = 0
-    n_records: int | None = None
     n_rows: int | None = None
-    unit: str | None = None
     partition: Partition | Literal["auto"] = "auto"
     declined: Declined = "drop"
     preprocessing: Preprocessing = "inside"
     prior_matching: bool = False
-    batched: bool = True
+    batched: bool = True  # plain linear teachers are solved to their optimum here, and not by their own ``fit``
     n_jobs: int | None = None
     memory: int | None = None  # bytes that a run may take; by default a quarter of the machine's
-    scheduler: DaskScheduler | None = None  # whose workers train the teachers; by default processes of this machine
     allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
@@ -69,9 +63,6 @@ class RunConfig:
     marginals: float | None = None  # share of μ² for the noisy counts that it is drawn from
     neighbours: Any = "auto"  # for which change of one unit these are
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
-    composition: Composition = "sum"  # of the ledger to charge
-    calibration_share: float | None = None  # of the units, held out for prediction sets
-    coverage: float = COVERAGE  # of these sets
 
     @property
     def names(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ may be repeated; the release is not, and is never made twice.
 from __future__ import annotations
 
 import io
-import secrets
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from quorate.ensemble import (
 )
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding
-from quorate.labelling import Pool, PrivateLimit, Released, label, label_adaptively, stages_of
+from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
@@ -48,6 +47,7 @@ from quorate.run.drawn_pool import (
     stated_coordinates,
 )
 from quorate.run.drawn_rows import draw_distinct, parquet_of, pool_from
+from quorate.run.facts import Result
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
@@ -73,43 +73,33 @@ OTHER_POOL = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult:
-    """What a journey brings home. Everything but the ensemble may be published."""
+class RunResult(Result[Task]):
+    """What came of votes, with a student. Everything but the ensemble may be published."""
 
-    task: Task  # what was done, on the pool that was drawn where there were no public rows
-    student: Any
     released: Released
     queries: IntArray
-    charge: Charge
-    reservation: Reservation
     ensemble: Ensemble | None
     checks: tuple[Finding, ...] = ()  # what was looked at on the way
-    limit: PrivateLimit | None = None  # of prediction sets, where units were held out and it was not lost
-
-    @property
-    def model(self) -> Any:
-        """What predicts for free: the student."""
-        return self.student
 
 
 def run_pipeline(
     task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None
 ) -> RunResult:
     """Go the whole way, from checked inputs to a student. `key`: idempotency key of the charge: the same key is charged
-    once, however often the run is resumed. Fresh by default. Raises LedgerMismatch if the ledger belongs to other data;
-    BudgetExhausted if the schedule does not fit what is left; nothing is fitted or charged then.
+    once, however often the run is resumed; by default that of the task's content. Raises LedgerMismatch if the ledger
+    belongs to other data; BudgetExhausted if the schedule does not fit what is left; nothing is fitted or charged then.
     """
     stages = stages or NoStages()
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
-    charge = schedule(task, key or secrets.token_hex(16))
+    charge = schedule(task, key or task.content_key)
     charge.check_affordable(ledger)  # a refusal comes before any work
     shards = shards_of(task)
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
     if task.draws_pool:
         task = on_drawn_pool(task, charge.reserve(ledger), stages, see)
-    queries = task.queries
-    with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
+    queries, scheduler = task.queries, task.asked.scheduler
+    with nullcontext() if scheduler is None else scheduler.connected():  # so that it is refused early
         ensemble, counts = votes(task, queries, stages, see, shards=learning(task, shards))
     reservation = charge.reserve(ledger)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
@@ -147,7 +137,7 @@ def run_pipeline(
         ensemble = None  # nothing is left to ask it
     return RunResult(
         task=task,
-        student=student,
+        model=student,
         released=released,
         queries=queries,
         charge=charge,
@@ -281,7 +271,8 @@ def votes(
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _with_stage_names(task, see)
     see("votes", 0, task.recipe.n_teachers)
-    counts = asked_of(task, ensemble, rows, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
+    how: dict[str, Any] = {"scheduler": task.asked.scheduler, "stages": stages}
+    counts = asked_of(task, ensemble, rows, progress=in_teachers(task, see), **how)
     counts = counts if chunks is None else chunks.beside(counts)
     if stages.keeps:
         content = io.BytesIO()
@@ -408,7 +399,7 @@ def student_data_of(task: Task, queries: IntArray, released: Released, *, purpos
         classes=task.inputs.classes,
         n_teachers=task.recipe.n_teachers,
         seed=int.from_bytes(derive(task.key, purpose), "big"),
-        declined=task.declined,
+        declined=task.asked.declined,
         one_unit=task.views.numbers.directions is not None,
         prior=task.views.prior,
     )

@@ -39,9 +39,7 @@ from quorate.run.facts import (
     spending_of,
 )
 from quorate.run.method import Method, unit_line
-from quorate.run.stage_store import StageStore
 from quorate.students.declared import last_step
-from quorate.types import Watch
 from quorate.voting.claims import about
 from quorate.voting.flow import RunResult, answering_purposes, answers_left, run_pipeline, schedule
 from quorate.voting.models import is_linear
@@ -54,12 +52,7 @@ PURPOSES = ("label", "online answer")
 
 def _check(task: Task) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Say what a task would do and cost, with the reason of each choice; and the first lines of a check."""
-    summary = _foreseen(task)
-    return summary, _steps(task, summary)
-
-
-def _foreseen(task: Task) -> dict[str, Any]:
-    return {
+    summary = {
         "method": "votes",
         "n_teachers": task.recipe.n_teachers,
         "n_queries": task.recipe.n_queries,
@@ -82,6 +75,7 @@ def _foreseen(task: Task) -> dict[str, Any]:
         **({} if task.recipe.pool is None else {"marginals": task.recipe.pool.facts}),
         **({} if task.sets is None else {"held_out": task.sets.facts}),
     }
+    return summary, _steps(task, summary)
 
 
 def _steps(task: Task, summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -153,9 +147,9 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.n_records,
-            n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
+            n_records_from="public" if task.asked.labels_only else "read" if task.n_was_read else "declared",
             n_rows=None if task.rows_were_read else task.n_rows,
-            classes_declared=not task.classes_were_read,
+            classes_declared=not task.asked.classes_were_read,
             data_collection=metadata.collection,
             recipe=(*task.why, *said),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
@@ -183,7 +177,7 @@ def _draft(task: Task, budget: Budget, metadata: RunMetadata) -> tuple[Facts, No
         charge = schedule(task, "draft")
         result = RunResult(
             task=task,
-            student=task.views.student.wrapped(task.student.learner, task.inputs.public),
+            model=task.views.student.wrapped(task.student.learner, task.inputs.public),
             released=ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released(),
             queries=task.queries[:0],
             charge=charge,
@@ -255,7 +249,7 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
 
 def fitted(task: Task, result: RunResult) -> Fitted:
     """Say what came of the student: its steps without the public encoder, whether it is a constant, and its sets."""
-    model = task.views.student.unwrapped(result.student)
+    model = task.views.student.unwrapped(result.model)
     sets: dict[str, Any] = {} if task.sets is None else task.sets.as_fitted(result.limit)
     return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner), **sets)
 
@@ -344,17 +338,14 @@ def choices(task: Task) -> tuple[Choice, ...]:
     return tuple(rows)
 
 
-def _go(task: Task, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None) -> RunResult:
-    return run_pipeline(task, ledger, stages=stages, key=task.content_key, watch=watch)
-
-
 #: Teachers vote, a mechanism answers, a student is published.
 VOTES: Final = Method(
     prepare=prepare,
     check=_check,
+    cautions=lambda task, **_: task.recipe.cautions,
     charge=lambda task, _: schedule(task, task.content_key),
     draft=_draft,
-    go=_go,
+    go=run_pipeline,
     promised=guarantee,
     facts=facts,
 )

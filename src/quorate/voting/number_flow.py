@@ -21,13 +21,13 @@ from quorate.data.unit_ids import one_row_of_each
 from quorate.ensemble import check_partition, partition_rows, sum_numbers, train_chunk
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.labelling import PrivateLimit
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms.noisy_mean import NoisyMeans
-from quorate.release import Charge, DrawnBlock, guarantee_of, release
+from quorate.release import DrawnBlock, guarantee_of, release
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.run.cell_task import behind_features, number_model
+from quorate.run.facts import Result
 from quorate.run.located import COUNTING, narrowed_part
 from quorate.run.stage_store import StageStore
 from quorate.run.usable_rows import UsableRows
@@ -43,16 +43,11 @@ CONSTANT = 10.0  # how much a constant counts beside the effects of coordinates,
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberResult:
-    """What came of the votes, all public; `part`: of the range, where predictions end; `limit`: of intervals."""
+class NumberResult(Result[NumberTask]):
+    """What came of the votes; `answered`: how many queries; `part`: of the range, where predictions end."""
 
-    task: NumberTask
-    model: Any
     answered: int
     part: TargetRange
-    charge: Charge
-    reservation: Reservation
-    limit: PrivateLimit | None = None
 
 
 @one_thread()
@@ -177,8 +172,8 @@ def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], s
     def seen(encoded: Any) -> Any:
         return with_one(task.coordinates.transform(encoded)) if task.tiny else encoded
 
-    asked = seen(task.schema.numbers(take(task.schema.pool, task.queries)))
-    places, rows = [np.empty(0, dtype=np.int64)], [asked[:0]]
+    queries = seen(task.schema.numbers(take(task.schema.pool, task.queries)))
+    places, rows = [np.empty(0, dtype=np.int64)], [queries[:0]]
     for at, encoded in private.blocks():
         places.append(at)
         with np.errstate(all="ignore"), unwarned():  # a warning about what a private row holds would tell of it
@@ -205,7 +200,7 @@ def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], s
     see("teachers", task.n_teachers, task.n_teachers)
     return sum_numbers(
         voters,
-        asked,
+        queries,
         task.mechanism,
         grid=task.mechanism.grid,
         n_jobs=task.n_jobs,

@@ -121,7 +121,7 @@ def _facts(task: NumberTask, result: NumberResult, ledger: Ledger, metadata: Run
     )
 
 
-def cautions_of(
+def _cautions(
     task: NumberTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
 ) -> tuple[Finding, ...]:
     """Return what the owner should hear before the budget is spent, from public facts alone."""
@@ -171,6 +171,7 @@ def _checks(task: NumberTask, ledger: Ledger, metadata: RunMetadata) -> tuple[Fi
 NUMBER_VOTES: Final = Method(
     prepare=prepare_numbers,
     check=_check,
+    cautions=_cautions,
     charge=NumberTask.charge_on,
     draft=_draft,
     go=run_votes,

@@ -34,12 +34,11 @@ from quorate.data.digests import order_of_rows
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.labels import TargetRange
 from quorate.data.rows import kind, n_rows
-from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
+from quorate.ensemble import RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling import distinct
 from quorate.ledger import GuaranteeScope
-from quorate.ledger.budget import Composition
 from quorate.mechanisms import NoisyMean, Schedule
 from quorate.mechanisms.fields import least
 from quorate.mechanisms.noisy_mean import GRID, LENGTH, NoisyMeans, TargetCounts
@@ -51,11 +50,11 @@ from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows, CellTask
 from quorate.run.facts import name_of
+from quorate.run.held_out import MethodConfig
 from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
 from quorate.run.usable_rows import PrivateTable
-from quorate.students.prediction_sets import COVERAGE
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.config import queries_asked_for
 from quorate.voting.coordinates import PoolForVotes
@@ -118,22 +117,14 @@ NO_COORDINATES = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NumberConfig:
+class NumberConfig(MethodConfig):
     """What was asked for; names and meanings are those of :class:`quorate.PrivateRegressor`."""
 
     target_range: TargetRange
-    epsilon: float
-    delta: float
     teacher: Any = None
     n_teachers: int | Literal["auto"] = "auto"
     queries: int | Literal["auto", "all"] = "auto"
-    n_records: int | None = None
-    unit: str | None = None
     n_jobs: int = 1
-    scheduler: DaskScheduler | None = None
-    composition: Composition = "sum"
-    calibration_share: float | None = None  # of the units, held out for intervals
-    coverage: float = COVERAGE  # of these
 
 
 @dataclass(frozen=True, kw_only=True)

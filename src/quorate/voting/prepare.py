@@ -27,8 +27,7 @@ from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
 from quorate.release.charge import floor_budget
 from quorate.release.session import LedgerTerms
-from quorate.run.cautions import constant_teachers_caution, rows_caution
-from quorate.run.expected import refuse_hopeless
+from quorate.run.cautions import constant_teachers_caution, refuse_hopeless, rows_caution
 from quorate.run.pool_cautions import coarse_marginals_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.resources import allowed_memory, processes
@@ -52,12 +51,6 @@ from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
 from quorate.voting.shard_rows import facts_with_sets, refuse_counted_shards
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
-
-#: What a task takes from what was asked for, as it is.
-_AS_ASKED = (
-    "declined", "preprocessing", "batched", "classes_by_shard", "labels_only", "classes_were_read", "caveats",
-    "scheduler",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +104,7 @@ def prepare(
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
     return Task(
+        asked=config,
         inputs=inputs,
         views=views,
         teacher=args.teacher,
@@ -121,7 +115,6 @@ def prepare(
         n_was_read=_reads_units(config, args),
         rows_were_read=_reads_rows(config, args, grouped=grouped),
         partition=partition,
-        **{name: getattr(config, name) for name in _AS_ASKED},
         prior_matching=matches_priors(config.prior_matching, args.teacher, n_classes=len(inputs.classes)),
         key=key,
         fingerprint_key=fingerprint_key,

@@ -155,14 +155,8 @@ def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
 
 def facts_with_sets(config: RunConfig, facts: PublicFacts, student: Student) -> tuple[PublicFacts, SetsPlan | None]:
     """Return the facts of the units that learn, and what is held out, or refuse that; None where nothing is."""
-    plan = plan_sets(
-        config.calibration_share,
-        config.coverage,
-        n_records=None if config.n_records is None else facts.n_records,
-        budget=(facts.epsilon, facts.delta),
-        composition=config.composition,
-        unit=facts.unit,
-    )
+    n_records = None if config.n_records is None else facts.n_records
+    plan = plan_sets(config, n_records=n_records, budget=(facts.epsilon, facts.delta), unit=facts.unit)
     if plan is None:
         return facts, None
     if config.schema is not None:

@@ -13,14 +13,13 @@ import numpy as np
 from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.digests import order_of_rows, pack
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
     ClassifierTeacher,
-    DaskScheduler,
     Partition,
-    Preprocessing,
     PriorMatchingTeacher,
     Teacher,
     as_teacher,
@@ -38,8 +37,9 @@ from quorate.run.drawn_rows import pool_from
 from quorate.run.held_out import HeldOut, SetsPlan
 from quorate.run.public_facts import ChosenRelation, PublicFacts
 from quorate.run.stage_store import StageStore, pool_stage, stage_key
-from quorate.students import Declined, Student
+from quorate.students import Student
 from quorate.types import IntArray, Secret, derive
+from quorate.voting.config import RunConfig
 from quorate.voting.inputs import Inputs, PrivateRows, Views
 from quorate.voting.recipe import Recipe
 
@@ -54,15 +54,14 @@ def _nothing_else(**_: bool) -> Iterator[Task]:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Everything that a journey is made from. `n_was_read`, `rows_were_read`, `classes_were_read`: whether the number
-    of private units, of rows, or the class list was read off the data, and is therefore treated as public. `batched`:
-    plain linear teachers are solved to their optimum here, and not by their own ``fit``. `classes_by_shard`: parameters
-    name classes by their number in a shard, as in runs begun before. `key`, `fingerprint_key`: the run's, and the one
-    that binds data to a ledger. `earlier`: prepares the task as earlier versions did; told whether words are read in
-    another way. `relation`, `released`: of noisy counts, where a pool is drawn. `seen`: of another pool: how models see
-    rows, who votes, the recipe.
+    """Everything that a journey is made from, beside what was `asked`. `n_was_read`, `rows_were_read`: whether the
+    number of private units, or of rows, was read off the data, and is therefore treated as public. `key`,
+    `fingerprint_key`: the run's, and the one that binds data to a ledger. `earlier`: prepares the task as earlier
+    versions did; told whether words are read in another way. `relation`, `released`: of noisy counts, where a pool is
+    drawn. `seen`: of another pool: how models see rows, who votes, the recipe.
     """
 
+    asked: RunConfig = field(repr=False)
     inputs: Inputs = field(repr=False)
     views: Views = field(repr=False)
     teacher: Any
@@ -72,22 +71,14 @@ class Task:
     unit: str
     n_was_read: bool
     partition: Partition
-    declined: Declined
-    preprocessing: Preprocessing
     prior_matching: bool
-    batched: bool
-    labels_only: bool
-    classes_were_read: bool
-    caveats: tuple[str, ...]
     key: Secret[bytes] = field(repr=False)
     fingerprint_key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
     n_jobs: int
     memory: int
-    scheduler: DaskScheduler | None = None
     strategy: Strategy | None = None
     rows_were_read: bool = False
-    classes_by_shard: bool = False
     earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
@@ -105,6 +96,16 @@ class Task:
     def draws_pool(self) -> bool:
         """Whether there are no public rows, and a pool is drawn from noisy counts."""
         return self.recipe.pool is not None
+
+    @property
+    def has_public_pool(self) -> bool:
+        """Whether rows were given that are public."""
+        return not self.draws_pool
+
+    @property
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The pool, public or drawn, and what each column is read as before the student meets it."""
+        return self.inputs.public, self.views.student.kinds
 
     @property
     def leaves_labels(self) -> bool:
@@ -149,7 +150,7 @@ class Task:
     @property
     def neighbouring(self) -> Neighbouring:
         """What the guarantee compares."""
-        if self.labels_only:
+        if self.asked.labels_only:
             return Neighbouring.of("replace-labels", self.unit)
         if self.relation is not None:
             return self.relation.neighbouring(self.unit, n_was_read=self.n_was_read)
@@ -174,7 +175,10 @@ class Task:
         """How one teacher is trained on its shard, and on public rows where it matches priors."""
         if not self.prior_matching:
             return as_teacher(
-                self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
+                self.teacher,
+                preprocessing=self.asked.preprocessing,
+                batched=self.asked.batched,
+                classes=self._classes_to_name,
             )
         return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
 
@@ -183,12 +187,12 @@ class Task:
         """How a classifier is trained on a shard, whatever votes are matched to."""
         if isinstance(self.teacher, TinyTeacher):
             return self.teacher
-        teacher = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        teacher = ClassifierTeacher(self.teacher, preprocessing=self.asked.preprocessing, batched=self.asked.batched)
         return teacher if self._classes_to_name is None else teacher.with_classes(self._classes_to_name)
 
     @property
     def _classes_to_name(self) -> tuple[Any, ...] | None:
-        return None if self.classes_by_shard else tuple(self.inputs.classes)
+        return None if self.asked.classes_by_shard else tuple(self.inputs.classes)
 
     @property
     def names_classes(self) -> bool:
@@ -199,7 +203,7 @@ class Task:
     @property
     def solves(self) -> bool:
         """Whether its teachers are solved to their optimum here."""
-        return self.batched and is_equivalent(self.teacher)
+        return self.asked.batched and is_equivalent(self.teacher)
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
@@ -285,7 +289,7 @@ class Task:
             "n_teachers": self.recipe.n_teachers,
             "n_queries": self.recipe.n_queries,
             "partition": self.partition,
-            "preprocessing": self.preprocessing,
+            "preprocessing": self.asked.preprocessing,
             "prior_matching": self.prior_matching,
             "versions": [VOTES_AS_OF, *(version(name) for name in ("scikit-learn", "numpy"))],
             **({} if self.strategy is None else {"strategy": described(self.strategy)}),
@@ -310,7 +314,7 @@ class Task:
             "online": self.recipe.online_answers,
         }
         if self.sets is not None:  # the limit is that of one model
-            made_from["student"] = [described(self.student), self.declined]
+            made_from["student"] = [described(self.student), self.asked.declined]
         return stage_key(self.key, "labels", made_from)
 
     def kept_pool(self, stages: StageStore) -> Rows | None:

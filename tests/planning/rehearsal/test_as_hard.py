@@ -15,10 +15,10 @@ from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, NoisyCounts
 from quorate.planning.plan_row import Grid, PlanRow, vote_rows
-from quorate.planning.public_side import Models, public_side, rehearsals_as_hard
+from quorate.planning.public_side import public_side, rehearsals_as_hard
 from quorate.planning.rehearsal import made_up
 from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, LearningCurve, Line, MeanOf, Rule, lucky, ruled_labels
-from quorate.run.expected import Expected
+from quorate.run.cautions import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 
@@ -307,9 +307,8 @@ def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share
 def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing() -> None:
     pool = np.random.default_rng(0).normal(size=(M, 3))
     facts = PublicFacts(n_records=10**6, n_public=M, n_classes=2, width=3, **BUDGET)
-    played = rehearsals_as_hard(
-        facts, public_side(pool, (0, 1)), (0, 1), Models(), how="auto", commonest=None, basis="learning curve"
-    )
+    side = public_side(pool, (0, 1))
+    played = rehearsals_as_hard(facts, side, how="auto", commonest=None, basis="learning curve")
     assert played[0].right_alone(10, 10**5) is None
     assert played[0].right_alone(None, 500) == played[0].right_alone(None, 500)
 

@@ -107,9 +107,8 @@ def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
         (None, None, {"tree"}), ("logistic", None, {"tree"}), ("forest", None, set()), (None, (), set()),
         (DecisionTreeClassifier(), ("logistic",), {"logistic"}),
     ):  # fmt: skip
-        side = public_side(pool, TASK["classes"], teacher=teacher)
-        models = Models(teacher=teacher, compared=compared)
-        assert set(labelled_material(side, TASK["classes"], models, evaluation=labelled).others) == wanted
+        side = public_side(pool, TASK["classes"], Models(teacher=teacher, compared=compared))
+        assert set(labelled_material(side, evaluation=labelled).others) == wanted
 
 
 @pytest.mark.heavy
@@ -133,8 +132,8 @@ def test_rows_that_no_label_tells_apart_are_left_out() -> None:
 def test_trees_see_columns_where_linear_teachers_see_directions() -> None:
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(150, 300))
-    side = public_side(wide, (0, 1))
-    material = labelled_material(side, (0, 1), Models(compared=("tree", "logistic")), y_public=np.arange(150) % 2)
+    side = public_side(wide, (0, 1), Models(compared=("tree", "logistic")))
+    material = labelled_material(side, y_public=np.arange(150) % 2)
     assert set(material.others) == {"tree", "logistic"}
     assert material.pool[0].shape == (150, 64)
     assert material.others["tree"].pool[0].shape == material.others["tree"].rows[0].shape == (150, 300)

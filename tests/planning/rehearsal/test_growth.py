@@ -9,7 +9,7 @@ import pytest
 
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_side import Models, labelled_material, public_side
+from quorate.planning.public_side import labelled_material, public_side
 from quorate.planning.rehearsal.estimate import Played, accuracy_of, estimate, growth, sensitivity_of
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.run.public_facts import PublicFacts
@@ -95,7 +95,7 @@ def test_a_model_of_many_dimensions_grows_by_more_than_its_last_step() -> None:
     run = PrivateLogisticRegression(classes=[0, 1], n_records=N, unsafe_noise_seed=0, **BUDGET)
     had = float((run.fit(X, y, public=PublicPool(pool)).predict(unseen) == truth).mean())
 
-    material = labelled_material(public_side(pool, (0, 1)), (0, 1), Models(), evaluation=labelled)
+    material = labelled_material(public_side(pool, (0, 1)), evaluation=labelled)
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=8, **BUDGET)
     effort = Effort(folds=2, repeats=1, teachers=8, n_asked=M, every_row=True)
     rehearsal = Rehearsal(material=material, facts=facts, effort=effort)

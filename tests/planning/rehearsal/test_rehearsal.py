@@ -21,14 +21,14 @@ from quorate.mechanisms import NoisyCounts
 from quorate.noise import SeededNoise
 from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.planned import NOTHING_BY_RULES
-from quorate.planning.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of
+from quorate.planning.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of, synthetic_side
 from quorate.planning.rehearsal import votes as rehearsed_votes
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal, _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
-from quorate.run.expected import Expected
+from quorate.run.cautions import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.students import VoteShareStudent
 from quorate.students.scores import Judged
@@ -71,9 +71,7 @@ def played(
 
 
 def material_for(rows: dict[str, Any], **models: Any) -> Material:
-    return labelled_material(
-        public_side(rows["pool"][0], (0, 1), **models), (0, 1), Models(**models), evaluation=rows["labelled"]
-    )
+    return labelled_material(public_side(rows["pool"][0], (0, 1), Models(**models)), evaluation=rows["labelled"])
 
 
 @pytest.mark.heavy
@@ -121,7 +119,7 @@ def test_a_rehearsal_is_the_same_whenever_it_is_played(rows: dict[str, Any], fac
 @pytest.mark.heavy
 def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
     X, y = drawn(400, 9)
-    material = labelled_material(public_side(X, (0, 1)), (0, 1), Models(), y_public=y)
+    material = labelled_material(public_side(X, (0, 1)), y_public=y)
     _, (votes, _) = played(replace(facts, n_public=400), material, n_teachers=[100])
     assert 0.7 < votes.expected.accuracy < 0.95
 
@@ -211,10 +209,8 @@ def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: Pub
 @pytest.mark.heavy
 def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: PublicFacts) -> None:
     for how, basis in (("rules", "rules on the pool"), ("synthetic", "synthetic rows")):
-        side = None if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
-        drawn_ones = rehearsals_of(
-            facts, side, (0, 1), Models(), how=how, y_public=None, evaluation=None, judged=Judged()
-        )
+        side = synthetic_side(facts, (0, 1)) if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
+        drawn_ones = rehearsals_of(facts, side, how=how, y_public=None, evaluation=None, judged=Judged())
         assert len(drawn_ones) > 1
         brief = MeanOf([replace(each, effort=BRIEF) for each in drawn_ones])
         (row,) = brief(facts, [PlanRow(way="direct", name="gradient rounds")])
@@ -277,13 +273,13 @@ def test_images_are_planned_as_a_run_would_see_them() -> None:
     side = public_side(images, (0, 1))
     assert side.direct("auto").name == "patches"
     assert isinstance(side.default_teacher, RidgeClassifier)
-    named = public_side(images, (0, 1), teacher="logistic")
+    named = public_side(images, (0, 1), Models(teacher="logistic"))
     assert named.views.teacher.directions is not None  # as a run of [teachers] model = "logistic" has it
-    own = public_side(images, (0, 1), teacher=LogisticRegression())
+    own = public_side(images, (0, 1), Models(teacher=LogisticRegression()))
     assert own.views.teacher.directions is None
     y = np.arange(150) % 2
     for teacher, kind in (("logistic", LogisticRegression), (None, RidgeClassifier)):
-        material = labelled_material(side, (0, 1), Models(teacher=teacher), y_public=y)
+        material = labelled_material(public_side(images, (0, 1), Models(teacher=teacher)), y_public=y)
         assert isinstance(material.teacher.estimator, kind)  # type: ignore[attr-defined]
         assert (material.pool[1] == side.views.student(side.pool)).all()
         assert (material.points == side.views.numbers(side.pool)).all()
@@ -307,7 +303,7 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
     side, right = public_side(pool, (0, 1)), {}
     for known in (True, False):
         given = (X, y, [f"writer {each}" for each in groups]) if known else (X, y)
-        material = labelled_material(side, (0, 1), Models(), evaluation=given)
+        material = labelled_material(side, evaluation=given)
         rehearsal, told = played(persons, material, n_teachers=[300])
         right[known] = rehearsal._votes[300, 0, id(rehearsal.material)].right  # type: ignore[union-attr]
         assert rehearsal.mixed is not known
@@ -325,7 +321,7 @@ def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
     X, y, groups = writers(n_persons, 60, 3)
     pool = writers(100, 2, 2)[0]
     persons = PublicFacts(n_records=300, n_rows=18_000, n_public=len(pool), n_classes=2, width=4, **BUDGET)
-    material = labelled_material(public_side(pool, (0, 1)), (0, 1), Models(), evaluation=(X, y, groups))
+    material = labelled_material(public_side(pool, (0, 1)), evaluation=(X, y, groups))
     rehearsal = Rehearsal(material=material, facts=persons, effort=BRIEF)
     found = rehearsal._played(persons, PlanRow(way="direct", name="gradient rounds"), "at length")
     assert len({each.fold for each in found}) == (n_persons if n_persons > 2 else 0)
@@ -504,8 +500,7 @@ def test_a_teacher_has_no_vote_on_the_rows_that_it_was_trained_on() -> None:
     """One tree to the end knows its own rows by heart; were it asked about them, it would be right there."""
     X, _ = drawn(200, 5)
     coins = np.random.default_rng(6).integers(0, 2, 200)  # nothing can be learned but by heart
-    models = Models(teacher=DecisionTreeClassifier())
-    material = labelled_material(public_side(X, (0, 1)), (0, 1), models, y_public=coins)
+    material = labelled_material(public_side(X, (0, 1), Models(teacher=DecisionTreeClassifier())), y_public=coins)
     every = np.arange(200)
     found = sample_votes(material, every[:160], every[160:], shards=shards_of(60), n_teachers=8, seed=0)
     assert (found.shares.mean(axis=0).argmax(axis=1) == coins).mean() < 0.65

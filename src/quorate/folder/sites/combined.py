@@ -37,7 +37,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVotesNoisyMax
 from quorate.mechanisms.schedule import mechanism_for, scale_of
 from quorate.noise import NoiseSource
-from quorate.planning.public_side import PublicSide, public_side
+from quorate.planning.public_side import Models, PublicSide, public_side
 from quorate.release.charge import floor_budget, noise_and_key
 from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.report import Facts, Fitted, Part, Setup, Utility
@@ -96,7 +96,7 @@ def combine(root: Path) -> Combined:
     student = student_of(settings.student.model, method="auto", shares="linear", folder=root)
     mechanism = _mechanism(settings, votes)
     student.check(mechanism)
-    side = public_side(PublicPool(queries.rows), classes, student=student)
+    side = public_side(PublicPool(queries.rows), classes, Models(student=student))
     if ":" in settings.student.model:
         public = Inputs(private=Secret(PrivateRows.none()), public=side.pool, digests=(), classes=tuple(classes))
         try_student(student, mechanism, public, side.views, n_teachers=votes.n_teachers)

@@ -25,7 +25,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.rehearsal.votes import Shards
-from quorate.run.expected import Basis, Expected
+from quorate.run.cautions import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 
@@ -255,11 +255,11 @@ class AsHard:
             for row, line in zip(rows, lines, strict=True)
         ]
 
-    def _line(self, facts: PublicFacts, row: PlanRow, told: Sequence[PlanRow]) -> Line | None:
+    def _line(self, facts: PublicFacts, row: PlanRow, by_rule: Sequence[PlanRow]) -> Line | None:
         n_rows = MANY if row.n_teachers is None else Shards.of(facts, row.n_teachers).rows
         n_rows = min(n_rows, facts.rows or n_rows)
         right, students, answered = [], [], []
-        for rehearsal, ruled in zip(self.rehearsals, told, strict=True):
+        for rehearsal, ruled in zip(self.rehearsals, by_rule, strict=True):
             of_one = rehearsal.right_alone(row.n_teachers, n_rows)
             if ruled.expected is not None and of_one is not None:
                 right.append(of_one)

@@ -72,14 +72,14 @@ class Unanswered(Exception):
     `again`: after how many seconds the request is repeated; None where it is not.
     """
 
-    def __init__(self, told: str, remedy: str = _RUNNING, *, again: float | None = None) -> None:
+    def __init__(self, words: str, remedy: str = _RUNNING, *, again: float | None = None) -> None:
         self.remedy, self.again = remedy, again
-        super().__init__(told)
+        super().__init__(words)
 
 
 def _failed(kind: str, seconds: float = 0.0) -> Unanswered:
-    told, remedy = _FAILURES[kind]
-    return Unanswered(told.format(timeout=seconds), remedy, again=0.0 if kind in _MAY_PASS else None)
+    words, remedy = _FAILURES[kind]
+    return Unanswered(words.format(timeout=seconds), remedy, again=0.0 if kind in _MAY_PASS else None)
 
 
 @stored_as("quorate.ensemble.prompted.endpoint.ChatEndpoint")
