@@ -21,6 +21,7 @@ from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.labels import TargetRange
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.begin import Begun
+from quorate.folder.begin_words import hint
 from quorate.folder.settings import read_settings
 from quorate.run.pool_cautions import pool_cautions
 
@@ -256,9 +257,13 @@ def test_shares_of_public_labels_are_proposed_where_one_of_two_classes_is_rare(t
     labels = pl.Series([">50K"] * rare + ["no"] * (30 - rare))
     PUBLIC.with_columns(ill=labels).write_csv(tables / "evaluation.csv")
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--yes")
-    cli("init", "run", "--from", "private.csv", *options)
+    out = cli.ok("init", "run", "--from", "private.csv", *options)
     data = tomllib.loads((tables / "run" / "quorate.toml").read_text())["data"]
     assert data.get("class_shares") == ({">50K": 0.07, "no": 0.93} if rare == 2 else None)
+    assert ('class_shares = { ">50K" = 0.07, no = 0.93 } is taken from the labels of evaluation.csv' in out) == (
+        rare == 2
+    )
+    assert "classes are the labels of evaluation.csv: '>50K', 'no'" in out
 
 
 def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables, cli):
@@ -382,7 +387,47 @@ def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_pat
     assert "date_format" in out
 
 
-def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path, cli):
+@pytest.mark.parametrize("label", ["Übelkeit", None])
+def test_names_in_a_code_page_are_read_without_a_public_table(tmp_path: Path, cli: Any, label: str | None) -> None:
+    """Once the label is seen to be a column, the first line is no row; before that nothing is said of its text."""
+    private = tmp_path / "private.csv"
+    private.write_bytes("Größe;seen;Übelkeit\r\n".encode("cp1252") + b"\x81 rubbish")
+    given = () if label is None else ("--label", label)
+    out = cli.ok("init", tmp_path / "run", "--from", private, *given, "--yes")
+    document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
+    assert document["data"].get("encoding") == (None if label is None else "cp1252")
+    assert ('private.csv are not UTF-8 text, so that the table is read as encoding = "cp1252"' in out) == bool(label)
+    assert list(document.get("schema", {})) == ([] if label is None else ["Größe", "seen"])
+
+
+def test_a_word_that_reads_badly_is_no_default(tables: Path) -> None:
+    """What an empty answer gives is said first; a word that reads well is taken by an empty answer."""
+    names = "Fall-Nr,patient_id,age,ill"
+    (tables / "private.csv").write_text(f"{names}\n1,1,50,no\n")
+    begun = Begun.of(tables / "private.csv", label="ill")
+    bad, good = (begun.with_answer("unit", column) for column in ("Fall-Nr", "patient_id"))
+    assert (bad.default("unit_name"), good.default("unit_name")) == ("", "patient")
+    assert hint(bad, "unit_name") == "without it, reports call one unit 'fall-nr', after the column 'Fall-Nr'"
+    assert hint(good, "unit_name") == ""
+
+
+FILES = [("--from", "lost.csv"), ("--public", "lost.csv"), ("--evaluation", "lost.csv"), ("--label", "lost")]
+
+
+@pytest.mark.parametrize(("option", "value"), [*FILES, ("--target", "lost"), ("--unit", "lost")])
+def test_an_option_that_names_what_is_not_there_is_named(tables: Path, cli: Any, option: str, value: str) -> None:
+    options = {"--from": "private.csv", "--public": "public.csv", option: value}
+    err = cli.refused(4, "init", "run", *[word for pair in options.items() for word in pair], "--yes")
+    assert err.startswith(f"quorate: {option}: ")
+
+
+def test_labelled_rows_without_the_label_are_refused(tables: Path, cli: Any) -> None:
+    options = ("--public", "public.csv", "--label", "ill", "--evaluation", "public.csv", "--yes")
+    err = cli.refused(4, "init", "run", "--from", "private.csv", *options)
+    assert err.startswith("quorate: --evaluation: public.csv has no column 'ill'")
+
+
+def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path: Path, cli: Any) -> None:
     private, evaluation = tmp_path / "private.csv", tmp_path / "evaluation.csv"
     private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
     rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"

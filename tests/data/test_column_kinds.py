@@ -109,7 +109,7 @@ def test_the_owner_says_otherwise() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"text": ["notes"]}, "no column 'notes'.*did you mean 'note'"),
+        ({"text": ["notes"]}, "text names 'notes', which is no column of the public rows; did you mean 'note'"),
         ({"text": ["age"]}, "holds no text, but numbers"),
         ({"dates": ["ward"]}, "holds no date in ISO 8601"),
         ({"numeric": ["ward"]}, "holds no number"),

@@ -444,3 +444,22 @@ def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(
     path = tmp_path / "t.csv"
     path.write_bytes(b"a;b;c\n1,5;\xff;23.08.2023\n")
     assert dialect_of_first_line(path) == Dialect(separator=";")
+
+
+@pytest.mark.parametrize(
+    ("line", "known", "shown"),
+    [
+        ("Größe".encode("cp1252"), UTF_8, "cp1252"),
+        ("Größe".encode("cp1252"), "cp1250", "cp1250"),
+        ("Größe".encode(), "cp1252", UTF_8),
+        (b"\xef\xbb\xbfsize", "cp1252", "cp1252"),
+        (b"size", "cp1252", "cp1252"),
+        ("für".encode("cp850"), UTF_8, UTF_8),  # no text of cp1252: it is refused where the names are read
+    ],
+)
+def test_names_of_other_letters_show_the_encoding_of_a_table(
+    tmp_path: Path, line: bytes, known: str, shown: str
+) -> None:
+    (tmp_path / "t.csv").write_bytes(line + b";b\n\xff;1\n")
+    dialect = dialect_of_first_line(tmp_path / "t.csv", Dialect(encoding=known, decimal=","))
+    assert dialect == Dialect(separator=";", encoding=shown, decimal=",")

@@ -400,7 +400,7 @@ def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
     root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
     out = cli("check", root)[1]
     settings = edit(root, "[data]", '[data]\nunit_name = "spa guest"')
-    assert "divided by the number of spa guests n₀" in cli("check", root)[1].words
+    assert "divided by the number of spa guests, n₀" in cli("check", root)[1].words
     for refused in ("record", "guest's labels", "<b>"):
         (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))
         code, _, said = cli("check", root)
@@ -411,7 +411,7 @@ def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct, cli):
     )
     assert "[data] unit is missing" in cli("check", root)[2]
     out = " ".join(out.split())
-    assert "one patient adds a vector of length" in out
-    assert "divided by the number of patients n₀" in out
+    assert "one patient adds to the sum a vector whose length is at most" in " ".join(out.split())
+    assert "divided by the number of patients, n₀" in out
     assert "the number of patients was read off private.csv" in out
     assert "labels, ids and cells of private.csv are NOT checked" in out

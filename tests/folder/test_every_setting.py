@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from quorate.errors import InvalidParameter, named, naming
+from quorate.errors import InvalidParameter, QuorateError, named, naming
+from quorate.folder import planned
+from quorate.folder.methods import read_run
 from quorate.folder.section import MISSING, read_section, settings_of_section
-from quorate.folder.settings import KEYS_BY_ARGUMENT, SECTIONS, keys_of, settings_from
+from quorate.folder.settings import KEYS_BY_ARGUMENT, SECTIONS, keys_of, settings_from, settings_of
 from quorate.folder.template import filled, template
 
 KEYS = [(section, key) for section, shape in SECTIONS.items() for key in settings_of_section(shape)]
@@ -104,3 +106,73 @@ def test_a_name_of_python_has_the_key_that_its_reader_types():
         assert (named("epsilon"), named("delta"), named("student")) == (
             "[run] epsilon", "[budget] delta", "[student] model",
         )  # fmt: skip
+
+
+KINDS = ("text", "categorical", "numeric", "dates")
+NUMBER: dict[str, Any] = {"data.label": None, "data.classes": None, "data.range": [0, 100]}
+#: What the tables do not have, or hold otherwise, and the key that the refusal must name.
+OF_TABLES: list[tuple[dict[str, Any], str]] = [
+    *(({f"data.{kind}": ["agee"]}, f"[data] {kind} names 'agee'") for kind in (*KINDS, "drop")),
+    ({"data.numeric": ["ward"]}, "[data] numeric: column 'ward'"),
+    ({"data.dates": ["ward"]}, "[data] dates: column 'ward'"),
+    ({"data.label": "agee"}, '[data] label = "agee": '),
+    ({"data.unit": "agee"}, '[data] unit = "agee": '),
+    ({"data.unit": "ill"}, "[data] label and [data] unit both name 'ill'"),
+    ({"data.target": "agee", **NUMBER}, '[data] target = "agee": '),
+    ({"data.target": "ill", "data.unit": "ill", **NUMBER}, "[data] target and [data] unit both name 'ill'"),
+    ({"data.evaluation": "public.csv"}, '[data] evaluation needs the column of [data] label = "ill": '),
+    ({"data.calibration": "public.csv"}, "[data] calibration "),
+    ({"data.public": "quorate.toml"}, "[data] public: "),
+    ({"data.private": "quorate.toml"}, "[data] private"),
+    ({"data.private": "."}, "[data] private: "),
+]
+OF_VOTES: list[tuple[dict[str, Any], str]] = [
+    ({"data.classes": ["no", "perhaps"]}, "a label outside [data] classes was found"),
+    ({"teachers.model": "a_lost_module:teacher"}, "[teachers] model 'a_lost_module:teacher' "),
+    ({"student.model": "a_lost_module:student"}, "[student] model 'a_lost_module:student' "),
+    ({"mechanism.name": "a_lost_module:Noise"}, "[mechanism] name 'a_lost_module:Noise'"),
+]
+OF_DIRECT: list[tuple[dict[str, Any], str]] = [
+    ({"method.text": ["agee"]}, "[method] text: column 'agee'"),
+    ({"method.text": ["age"]}, "[method] text: column 'age'"),
+]
+CASES = [
+    *((changes, told, by) for by in ("votes", "direct") for changes, told in OF_TABLES),
+    *((changes, told, "votes") for changes, told in OF_VOTES),
+    *((changes, told, "direct") for changes, told in OF_DIRECT),
+]
+
+
+@pytest.mark.default_cases(6)
+@pytest.mark.parametrize(("changes", "told", "by"), CASES, ids=[f"{by}: {told}" for _, told, by in CASES])
+def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(
+    make_run: Any, changes: dict[str, Any], told: str, by: str
+) -> None:
+    of_classes = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None}
+    how = of_classes if "data.target" in changes and by == "votes" else {}
+    root = make_run(**{"method.by": by}, **how, **changes)
+    with pytest.raises(QuorateError) as refusal:
+        read_run(root, begin=False, settings=settings_of(root))
+    assert told in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"data.unit": "agee"}, '[data] unit = "agee": '),
+        ({"data.label": "agee"}, '[data] label = "agee": '),
+        ({"data.unit": "ill"}, "[data] label and [data] unit both name 'ill'"),
+        ({"data.drop": ["agee"]}, "[data] drop names 'agee'"),
+    ],
+)
+def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsal(
+    make_run: Any, changes: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rehearsal takes up to half a minute, and would have been for nothing."""
+    monkeypatch.setattr(planned, "plan_folder", lambda *_, **__: pytest.fail("a rehearsal began"))
+    open_ = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None, "method.by": "auto"}
+    root = make_run(**open_, **{"data.evaluation": "evaluation.csv", "data.n_records": 400}, **changes)
+    with pytest.raises(QuorateError) as refusal:
+        planned.settings_to_run(root)
+    assert told in str(refusal.value)

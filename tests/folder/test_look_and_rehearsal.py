@@ -99,3 +99,29 @@ def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
     labelled = make_run("labelled", **{"method.by": "direct"}, **WITH_LABELS)
     expected = cli.json("check", labelled)["expected"]
     assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"data.n_records": None}, "[data] n_records is not declared. Write it there"),
+        ({"data.public": None, "method.by": "direct"}, "[data] public names none"),
+        ({"data.evaluation": "few.csv"}, "a rehearsal needs 40 rows in [data] evaluation, and it has 39"),
+        ({"data.evaluation": None}, None),
+    ],
+)
+def test_why_nothing_is_rehearsed_is_one_line(
+    make_run: MakeRun, cli: Cli, changes: dict[str, Any], told: str | None
+) -> None:
+    root = make_run(**{**WITH_LABELS, "data.evaluation": "evaluation.csv", **changes})
+    lines = (root / "evaluation.csv").read_text().splitlines()
+    (root / "few.csv").write_text("\n".join(lines[:40]) + "\n")
+    if changes.get("data.public", "") is None:
+        with (root / "quorate.toml").open("a") as file:
+            file.write('[schema]\nage = [18, 95]\nbmi = [10, 50]\nward = ["north", "south", "west"]\n')
+    out = " ".join(cli.ok("check", root).split())
+    assert (told in out) if told else "expect" not in out
+    assert (f"quorate check {root} --rehearse" in out) == (told is not None and "n_records" in told)
+    found = json.loads(cli.ok("check", root, "--json"))
+    assert (told in found["not_rehearsed"]) if told else "not_rehearsed" not in found
+    assert "  expect " not in cli.ok("check", root, "--no-rehearse")

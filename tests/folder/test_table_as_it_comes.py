@@ -88,7 +88,11 @@ def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     )
     assert (quorate.load(tmp_path / "out").predict(typed) == read[0]).all()
     script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
-    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
+    rows = script["read_table"]("evaluation.csv")  # written as the tables of the run
+    assert rows.equals(script["read_table"]("evaluation.csv", separator=";", encoding="cp1252"))
+    for place in ("run", "out", "files"):
+        cli.ok("predict", place, "evaluation.csv", "--out", f"{place}.csv")
+        assert pl.read_csv(f"{place}.csv")["label"].to_list() == read[0].tolist()
     student = skops.io.load("out/student.skops", trusted=read_facts(tmp_path / "run").student_file.trusted)
     assert (student.predict(rows) == read[0]).all()
     session = onnxruntime.InferenceSession("out/student.onnx")

@@ -85,7 +85,10 @@ function faults(document) {
     const over = window.getComputedStyle(element).overflowX;
     if ((over === 'auto' || over === 'scroll') && element.scrollWidth > element.clientWidth && element.tabIndex < 0)
       add('no way there by keyboard', element);
+    if ((over === 'hidden' || over === 'clip') && element.scrollWidth > element.clientWidth) add('cut', element);
   }
+  for (const element of document.querySelectorAll('.scroll caption'))
+    if (element.offsetWidth > element.closest('.scroll').clientWidth + 1) add('cut', element);
   const ids = [...document.querySelectorAll('[id]')].map(each => each.id);
   if (new Set(ids).size !== ids.length) add('an id twice');
   if (document.documentElement.scrollWidth > window.innerWidth) add('wider than the frame');

@@ -53,6 +53,8 @@ def command(run: Path, rehearse: bool | None, look: bool, as_json: bool) -> None
     result = check(read, look=look, done=done)
     if rehearse or (rehearse is None and not done and read.can_be_rehearsed):
         result = result.expecting(*read.expected())
+    elif rehearse is None and not done and (why := read.why_not_rehearsed) is not None:
+        result = result.expecting_nothing(why)
     if as_json:
         print_json({**result.found, **({"finished": True} if done else {})})
         return

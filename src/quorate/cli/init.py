@@ -53,6 +53,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "plan"
     if private is not None:
         from quorate.folder.begin import Begun
+        from quorate.folder.begin_words import told
 
         begun = Begun.of(private, **given)
         if not yes:
@@ -60,7 +61,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
         answers = begun.answers(folder)
         text, left = filled(answers), keys_lacking(answers)
         following = begun.next_command
-        for line in begun.told():
+        for line in told(begun):
             click.echo(line)
     elif any(value is not None for value in given.values()):
         raise click.UsageError("these options go with --from, the private table whose columns they are about")
@@ -98,6 +99,7 @@ def _ask_or_nothing(begun: Begun) -> Begun:
 def _ask(begun: Begun) -> Begun:
     """Ask for what was not given; an empty answer leaves it to be filled in."""
     from quorate.folder.begin import QUESTIONS
+    from quorate.folder.begin_words import hint
 
     if not sys.stdin.isatty():
         raise PreconditionFailed(
@@ -106,9 +108,8 @@ def _ask(begun: Begun) -> Begun:
         )
     for key in QUESTIONS:
         while begun.wants(key):
-            hint = begun.hint(key)
-            if hint:
-                click.echo(hint)
+            if beside := hint(begun, key):
+                click.echo(beside)
             signal.siginterrupt(signal.SIGINT, True)  # polars has its own handler, with which a read would go on
             default = begun.default(key)
             typed = click.prompt(begun.question(key), default=default, show_default=bool(default))

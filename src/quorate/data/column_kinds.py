@@ -32,7 +32,7 @@ from quorate.data.notation import (
 )
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.stream import StreamedFrame
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 
 ColumnKind: TypeAlias = Literal["number", "category", "text", "date", "time", "duration", "dropped"]
 RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
@@ -217,7 +217,11 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         return ColumnKinds()
     held = families(pool)
     if unknown := [name for name in given.named if name not in held]:
-        raise InvalidParameter(f"there is no column {unknown[0]!r} in the public rows{nearest(unknown[0], held)}")
+        [name, *_] = unknown
+        near = nearest(name, held)
+        raise InvalidParameter(
+            f"{named(given.named[name])} names {name!r}, which is no column of the public rows{near}"
+        )
     kinds: dict[str, ColumnKind] = {}
     for place, (name, family) in enumerate(held.items()):
         declared = given.named.get(name)
@@ -229,7 +233,7 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         )
     if set(kinds.values()) == {"dropped"}:
         if given.drop:
-            raise InvalidParameter("drop: no column of the public rows is left; name fewer of them")
+            raise InvalidParameter(f"{named('drop')}: no column of the public rows is left; name fewer of them")
         kinds = dict.fromkeys(kinds, "category")  # a caution says that nothing is learned from them
     commas = [
         name
@@ -243,8 +247,8 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         for place, name in enumerate(held)
         if held[name] == "text" and kinds[name] == "category"
     }
-    named = frozenset(given.named)
-    return ColumnKinds(kinds, changed_kinds(kinds, held), named, frozenset(commas), words, given.dialect)
+    asked = frozenset(given.named)
+    return ColumnKinds(kinds, changed_kinds(kinds, held), asked, frozenset(commas), words, given.dialect)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:
@@ -322,14 +326,14 @@ def _declared_kind(declared: str, name: str, series: Any, family: Family, dialec
         if known is None:
             written = f" or as {dialect.date_format}" * bool(dialect.date_format)
             raise InvalidParameter(
-                f"dates: column {name!r} of the public rows holds no date in ISO 8601 (2024-03-01, 2024-03-01T12:30, "
-                f"or 12:30 for a time of day){written}; write it so, say how it is written by date_format under "
-                "[data] of quorate.toml (dd.mm.yyyy), or name the column as text, categorical or drop"
+                f"{named('dates')}: column {name!r} of the public rows holds no date in ISO 8601 (2024-03-01, "
+                f"2024-03-01T12:30, or 12:30 for a time of day){written}; write it so, say how it is written by "
+                "date_format under [data] of quorate.toml (dd.mm.yyyy), or name the column as text, categorical or drop"
             )
         return known
     if family == "time":
         raise InvalidParameter(
-            f"{declared}: column {name!r} holds dates or times, by its type; name it as dates, or drop"
+            f"{named(declared)}: column {name!r} holds dates or times, by its type; name it as dates, or drop"
         )
     if declared == "numeric" and family == "text":
         read = dialect.number if dialect.declares_numbers else comma_number
@@ -337,12 +341,12 @@ def _declared_kind(declared: str, name: str, series: Any, family: Family, dialec
         if all(np.isnan(_in_range(read(text))) for text in entries):
             some = next((f", such as {text!r}" for text in sorted(entries) if text.strip()), "")
             raise InvalidParameter(
-                f"numeric: column {name!r} of the public rows holds no number, but entries{some}; write plain numbers "
-                "(12.5) in all tables, or name it as text or drop"
+                f"{named('numeric')}: column {name!r} of the public rows holds no number, but entries{some}; write "
+                "plain numbers (12.5) in all tables, or name it as text or drop"
             )
     if declared == "text" and family != "text":
         held = {"number": "numbers", "missing": "nothing"}[family]
-        raise InvalidParameter(f"text: column {name!r} of the public pool holds no text, but {held}")
+        raise InvalidParameter(f"{named('text')}: column {name!r} of the public pool holds no text, but {held}")
     return {"numeric": "number", "categorical": "category", "text": "text"}[declared]  # type: ignore[return-value]
 
 

@@ -41,12 +41,28 @@ class ShownDialect:
     said: tuple[str, ...] = ()
 
 
-def dialect_of_first_line(path: Path) -> Dialect:
-    """Return the separator that the first line of a table shows; nothing else of it is looked at."""
+def dialect_of_first_line(path: Path, known: Dialect = PLAIN) -> Dialect:
+    """Return what is `known` with the separator that the first line of a table shows, and with its encoding where that
+    line has other letters than A to Z; nothing else of the table is looked at.
+    """
     if not is_delimited(path):
-        return PLAIN
-    line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").decode(UTF_8, "replace").rstrip("\r\n")
-    return Dialect(separator=_separator([line], path))
+        return known
+    line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+    if line.isascii():
+        encoding = known.encoding
+    elif _is_text(line, UTF_8):
+        encoding = UTF_8
+    else:
+        encoding = known.encoding if known.encoding != UTF_8 or not _is_text(line, _WINDOWS) else _WINDOWS
+    return replace(known, separator=_separator([line.decode(encoding, "replace")], path), encoding=encoding)
+
+
+def _is_text(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def dialect_of_public(path: Path) -> ShownDialect:
@@ -78,12 +94,17 @@ def dialect_of_public(path: Path) -> ShownDialect:
 
 def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
     """Return how a private table is written, as a public one shows; where that is no text table, or there is none, the
-    separator by its own first line alone.
+    separator and the encoding by its own first line alone.
     """
     by_public = ShownDialect() if public is None else dialect_of_public(public)
     if public is not None and is_delimited(public):
         return by_public
-    return replace(by_public, dialect=replace(by_public.dialect, separator=dialect_of_first_line(private).separator))
+    dialect = dialect_of_first_line(private, by_public.dialect)
+    said = (
+        f"the names of the columns of {private.name} are not UTF-8 text, so that the table is read as encoding = "
+        f'"{dialect.encoding}", that of Windows in Western Europe. Correct it under [data] if that is wrong'
+    )
+    return ShownDialect(dialect=dialect, said=(*by_public.said, *(said,) * (dialect.encoding != UTF_8)))
 
 
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:

@@ -19,10 +19,11 @@ from quorate.ambient import own_switches
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
-from quorate.data.feature_checks import missing_columns, named, refuse_infinite
+from quorate.data.feature_checks import missing_columns, refuse_infinite
+from quorate.data.feature_checks import named as named_columns
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.deferred import compose, frozen, pipeline, preprocessing
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import FloatArray
 
 WIDE = 256  # encoded columns from which the output is sparse
@@ -147,8 +148,8 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf)
     if far.any():
         one = np.count_nonzero(far) == 1
         raise DataRefused(
-            f"{name}: {named(X, far)} {'holds' if one else 'hold'} a number too large to be scaled by the public pool; "
-            f"mend it, or drop the {'column' if one else 'columns'}"
+            f"{name}: {named_columns(X, far)} {'holds' if one else 'hold'} a number too large to be scaled by the "
+            f"public pool; mend it, or drop the {'column' if one else 'columns'}"
         )
 
 
@@ -292,13 +293,16 @@ def refuse_without_text(pool: Rows, text: Sequence[str]) -> None:
     would be taken for an empty one.
     """
     if not is_frame(pool):
-        raise InvalidParameter("text names columns of a table, and the public pool is an array; give a data frame")
+        raise InvalidParameter(
+            f"{named('text')} names columns of a table, and the public pool is an array; give a data frame"
+        )
     kinds = families(pool)
     places = {name: place for place, name in enumerate(kinds)}
     for name in text:
         if kinds.get(name) != "text":
             held = "is not there" if name not in kinds else f"holds no text, but {kinds[name]}"
-            raise InvalidParameter(f"text: column {name!r} of the public pool {held}; name columns of running text")
+            said = f"{named('text')}: column {name!r} of the public pool {held}"
+            raise InvalidParameter(f"{said}; name columns of running text")
         if any(cell is None for cell in texts(column(pool, places[name]))):
             raise lacks_text(name)
 

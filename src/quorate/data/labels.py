@@ -190,7 +190,8 @@ def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefuse
             "as y > limit, and declare these; or predict the number itself (docs/how-to/predict-a-number.md)"
         )
     declared = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
-    return DataRefused(f"{name}: a label outside classes was found; declared: {declared}. Declare it, or drop its rows")
+    outside = f"a label outside {named('classes')} was found; declared: {declared}"
+    return DataRefused(f"{name}: {outside}. Declare it, or drop its rows")
 
 
 def _bare(label: str) -> str:

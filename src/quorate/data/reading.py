@@ -15,7 +15,7 @@ from quorate.data.formats import Table, TableFormat, format_for, require_column,
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.stream import PartedColumn, PartedFrame, Workspace, put_aside
 from quorate.deferred import pl
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 
 BATCH_ROWS = 65_536
 
@@ -47,7 +47,7 @@ def read_data(
     left; InvalidParameter if `label` and `unit` name one column.
     """
     if label is not None and label == unit:
-        raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
+        raise InvalidParameter(f"{named('label')} and {named('unit')} both name {label!r}; they must be two columns")
     place, known = place_of(path), format_for(path, dialect)
     how: dict[str, Any] = {}
     if isinstance(known, TableFormat):

@@ -154,45 +154,61 @@ class DirectPlan(PlannedRounds):
         hashed.update(self.coordinates.content)
         return hashed.hexdigest()
 
-    def why(self, unit: str, *, pool: str = "the public pool defines") -> tuple[str, ...]:
+    def why(self, unit: str, *, pool: str = "the public pool") -> tuple[str, ...]:
         """Return one sentence for each setting, with what it follows from. `unit`: the word for whose data it is.
-        `pool`: what defines coordinates, and the verb.
+        `pool`: the rows that define coordinates.
         """
-        settings, coordinates = self.settings, self.coordinates
-        basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
-        if coordinates.whitening is not None:
-            both = "" if settings.residual_ridge is None else f", and {settings.residual_ridge:.4g} for what is added"
-            basis = (
-                f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
-                f"that {pool}, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
-                f"κ = {settings.ridge:.4g}{both}"
-            )
-        noise = (
-            f"noise of {at_least(self.noise)} on each of {self.numbers:,} numbers of a round, the least "
-            "that ε and δ allow"
+        settings = self.settings
+        adds = (
+            f"in each round, one {unit} adds to the sum a vector whose length is at most "
+            f"{rounded_up(self.grid.clip)}, the clip B"
         )
         steps = (
-            f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by the number of {plural(unit)} "
-            f"n₀ = {self.n_units:,}"
+            f"the model is fitted in {settings.rounds} rounds. Each moves its weights by the noisy sum, times the rate "
+            f"{settings.rate:g}, divided by the number of {plural(unit)}, n₀ = {self.n_units:,}"
+        )
+        noise = (
+            f"noise with a standard deviation of {at_least(self.noise)} is added to each of the {self.numbers:,} "
+            "numbers of a round; it is the least that ε and δ allow"
         )
         counts = (
-            f"the first {settings.counting} rounds count targets in {settings.cells:,} cells of the declared range, at "
-            "the price of the others, which measure residuals by the part where most targets lie; B is in widths of it"
+            f"the first {settings.counting} rounds count the targets in {settings.cells:,} cells of the declared "
+            "range, at the same price as the other rounds. Those measure errors in widths of the part of the range in "
+            "which most targets lie, and so does B"
         )
         judges = (
-            "the last round counts how often the model is right, by how sure it is, at the price of the others; its "
-            "scores are divided by the temperature that follows"
+            "the last round counts how often the model is right, by how sure it is, at the same price as the other "
+            "rounds. The scores of the model are divided by the temperature that follows from these counts"
         )
-        shrunk_by = "then weights are shrunk by the error that the noise is known to leave, which costs no privacy"
+        shrunk_by = (
+            "after the last round the weights are shrunk, since the size of the error that the noise leaves in them is "
+            "known; this costs no privacy"
+        )
         return (
-            basis,
-            f"one {unit} adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
+            *self._basis(pool),
+            adds,
             steps,
             noise,
             *((counts,) if settings.counting else ()),
             *((shrunk_by,) if settings.length is not None else ()),
             *((judges,) if settings.judges else ()),
         )
+
+    def _basis(self, pool: str) -> tuple[str, ...]:
+        """Say what the model is linear in, and in which coordinates."""
+        settings, coordinates = self.settings, self.coordinates
+        features = f"the model is linear in {coordinates.feature_map.words}"
+        if coordinates.whitening is None:
+            return (f"{features}; there is no public pool to define coordinates",)
+        ridges = f"κ = {settings.ridge:.4g}"
+        if settings.residual_ridge is not None:
+            ridges += f", and {settings.residual_ridge:.4g} for the kernels"
+        reduced = (
+            f"these features are reduced to {coordinates.n_coordinates:,} coordinates, the directions in which rows of "
+            f"{pool} differ most. A direction in which they differ little counts in part: together the coordinates "
+            f"count as {self.dimension:.4g}, their effective dimension d(κ) at {ridges}"
+        )
+        return features, reduced
 
     @property
     def block_sizes(self) -> tuple[int, ...]:

@@ -116,7 +116,7 @@ class DirectTask(CellTask):
                 f"{before.described(None)}; until then the coordinates, the clip and its noise are those of rows drawn "
                 "evenly"
             )
-        return drawn, *held, *self.plan.why(self.unit, pool="the drawn rows define")
+        return drawn, *held, *self.plan.why(self.unit, pool="the drawn pool")
 
     @property
     def public_rows(self) -> Any:

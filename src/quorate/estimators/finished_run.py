@@ -34,7 +34,13 @@ from quorate.folder.published import (
     student_from,
 )
 from quorate.folder.settings import read_settings
-from quorate.folder.student_rows import have_named_columns, public_table, reader_of, reader_of_columns
+from quorate.folder.student_rows import (
+    dialect_of_text_table,
+    have_named_columns,
+    public_table,
+    reader_of,
+    reader_of_columns,
+)
 from quorate.folder.table_source import is_there
 from quorate.report import Facts, render_text
 from quorate.report.sentences import left
@@ -266,14 +272,16 @@ class FinishedRun(Scored, ShownEstimator):
         return self._reader
 
     def table_reader(self, table: Path) -> tuple[TableReader, Dialect]:
-        """Return what reads a table for :meth:`predict`, and how text tables of the run are written; what was exported
-        says all of that but what stands between cells, which the first line of the table shows.
+        """Return what reads a table for :meth:`predict`, and how it is written where it is text: as the tables of the
+        run, but for what its first line shows to be otherwise.
         """
         self._fitted()
-        settings = self._root / "quorate.toml"
-        is_said = self._is_run and settings.exists()
-        dialect = read_settings(settings).data.dialect if is_said else dialect_of_first_line(table)
-        return self._reader_for(None), dialect
+        settings, file = self._root / "quorate.toml", self._facts.student_file
+        if self._is_run and settings.exists():
+            known = read_settings(settings).data.dialect
+        else:
+            known = dialect_of_text_table(None if file is None else file.text_table)
+        return self._reader_for(None), dialect_of_first_line(table, known)
 
     def _reader_of_export(self, X: Any) -> TableReader:
         """Return what reads tables by what was exported; an earlier version exported nothing about their columns."""

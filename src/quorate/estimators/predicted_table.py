@@ -17,7 +17,7 @@ from quorate.data.file_reading import files_of, polars_path
 from quorate.data.formats import TableFormat, format_for, is_delimited, require_column
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.table_reader import TableReader, unread_in_words
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.estimators.finished_run import FinishedRun
 from quorate.folder.table_source import is_there
 from quorate.release.keys import file_to_write
@@ -59,7 +59,8 @@ def predict_table(
     import polars as pl
 
     if out.suffix not in _OUT:
-        raise InvalidParameter(f"--out: got {shown(str(out))}; expected a file that ends in {' or '.join(_OUT)}")
+        got = f"{named('out')}: got {shown(str(out))}"
+        raise InvalidParameter(f"{got}; expected a file that ends in {' or '.join(_OUT)}")
     file_to_write(out, "predictions.parquet")
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")
@@ -71,7 +72,7 @@ def predict_table(
         raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
     columns = _columns_of(reader, table, keep, dialect)
     if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run), *_sets(run, limit))):
-        raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
+        raise InvalidParameter(f"{named('keep')}: a column of the output is called so already; rename it in {table}")
     n_rows, unread = 0, Counter[str]()
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
         parts = []
@@ -123,8 +124,10 @@ def _is_utf_8(cell: str, encoding: str) -> bool:
 def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: Dialect) -> list[str]:
     """Return the columns to read: those of the model and those to keep, all of them where the model has no names."""
     names = column_names(table, dialect)
-    for name in (*reader.needed, *keep):
+    for name in reader.needed:
         require_column(name, names, table)
+    for name in keep:
+        require_column(name, names, table, public=sorted(reader.needed), key=f"{named('keep')}: ")
     return [*keep, *(name for name in reader.families or names if name in names and name not in keep)]
 
 

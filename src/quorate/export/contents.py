@@ -26,7 +26,7 @@ from quorate.ledger.state import LedgerState
 from quorate.release.charge import SEEDED_CLIENT
 from quorate.report import Facts
 from quorate.report.plain import as_json as plain
-from quorate.report.student_file import TableColumn, Written
+from quorate.report.student_file import TableColumn, TextTable, Written
 from quorate.report.summary import rarer
 from quorate.report.utility import Score
 from quorate.report.words import REPORT_FILES
@@ -86,7 +86,16 @@ def table_script(facts: Facts) -> str | None:
         return None
     entries = "".join(f"    {_for_script(column)!r},\n" for column in columns)
     source = resources.files("quorate.export").joinpath("read_table.py").read_text(encoding="utf-8")
-    return source.replace("COLUMNS: list[dict[str, Any]] = []", f"COLUMNS: list[dict[str, Any]] = [\n{entries}]", 1)
+    source = source.replace("COLUMNS: list[dict[str, Any]] = []", f"COLUMNS: list[dict[str, Any]] = [\n{entries}]", 1)
+    return source.replace("WRITTEN: dict[str, Any] = {}", f"WRITTEN: dict[str, Any] = {_for_polars(facts)!r}", 1)
+
+
+def _for_polars(facts: Facts) -> dict[str, Any]:
+    """Return how CSV files of the run are written, as `polars.read_csv` takes it, where it is not as usual."""
+    written = TextTable() if facts.student_file is None else facts.student_file.text_table or TextTable()
+    how = {"separator": written.separator, "encoding": written.encoding, "quote_char": written.quote or None}
+    usual = {"separator": "", "encoding": TextTable().encoding, "quote_char": TextTable().quote}
+    return {key: value for key, value in how.items() if value != usual[key]}
 
 
 def _for_script(column: TableColumn) -> dict[str, Any]:

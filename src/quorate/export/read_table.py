@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 COLUMNS: list[dict[str, Any]] = []  # of the model: `quorate export` writes them here
+WRITTEN: dict[str, Any] = {}  # how CSV files of the run are written, for `polars.read_csv`: likewise
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "unknown", "?", "-", "."}  # where a number or a time is expected
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -21,10 +22,12 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_table(path: str, **how: Any) -> pl.DataFrame:
-    """Read a Parquet file, or a CSV file as ``polars.read_csv`` does: `how` is ``separator=";"``, ``encoding=...``."""
-    return converted(
-        pl.read_parquet(path) if path.endswith(".parquet") else pl.read_csv(path, infer_schema=False, **how)
-    )
+    """Read a Parquet file, or a CSV file as those of the run; where it is written otherwise, `how` is what
+    ``polars.read_csv`` takes: ``separator=";"``, ``encoding="cp1252"``.
+    """
+    if path.endswith(".parquet"):
+        return converted(pl.read_parquet(path))
+    return converted(pl.read_csv(path, infer_schema=False, **{**WRITTEN, **how}))
 
 
 def converted(table: pl.DataFrame) -> pl.DataFrame:

@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,24 +20,22 @@ from quorate.accounting.attacker import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
 from quorate.data.cell_text import canonical_text
-from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds, GivenKinds
-from quorate.data.columns import listed, names_columns
+from quorate.data.column_kinds import ColumnKinds, GivenKinds
+from quorate.data.columns import names_columns
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.dialect_of_table import dialect_beside
-from quorate.data.encoding import without_frequent_texts
-from quorate.data.formats import is_delimited, require_column
-from quorate.data.images import image_columns
+from quorate.data.dialect_of_table import dialect_beside, dialect_of_first_line
+from quorate.data.formats import require_column
 from quorate.data.labels import without_numbers
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.folder.data_settings import key_of_class, read_unit_name, unit_word, word_of_column
-from quorate.folder.table_source import DIALECT, same_source
+from quorate.folder.data_settings import key_of_class, read_unit_name, reads_well, unit_word
+from quorate.folder.table_source import DIALECT, called, same_source
 from quorate.folder.template import classes_of, number_of, range_of, suggested_delta, whole_of, written
 from quorate.report.notation import visible
-from quorate.run.pool_cautions import OF_WRITING, pool_cautions, proposed_lines
+from quorate.run.pool_cautions import proposed_lines
 from quorate.students.scores import shares_of_rare
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
@@ -90,12 +89,21 @@ class Begun:
         """Read the names of the columns, and take what was given; QuorateError says in one line what is wrong."""
         _refuse_database("private", private)
         shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
-        dialect = dialect_beside(private, None if shown is None else _public_path(private, *shown)).dialect
-        if not has_named_columns(private, dialect):
+        with called(named("private")):
+            dialect_of_first_line(private)
+        with nullcontext() if shown is None else called(named(shown[0])):
+            written_as = dialect_beside(private, None if shown is None else _public_path(private, *shown))
+        dialect = written_as.dialect
+        with called(named("private")):
+            have_names = has_named_columns(private, dialect)
+        if not have_names:
             raise InvalidParameter(
-                f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
+                f"{named('private')}: {private} has no named columns to begin with; write quorate.toml by quorate init "
+                "alone"
             )
-        begun = cls(private=private, names=tuple(column_names(private, dialect)), dialect=dialect)
+        with called(named("private")):
+            names = tuple(column_names(private, dialect))
+        begun = cls(private=private, names=names, dialect=dialect, said_of_dialect=written_as.said)
         if given.get("label") is not None and given.get("target") is not None:
             raise InvalidParameter("give --label for classes, or --target for a number, not both")
         if given.get("label") is not None and given.get("range") is not None:
@@ -111,10 +119,10 @@ class Begun:
         read: dict[str, Callable[[str], Any]] = {
             "public": lambda text: _public_path(self.private, "public", text),
             "evaluation": lambda text: _public_path(self.private, "evaluation", text),
-            "label": self._column,
-            "target": self._column,
+            "label": partial(self._column, "label"),
+            "target": partial(self._column, "target"),
             "range": range_of,
-            "unit": self._column,
+            "unit": partial(self._column, "unit"),
             "classes": lambda text: classes_of(text.split(",")),
             "unit_name": lambda text: read_unit_name(named("unit_name"), text),
             "n_records": lambda text: count("n_records", whole_of("n_records", text), at_least=1),
@@ -122,7 +130,12 @@ class Begun:
             "epsilon": lambda text: real("epsilon", number_of("epsilon", text), above=0),
             "delta": lambda text: real("delta", number_of("delta", text), above=0, below=1),
         }
-        changed: dict[str, Any] = {"label" if key == "target" else key: read[key](typed)}
+        with called(named(key)) if key in ("public", "evaluation") else nullcontext():
+            return self._with(key, read[key](typed))
+
+    def _with(self, key: str, value: Any) -> Begun:
+        """Take one answer, as it was read."""
+        changed: dict[str, Any] = {"label" if key == "target" else key: value}
         if key in ("target", "range"):
             changed["number"] = True
         if key == "public" or (key == "evaluation" and self.public is None):
@@ -139,6 +152,9 @@ class Begun:
         if begun.label is not None and begun.label == begun.unit:
             both = f"{named('target' if begun.number else 'label')} and {named('unit')}"
             raise InvalidParameter(f"{both} both name {begun.label!r}; they must be two columns")
+        if begun.evaluation is not None and begun.label is not None and key in ("evaluation", "label", "target"):
+            names = column_names(begun.evaluation, begun.dialect)
+            require_column(begun.label, names, begun.evaluation, public=begun.names, key=f"{named('evaluation')}: ")
         if begun.number and begun.classes:
             raise InvalidParameter("--classes goes with --label, --target with --range; leave out one of the pairs")
         if begun.number and key in ("public", "evaluation", "label", "target", "range"):
@@ -164,27 +180,6 @@ class Begun:
         """Return the words of a question."""
         return QUESTIONS[key].format(column=repr(self.label))
 
-    def hint(self, key: str) -> str:
-        """Return what helps to answer a question."""
-        if key == "label":
-            if self.public is None:
-                return "the columns are not shown: with no public table to compare it with, the first line may be a row"
-            return f"columns: {', '.join(map(visible, self.names))}"
-        if key == "unit" and self.likely_units:
-            looks = "looks" if len(self.likely_units) == 1 else "look"
-            return f"{listed(self.likely_units)} {looks} like ids of persons, who may have several rows"
-        if key == "classes" and not self.default(key):
-            column = "the column" if self.label is None else repr(self.label)
-            return f"if {column} is a number, press Ctrl-C and use --target in place of --label"
-        if key == "range" and not self.number:
-            return (
-                f"public rows have numbers in {self.label!r}, so a number is predicted. For classes press Ctrl-C and "
-                "add --classes"
-            )
-        if key == "delta":
-            return f"suggested: {self._suggested_delta()}"
-        return ""
-
     def doubt(self, key: str) -> str:
         """Return what makes an answer doubtful, in public words; "" where nothing does."""
         if key != "epsilon" or self.epsilon is None:
@@ -204,29 +199,37 @@ class Begun:
         """Return what is taken where nothing is typed; public facts alone."""
         if key == "delta":
             return written(suggested_delta(self.n_records)[0])
-        if key == "unit_name" and self.unit is not None:
+        if key == "unit_name" and self.unit is not None and reads_well(self.unit):
             return unit_word(self.unit)
-        if key == "classes" and (labels := self.public_classes()):
-            return ",".join(labels)
+        if key == "classes" and (shown := self.shown_classes()) is not None:
+            return ",".join(shown[1])
         return ""
 
-    def public_classes(self) -> tuple[str, ...]:
-        """Return the labels of the public table that has any: a proposal, and never read off private rows."""
-        for labels in self._public_labels.values():
+    def shown_classes(self) -> tuple[Path, tuple[str, ...]] | None:
+        """Return the public table that has labels, and these: a proposal, and never read off private rows."""
+        for path, labels in self._public_labels.items():
             if 2 <= len(labels) <= MOST_CLASSES and not self.is_number and not any("," in label for label in labels):
                 numbers = {label: number_with_comma(label) for label in labels}
                 named = [label for label in labels if label.lower() not in _NO_LABEL]
                 if len(named) >= 2 and all(isfinite(numbers[label]) for label in named):  # beside numbers it is none
-                    return tuple(sorted(named, key=numbers.__getitem__))
-                return tuple(sorted(labels))
-        return ()
+                    return path, tuple(sorted(named, key=numbers.__getitem__))
+                return path, tuple(sorted(labels))
+        return None
 
-    def public_shares(self, classes: Sequence[Any]) -> dict[str, float] | None:
-        """Return how common two classes are by public labels, the rarer to one figure; None where neither is rare."""
+    @property
+    def known_classes(self) -> tuple[Any, ...]:
+        """The classes as they were given, or as public labels show them."""
+        return self.classes or (() if (shown := self.shown_classes()) is None else classes_of(shown[1]))
+
+    def shown_shares(self) -> tuple[Path, dict[str, float]] | None:
+        """Return how common two classes are by the labels of a public table, the rarer to one figure; None where
+        neither is rare.
+        """
+        classes = () if self.is_number else self.known_classes
         words = [str(name) if isinstance(name, bool) else canonical_text(name) or "" for name in classes]
-        for labels in self._public_labels.values():
+        for path, labels in self._public_labels.items() if words else ():
             if shares := shares_of_rare([labels[word] for word in words]):
-                return dict(zip(map(key_of_class, classes), shares, strict=True))
+                return path, dict(zip(map(key_of_class, classes), shares, strict=True))
         return None
 
     @property
@@ -254,20 +257,25 @@ class Begun:
     def answers(self, folder: Path) -> dict[str, Any]:
         """Return what goes into ``quorate.toml`` of a folder, as :func:`~quorate.folder.template.filled` takes it."""
         tables = {key: getattr(self, key) for key in ("private", "public", "evaluation")}
-        classes = self.classes or (classes_of(labels) if (labels := self.public_classes()) else ())
-        written = {key: getattr(self.dialect, key) or None for key in DIALECT}
+        shares = self.shown_shares()
+        written = {key: getattr(self.dialect, key) or None for key in DIALECT if key != "encoding" or self.names_seen}
         return {
             **{key: None if path is None else os.path.relpath(path, folder) for key, path in tables.items()},
             **{key: getattr(self, key) for key in ("unit", "unit_name", "range", "n_records", "n_rows", "epsilon")},
             **{key: value for key, value in written.items() if value != getattr(PLAIN, key)},
             "target" if self.is_number else "label": self.label,
-            "classes": classes,
-            "class_shares": None if self.is_number else self.public_shares(classes),
+            "classes": self.known_classes,
+            "class_shares": None if shares is None else shares[1],
             "drop": self.left_out,
             "delta": self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0]),
             "likely": self.likely,
             "schema": self.to_declare,
         }
+
+    @property
+    def names_seen(self) -> bool:
+        """Whether the first line was seen to name the columns; else it may be a row, of which nothing is said."""
+        return any(seen is not None for seen in (self.label, self.public, self.evaluation))
 
     @property
     def likely(self) -> dict[str, Any]:
@@ -276,15 +284,16 @@ class Begun:
         if self.unit is None and self.likely_units:
             proposed["unit"] = self.likely_units[0]
         if self.public is not None:
-            proposed |= proposed_lines(pool := self._pool(self.public), self._kinds(pool))
+            proposed |= proposed_lines(pool := self.pool(self.public), self.kinds(pool))
         return proposed
 
-    def _pool(self, public: Path) -> Rows:
+    def pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
         drop = [name for name in (self.label, self.unit) if name is not None]
         return read_data(public, drop=drop, dialect=self.dialect).X
 
-    def _kinds(self, pool: Rows) -> ColumnKinds:
+    def kinds(self, pool: Rows) -> ColumnKinds:
+        """Return what the columns of public rows are read as."""
         return column_kinds(pool, GivenKinds(dialect=self.dialect))
 
     @property
@@ -293,7 +302,7 @@ class Begun:
         if self.public is None:
             return likely_units(None, self.to_declare)
         others = [name for name in self.names if name not in self.public_names]
-        return tuple(name for name in likely_units(self._pool(self.public), others) if name != self.label)
+        return tuple(name for name in likely_units(self.pool(self.public), others) if name != self.label)
 
     @property
     def to_declare(self) -> tuple[str, ...]:
@@ -310,70 +319,6 @@ class Begun:
         if self.public is None or self.label is None:
             return ()
         return tuple(name for name in self.names if name not in (*self.public_names, self.label, self.unit))
-
-    def told(self) -> list[str]:
-        """Return what is to be said of the columns."""
-        lines = list(self.said_of_dialect)
-        if self.public is not None:
-            pool = self._pool(self.public)
-            read = self._kinds(pool)
-            kinds = read.kinds
-            if len(pool) >= FEWEST_ROWS:
-                rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
-                kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
-            lines.append(f"{self.public.name} says what the columns hold:")
-            each_kind = {
-                kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
-            }
-            lines += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
-            lines += [
-                f"column {name!r} names files of images: uncomment images under [data], with their folder"
-                for name in image_columns(pool)
-            ]
-            lines += [
-                finding.words
-                for finding in pool_cautions(pool, self.public.name, kinds=read)
-                if finding.applies and finding.code in OF_WRITING
-            ]
-            if self.left_out:
-                lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
-        if self.is_number and not self.number:
-            lines.append(
-                f"public rows have numbers in {self.label!r}, so a number is predicted, and you declare its range. For "
-                "classes add --classes"
-            )
-        texts_ = [path for path in (self.public, self.evaluation) if path is not None and is_delimited(path)]
-        if is_delimited(self.private) and not texts_ and (self.public is not None or self.to_declare):
-            lines.append(
-                f"no public text table shows how {self.private.name} is written: fill in encoding, decimal and "
-                "date_format under [data], where it is not UTF-8 with numbers such as 3.5 and dates such as "
-                "2024-03-01. Excel in Western Europe writes cp1252"
-            )
-        if self.to_declare:
-            lines.append(
-                "there are no public rows: a part of the budget will pay for noisy counts of the columns, and rows "
-                "drawn from these stand for public ones. [schema] has a line for each column: write there what it "
-                "holds, whoever is in the table, and never what was read off private rows. Where there are public "
-                "rows, leave [schema] out and name them in [data] public"
-            )
-        if self.unit is None and self.likely_units:
-            one = self.likely_units[0]
-            lines.append(
-                f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
-                f'unit the guarantee is for one row. If so, write unit = "{one}" under [data], and in unit_name '
-                "the word for one, such as patient"
-            )
-        if self.unit is not None and self.unit_name is None:
-            lines.append(word_of_column(self.unit))
-        if doubt := self.doubt("epsilon"):
-            lines.append(f"is that meant? {doubt}")
-        if self.delta is None and self.n_records is not None:
-            lines.append(f"delta: {self._suggested_delta()}")
-        return lines
-
-    def _suggested_delta(self) -> str:
-        delta, reason = suggested_delta(self.n_records)
-        return f"{written(delta)}, {reason}"
 
     def _refuse_no_numbers(self) -> None:
         """Refuse a number to predict where public rows show that its column holds none."""
@@ -397,8 +342,8 @@ class Begun:
                 f"{self.n_rows:,} for {self.n_records:,} units"
             )
 
-    def _column(self, name: str) -> str:
-        require_column(name, self.names, self.private, public=self.public_names)
+    def _column(self, key: str, name: str) -> str:
+        require_column(name, self.names, self.private, public=self.public_names, key=f"{named(key)}: ")
         return name
 
 

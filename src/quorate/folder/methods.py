@@ -34,7 +34,7 @@ from quorate.folder.prepared import (
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.settings import Settings, keys_of, read_settings, settings_of
 from quorate.folder.sites.settings import combines_sites, read_sites_settings
-from quorate.folder.student_rows import published_columns, student_file
+from quorate.folder.student_rows import published_columns, published_text_table, student_file
 from quorate.folder.table_source import is_large
 from quorate.ledger import Budget
 from quorate.ledger.rules import may_be_raised
@@ -195,7 +195,8 @@ def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
     """Write the public side; `result`: what the method made, `model`: the same model as it decides."""
     pool, kinds = run.task.published_table
     rows = student_file(pool, kinds, images=run.settings.data.images is not None)
-    rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
+    columns = published_columns(run.settings, result.model, pool)
+    rows = replace(rows, columns=columns, text_table=None if columns is None else published_text_table(run.settings))
     more, seeded = run.files(result, facts), run.task.noise.seeded
     return publish_run(run.folder, model, facts, more, pool=run.pool_as_taken(), rows=rows, seeded=seeded)
 

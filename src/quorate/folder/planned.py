@@ -32,7 +32,14 @@ from quorate.folder.settings import (
     settings_of,
 )
 from quorate.folder.table_source import Source, is_there
-from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
+from quorate.folder.tables import (
+    dropped_from_no_public_table,
+    pool_of,
+    read_pool,
+    read_public,
+    refuse_unknown_columns,
+    refuse_unknown_drop,
+)
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
@@ -144,6 +151,7 @@ def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) 
     settings = settings_of(root)
     if settings.chosen is not None:
         return settings
+    refuse_unknown_columns(settings.data)  # before what takes long
     refuse_unknown_drop(settings.data)
     evaluation = _evaluation(settings)
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))

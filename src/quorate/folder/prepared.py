@@ -101,13 +101,39 @@ class PreparedRun(ABC):
     @property
     def can_be_rehearsed(self) -> bool:
         """Whether that takes seconds, asks nobody, and there are rows and a declared number for it."""
-        settings, evaluation = self.settings, self.evaluation
-        own = (*settings.teachers.fields, settings.teachers.model, settings.student.model)
-        data = settings.data
-        if evaluation is None or data.public is None or data.range is not None or any(":" in name for name in own):
-            return False
-        plain = not settings.teachers.fields and isinstance(settings.method.feature_map, str)
-        return plain and settings.data.n_records is not None and len(evaluation.truth) >= FEWEST
+        return self.evaluation is not None and self.settings.data.range is None and self.why_not_rehearsed is None
+
+    @property
+    def why_not_rehearsed(self) -> str | None:
+        """Why a check rehearses no run by itself, though there are public rows with labels, and what to type; None
+        where it does, or where there are none.
+        """
+        settings, data, evaluation = self.settings, self.settings.data, self.evaluation
+        if evaluation is None or data.range is not None:
+            return None
+        if data.public is None:
+            return (
+                "not known: a rehearsal plays on public rows, and [data] public names none. The run itself scores the "
+                "model on [data] evaluation"
+            )
+        if (n := len(evaluation.truth)) < FEWEST:
+            return f"not known: a rehearsal needs {FEWEST} rows in [data] evaluation, and it has {n}"
+        if not isinstance(settings.method.feature_map, str):
+            return "not known: a rehearsal needs a feature map by its name, and [method] feature_map is a file"
+        command = f"quorate check {for_shell(self.folder.root)} --rehearse"
+        called = [f"[teachers] {key}" for key in ("command", "endpoint") if key in settings.teachers.fields]
+        models = {"[teachers] model": settings.teachers.model, "[student] model": settings.student.model}
+        own = [key for key, name in models.items() if ":" in name]
+        if called:
+            return f"not rehearsed, since a rehearsal would call {called[0]} many times"
+        if own:
+            return f"not rehearsed by itself, since it trains {own[0]}, which is yours, several times. Type: {command}"
+        if data.n_records is None:
+            return (
+                "not rehearsed by itself, since [data] n_records is not declared. Write it there, if it may be "
+                f"published; or rehearse with the number that is read: {command}"
+            )
+        return None
 
     def pool_as_taken(self) -> Any:
         """Return the public rows as the model takes them; None where they were drawn, so that their labels are none."""

@@ -95,7 +95,9 @@ class Settings:
 def keys_of(settings: Settings) -> dict[str, str]:
     """Return the keys of ``quorate.toml`` by what they are called in Python, a share of the budget by its own."""
     shares = {name: f"[run] {name}" for name in ("epsilon", "delta") if getattr(settings.run, name) is not None}
-    return {**KEYS_BY_ARGUMENT, **shares, **{name: f"[mechanism] {name}" for name in settings.mechanism.fields}}
+    own = {name: f"[mechanism] {name}" for name in settings.mechanism.fields}
+    text = {} if settings.method.by == "direct" else {"text": "[teachers] text"}
+    return {**KEYS_BY_ARGUMENT, **text, **shares, **own}
 
 
 def _keys_by_argument() -> dict[str, str]:

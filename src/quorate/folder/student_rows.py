@@ -12,6 +12,7 @@ from quorate.data.columns import Family
 from quorate.data.declared_schema import Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import public_words
+from quorate.data.formats import is_delimited
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.schema_encoder import declared_kinds, is_of_drawn_pool, kinds_of
@@ -20,7 +21,7 @@ from quorate.errors import PreconditionFailed
 from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
-from quorate.report.student_file import TableColumn, Written
+from quorate.report.student_file import TableColumn, TextTable, Written
 from quorate.run.drawn_rows import draw_rows, pool_from
 from quorate.types import Secret
 
@@ -109,6 +110,18 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
         )
         for name, family in reader.families.items()
     )
+
+
+def published_text_table(settings: Settings) -> TextTable | None:
+    """Return how text tables of the run are written, to be published; None where they are written as usual."""
+    data = settings.data
+    written = TextTable(**{part.name: getattr(data.dialect, part.name) for part in fields(TextTable)})
+    return written if written != TextTable() and any(map(is_delimited, data.tables.values())) else None
+
+
+def dialect_of_text_table(written: TextTable | None) -> Dialect:
+    """Return what was published of how text tables are written, as they are read."""
+    return PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
 
 
 def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -66,6 +67,31 @@ def file_of(table: Source) -> Path | None:
     if isinstance(table, Path):
         return table
     return table.file if table.is_sqlite else None
+
+
+def key_of(data: Any, table: Source) -> str | None:
+    """Return the key of ``[data]`` that names a table, of two the one that needs labels; None where none does."""
+    keys = ("private", "evaluation", "calibration", "public")
+    return next((key for key in keys if data.tables.get(key) == table), None)
+
+
+@contextmanager
+def of_key(data: Any, table: Source) -> Iterator[None]:
+    """Name the key of a table in whatever is refused of it inside."""
+    key = key_of(data, table)
+    with nullcontext() if key is None else called(f"[data] {key}"):
+        yield
+
+
+@contextmanager
+def called(name: str) -> Iterator[None]:
+    """Begin with the key or the option of a table what is refused of it inside, where no key or option begins it."""
+    try:
+        yield
+    except DataRefused as refusal:
+        if not str(refusal).startswith(("[data]", "--")):
+            refusal.args = (f"{name}: {refusal}",)
+        raise
 
 
 def is_large(table: Source) -> bool:
@@ -155,7 +181,9 @@ def refuse_names_without_columns(data: Any) -> None:
     from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
 
     for table in data.tables.values():
-        if not has_named_columns(table, data.dialect):
+        with of_key(data, table):
+            have_names = has_named_columns(table, data.dialect)
+        if not have_names:
             raise InvalidParameter(
                 f"[data] {named[0]} names columns, and those of {table.name} have no names; leave it out, or save the "
                 "rows as CSV or Parquet"

@@ -19,9 +19,9 @@ from quorate.data.reading import BATCH_ROWS, column_names, has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.stream import PartedFrame, Workspace
 from quorate.data.unit_ids import only_whole_ids
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, naming
 from quorate.folder.data_settings import DataSettings
-from quorate.folder.table_source import Source
+from quorate.folder.table_source import Source, key_of, of_key
 
 CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a file of more is read part by part
 
@@ -29,7 +29,8 @@ CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a f
 def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
     """Read the public rows, without a label, an id, or what is to be left out; images as an array of images."""
     text = _as_text(data)
-    table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features, dialect=data.dialect)
+    with of_key(data, data.pool):
+        table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features, dialect=data.dialect)
     if data.images is None:
         return table
     rows, _ = public_images(_folder(data), _files(data, table.X, data.pool), called=data.pool.name)
@@ -38,7 +39,10 @@ def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
 
 def pool_of(data: DataSettings, table: Table) -> PublicPool:
     """Return the public rows as a run takes them, with what the owner says of columns."""
-    return PublicPool(table.X) if data.images is not None else PublicPool.described(table.X, data.kinds)
+    if data.images is not None:
+        return PublicPool(table.X)
+    with naming({kind: f"[data] {kind}" for kind in ("text", "categorical", "numeric", "dates", "drop")}):
+        return PublicPool.described(table.X, data.kinds)
 
 
 def private_ids(data: DataSettings, table: Table) -> Any:
@@ -51,14 +55,17 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "dialect": data.dialect}
     large: dict[str, Any] = {"memory": memory, "workspace": workspace}
     if public is None or not has_named_columns(data.private, data.dialect):
-        return read_data(data.private, **how, **large)
+        with of_key(data, data.private):
+            return read_data(data.private, **how, **large)
     text = (*_as_text(data), *texts_of(public.X))
     _require(data, data.private, (data.label, data.unit), columns(public.X) or ())
     if data.images is None:
-        read = read_data(data.private, drop=data.drop, text=text, **how, **large)
+        with of_key(data, data.private):
+            read = read_data(data.private, drop=data.drop, text=text, **how, **large)
         refuse_other_columns(data, read.X, data.private, public.X)
         return read
-    table = read_data(data.private, drop=data.drop, text=text, **how)
+    with of_key(data, data.private):
+        table = read_data(data.private, drop=data.drop, text=text, **how)
     names, form = _files(data, table.X, data.private), _form_of(public.X.shape[1:])
     return replace(table, X=private_images(_folder(data), names, form, missing=0.0))
 
@@ -81,7 +88,8 @@ def read_private_cells(
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
     wanted = declared if public is None else columns(public.rows()) or ()
     _require(data, data.private, (data.label, data.unit), wanted)
-    table = read_cells(data.private, **how, n_features=width, memory=held, folder=folder, dialect=data.dialect)
+    with of_key(data, data.private):
+        table = read_cells(data.private, **how, n_features=width, memory=held, folder=folder, dialect=data.dialect)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
@@ -108,7 +116,8 @@ def read_public(
     text = (*_as_text(data), *texts_of(public))
     width = None if data.images else public.shape[1]
     _require(data, path, (label, unit), columns(public) or ())
-    table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
+    with of_key(data, path):
+        table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
     if data.images is None:
         return table
     rows, form = public_images(_folder(data), _files(data, table.X, path), called=path.name)
@@ -149,13 +158,26 @@ def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Ro
     _refuse_others(data, columns(table), path, columns(pool))
 
 
+def refuse_unknown_columns(data: DataSettings) -> None:
+    """Refuse a private table without the columns of the label and of the unit, by its first line alone."""
+    with of_key(data, data.pool):
+        public = column_names(data.pool, data.dialect) if has_named_columns(data.pool, data.dialect) else []
+    _require(data, data.private, (data.label, data.unit), public)
+
+
 def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], public: Sequence[str]) -> None:
     """Refuse a file without a column that is named, before it is read; `public`: the names that tell what names are."""
-    if has_named_columns(path, data.dialect) and (named := [name for name in wanted if name is not None]):
-        names = column_names(path, data.dialect)
-        for name in named:
-            key = "label" if name == data.label else "unit"
-            require_column(name, names, path, public=public, key=f'[data] {key} = "{name}": ')
+    needed = [name for name in wanted if name is not None]
+    with of_key(data, path):
+        names = column_names(path, data.dialect) if needed and has_named_columns(path, data.dialect) else None
+    if names is None:
+        return
+    table = key_of(data, path)
+    whose = "" if table in (None, "private") else f"[data] {table} needs the column of "
+    label = "label" if data.range is None else "target"
+    for name in needed:
+        key = label if name == data.label else "unit"
+        require_column(name, names, path, public=public, key=f'{whose}[data] {key} = "{name}": ')
 
 
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:

@@ -57,6 +57,20 @@ class Written(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TextTable(Plain):
+    """How text tables of the run are written, as the owner declared it.
+
+    `separator`: between cells; "" leaves it to the name of a file. `encoding`: such as "cp1252". `quote`: the mark
+    around a cell that holds a separator, "" for none. `line_breaks`: whether such a cell may hold them.
+    """
+
+    separator: str = ""
+    encoding: str = "utf-8"
+    quote: str = '"'
+    line_breaks: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TableColumn(Plain):
     """How a table's column is read before the student meets it: from the public pool and the settings alone.
 
@@ -134,7 +148,8 @@ class StudentFile(Plain):
     "category", "number" or "text". `trusted`: types that skops opens only where it is told to. `pixels`: of images: how
     many numbers one has; None where an earlier version wrote the facts. `darkest`, `lightest`: of images: the smallest
     and the largest number among the public ones. `columns`: of tables: their columns, in the order of the public pool;
-    None where an earlier version wrote the facts.
+    None where an earlier version wrote the facts. `text_table`: how text tables are written, where the owner declared
+    it.
 
     Examples
     --------
@@ -151,8 +166,9 @@ class StudentFile(Plain):
     darkest: float | None = None
     lightest: float | None = None
     columns: tuple[TableColumn, ...] | None = None
+    text_table: TextTable | None = None
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("columns",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("columns", "text_table")
 
     def _check(self) -> None:
         require(self.rows in ROWS, f"rows must be one of {', '.join(ROWS)}, got {self.rows!r}")
@@ -213,7 +229,7 @@ def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
         imports += (
             "from read_table import read_table  # read_table.py lies beside a model that `quorate export` wrote\n"
         )
-        read = (
-            'rows = read_table("new.csv")  # Parquet, or CSV with what polars.read_csv takes, such as separator=";"\n'
-        )
+        csv = "CSV" if file.text_table is None else "CSV as the tables of the run are written, or"
+        how = 'with what polars.read_csv takes, such as separator=";"'
+        read = f'rows = read_table("new.csv")  # Parquet, or {csv} {how}\n'
     return f"```python\n{imports}\n{opened}student = {load}\n{read}student.predict(rows)  # {takes}\n```"

@@ -185,7 +185,16 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
   .bigs, .pairs-of-worlds, .attacker { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
   .plain.halves { columns: 1; }
   .pairs div { grid-template-columns: minmax(0, 1fr); gap: 0; }
-  .scroll caption { max-width: calc(100vw - 2.2rem); }
+  .scroll caption { max-width: 100cqi; }
+  .scroll {  /* a shade on the side to which a table goes on */
+    container-type: inline-size;
+    background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2.5rem 100% no-repeat local,
+      linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2.5rem 100% no-repeat local,
+      linear-gradient(to right, var(--rest), transparent) 0 0 / .9rem 100% no-repeat scroll,
+      linear-gradient(to left, var(--rest), transparent) 100% 0 / .9rem 100% no-repeat scroll;
+  }
+  .checks li { grid-template-columns: minmax(0, 1fr); padding: .5rem 0; }
+  .grid .name { white-space: normal; }
 }
 """
 

@@ -253,8 +253,9 @@ class PoolPlan:
             more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
         return (
             f"{n_rows or self.n_rows:,} rows {verb} drawn from noisy counts of "
-            f"{several(len(self.marginals.partitions), 'column')}, for {percent(self.share)} of μ²; they stand for "
-            f"public rows, and are not people{more}"
+            f"{several(len(self.marginals.partitions), 'column')}; the counts take {percent(self.share)} of the budget "
+            "(of μ², in which prices of Gaussian noise add up). The rows stand for public ones, and are not "
+            f"people{more}"
         )
 
 

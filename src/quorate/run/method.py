@@ -88,6 +88,10 @@ class CheckResult:
             cautions=(*self.cautions, *heard),
         )
 
+    def expecting_nothing(self, why: str) -> CheckResult:
+        """Return the same with the reason for which nothing was rehearsed."""
+        return replace(self, found={**self.found, "not_rehearsed": why}, steps=(*self.steps, ("expect", why)))
+
     def to_json(self) -> str:
         """Return :attr:`found` as one JSON object; no private row has a part in it."""
         return json.dumps(dict(self.found), ensure_ascii=False, indent=2)

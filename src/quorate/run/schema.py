@@ -43,7 +43,7 @@ from quorate.data.rows import Rows, from_arrow, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.run.cells import as_numbers, as_the_column, finite_rows, frame_like, real
 from quorate.types import FloatArray
 
@@ -226,7 +226,10 @@ class Schema:
 
     def _judged_frame(self, X: Any, name: str) -> tuple[Rows, list[NDArray[np.bool_]], NDArray[np.bool_]]:
         if not (hasattr(X, "columns") and is_frame(X)):
-            raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
+            raise DataRefused(
+                f"{named(name)} has no names of columns, and the public side has; give a data frame, or a file that "
+                "names them"
+            )
         X = with_text_names(X, name)
         names, wanted = columns(X) or (), columns(self.pool) or ()
         refuse_other_columns(names, wanted, called=(name, self.called))

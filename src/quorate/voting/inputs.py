@@ -45,7 +45,7 @@ from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
 from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.run.progress import in_parts
 from quorate.run.schema import check_pool
 from quorate.run.usable_rows import PrivateTable
@@ -133,7 +133,7 @@ def labels_and_keys(
     """Return the class and the unit key of each of n rows; raises DataRefused if there is not one of each."""
     codes = encode_labels(y, classes, name=label_name)
     if len(codes) != n:
-        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
+        raise DataRefused(f"{named('X')} and {label_name} differ in length; give one label for every row")
     return codes, slot_bytes(groups, n, name=group_name)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, named
 
 if TYPE_CHECKING:
     from quorate.mechanisms import Mechanism
@@ -116,7 +116,7 @@ def _boosting_library(name: str) -> Any:
         library = import_module(name)
     except ImportError as error:
         missing = error.name if error.name in EXTRAS else name
-        raise PreconditionFailed(f"teacher model {name!r}: {_how_to_install(missing)}") from None
+        raise PreconditionFailed(f"{named('teacher')} {name!r}: {_how_to_install(missing)}") from None
     if name == "xgboost":
         return library.XGBClassifier(n_estimators=40, max_depth=3, learning_rate=0.3)
     return library.LGBMClassifier(n_estimators=40, num_leaves=8, min_child_samples=5, verbosity=-1)
@@ -136,9 +136,9 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
         model = getattr(imported(module_name, folder=folder), factory_name)()
     except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
         if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-            raise PreconditionFailed(f"{role} model {name!r}: {_how_to_install(error.name)}") from None
+            raise PreconditionFailed(f"{named(role)} {name!r}: {_how_to_install(error.name)}") from None
         raise InvalidParameter(
-            f"{role} model {name!r} could not be made ({error}); expected an importable package.module:factory that "
+            f"{named(role)} {name!r} could not be made ({error}); expected an importable package.module:factory that "
             "takes no arguments and returns a scikit-learn classifier, or for a number a regressor"
         ) from None
     return model
@@ -204,12 +204,12 @@ def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
     if ":" not in name:
         return name
     module_name, _, class_name = name.partition(":")
-    module = _import(module_name, folder=folder, told=f"mechanism {name!r}")
+    module = _import(module_name, folder=folder, told=f"{named('mechanism')} {name!r}")
     kind = getattr(module, class_name, None)
     if kind is None:
         classes = [attribute for attribute, value in vars(module).items() if isinstance(value, type)]
         raise InvalidParameter(
-            f"mechanism {name!r}: the module has no class {class_name!r}{nearest(class_name, classes)}"
+            f"{named('mechanism')} {name!r}: the module has no class {class_name!r}{nearest(class_name, classes)}"
         )
     if isinstance(kind, type) and not is_own(kind):
         return kind.__name__

@@ -99,9 +99,14 @@ class NumberRelease:
     def why(self) -> tuple[str, ...]:
         """Say whether targets are counted."""
         if self.counts is None:
-            return ("noise would hide where targets lie, so none is counted: teachers predict in the whole range",)
-        cells, share = self.counts.cells, f"{OF_COUNTS:.0%} of μ²"
-        return (f"{COUNTING} noisy counts of targets in {cells} cells, at {share}, choose the part to predict in",)
+            why = "targets are not counted, since noise would hide where they lie: teachers predict in the whole range"
+            return (why,)
+        counted = (
+            f"targets are counted {COUNTING} times in {self.counts.cells} cells of the range; these noisy counts take "
+            f"{OF_COUNTS:.0%} of the budget (of μ², in which prices of Gaussian noise add up), and choose the part of "
+            "the range in which teachers predict"
+        )
+        return (counted,)
 
 
 PARTITION: Literal["hash"] = "hash"

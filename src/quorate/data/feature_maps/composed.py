@@ -284,8 +284,8 @@ class ResidualMap(_BesideLinear):
     def words(self) -> str:
         """What features are, in words."""
         return (
-            f"{self.linear.words}, and what a Gaussian kernel and a product of kernels of single columns, with rows of "
-            "the pool, add to them"
+            f"{self.linear.words}, and their likeness to rows of the pool by two kernels, a Gaussian one and a product "
+            "of kernels of single columns"
         )
 
     @property

@@ -24,7 +24,7 @@ from quorate.data.fixed_types import fixed_types
 from quorate.data.rows import kind
 from quorate.ensemble.teachers.prompted.endpoint import ChatEndpoint, Unanswered
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Voter
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def row_texts(X: Any, *, text: str | None = None) -> list[str]:
     names, rows = _cells(fixed_types(X))
     if text is not None:
         if text not in names:
-            raise DataRefused(f"there is no column {text!r} to prompt with; text must name one of the public rows")
+            raise DataRefused(f"{named('text')} names {text!r}, and the public rows have no such column to prompt with")
         place = names.index(text)
         return [_cell_text(row[place]) for row in rows]
     if len(names) == 1:
