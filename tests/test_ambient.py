@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Context, Decimal, localcontext
 
@@ -47,16 +48,13 @@ def test_blocks_of_many_threads_leave_the_filters_as_a_block_of_one_does() -> No
             pass
         before = list(warnings.filters)
 
-        def work() -> None:
+        def work(_: int) -> None:
             for _ in range(200):
                 with unwarned():
                     warnings.warn("private", stacklevel=1)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
         assert warnings.filters == before
 
 

@@ -11,9 +11,8 @@ from types import ModuleType
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-POINTS = (
-    6.0  # how far a mean of eight fits may be from one measured again, in per cent; near a coin noise moves it more
-)
+# How far a mean of eight fits may be from one measured again, in per cent; near a coin noise moves it more.
+POINTS = 6.0
 COIN = 80.0  # below that it is not compared
 
 

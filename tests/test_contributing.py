@@ -117,14 +117,7 @@ def classifier(**more: Any) -> PrivateClassifier:
 @pytest.mark.heavy
 def test_there_are_six_recipes_and_each_has_a_test_here() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
-    assert list(RECIPES) == [
-        "A mechanism",
-        "A student",
-        "A store",
-        "An accounting rule",
-        "A table format",
-        "A command",
-    ]
+    assert list(RECIPES) == ["A mechanism", "A student", "A store", "An accounting rule", "A table format", "A command"]
     assert all(here.count(f'follow("{title}"') >= 2 for title in RECIPES)  # it, and a twin
 
 
@@ -212,9 +205,8 @@ def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
         clf = classifier(ledger=ledger).fit(X, Y, public=PublicPool(POOL))
     assert clf.guarantee_.epsilon > 20
     assert any("kept by toy_store.TextStore, a store of the owner's own" in each for each in clf.guarantee_.caveats)
-    own = classifier(ledger=Ledger(tmp_path / "ledger.db", budget=Budget(30.0, 1e-4))).fit(
-        X, Y, public=PublicPool(POOL)
-    )
+    with Ledger(tmp_path / "ledger.db", budget=Budget(30.0, 1e-4)) as ledger:
+        own = classifier(ledger=ledger).fit(X, Y, public=PublicPool(POOL))
     assert not any("a store of the owner's own" in each for each in own.guarantee_.caveats)
     with Ledger(url) as ledger:  # and the key that binds it to its data lies beside it
         classifier(ledger=ledger).set_params(epsilon=1.0, delta=1e-6).fit(X, Y, public=PublicPool(POOL))
@@ -305,16 +297,6 @@ def run_of_pipes(folder: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
-    root = run_of_pipes(tmp_path / "run")
-    assert cli("check", root)[0] == 4  # before the package is there
-    follow("A table format")
-    code, said, wrong = cli("check", root)
-    assert code == 0, wrong
-    assert "10 teachers" in said
-
-
-@pytest.mark.heavy
 def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     module = follow("A table format", declared=False)
@@ -380,10 +362,14 @@ def test_a_declared_format_that_has_not_the_suffix_is_refused(follow: Any, tmp_p
 
 
 @pytest.mark.heavy
-def test_a_report_names_the_format_and_its_package(follow: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
+    assert cli("check", root)[0] == 4  # before the package is there
     follow("A table format")
-    code, _, wrong = cli("run", root)
+    code, said, wrong = cli("check", root)
+    assert code == 0, wrong
+    assert "10 teachers" in said
+    code, _, wrong = cli("run", root)  # and its report names the format and its package
     assert code == 0, wrong
     assert ("reader of .pipes files", "toy_format.PipeText, toy 1.0") in read_facts(root).provenance.versions
     assert "toy_format.PipeText, toy 1.0" in (root / "public" / "report.html").read_text(encoding="utf-8")

@@ -125,11 +125,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
         for name in named_in(path)
         if name.split(".")[0] in {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
     }
-    assert pickled <= {
-        "ensemble/training.py",
-        "ensemble/workers/cluster/exchange.py",
-        "ensemble/workers/workers.py",
-    }
+    assert pickled <= {"ensemble/training.py", "ensemble/workers/cluster/exchange.py", "ensemble/workers/workers.py"}
 
 
 # --- noise is drawn for a durable block ---------------------------------------------------------------------------

@@ -114,15 +114,14 @@ def walk_an_estimator(folder: Path, secrets: Secrets) -> list[str]:
     return sorted({f"{leak.fact} on {leak.surface}" for leak in find_leaks(seen, secrets.forbidden())})
 
 
-def walk_a_run(root: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def walk_a_run(root: Path, secrets: Secrets) -> list[str]:
     """Go through every command of the command line; return the leaks on what they print and on the public side."""
     X, y = rows(N, 1)
     names = [f"person {number}" for number in range(N)]
     names[3] = "Quorinda Überall"
     columns = [f"x{number}" for number in range(5)]
-    pl.DataFrame(X, schema=columns).with_columns(y=pl.Series(y), person_id=pl.Series(names)).write_csv(
-        root / "private.csv"
-    )
+    private = pl.DataFrame(X, schema=columns).with_columns(y=pl.Series(y), person_id=pl.Series(names))
+    private.write_csv(root / "private.csv")
     pl.DataFrame(rows(M, 2)[0], schema=columns).write_csv(root / "public.csv")
     (root / "quorate.toml").write_text(
         '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "y"\nclasses = [0, 1]\nunit = "person_id"\n'
@@ -156,10 +155,8 @@ def test_a_fitted_estimator_shows_nothing_secret_anywhere(tmp_path: Path, secret
 
 
 @pytest.mark.heavy
-def test_the_command_line_and_its_files_show_nothing_secret(
-    tmp_path: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert walk_a_run(tmp_path, secrets, capsys) == []
+def test_the_command_line_and_its_files_show_nothing_secret(tmp_path: Path, secrets: Secrets) -> None:
+    assert walk_a_run(tmp_path, secrets) == []
     assert {path.name for path in (tmp_path / "public").iterdir()} >= {"labels.csv", "student.skops", "report.html"}
 
 
@@ -307,9 +304,8 @@ def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets
 
 
 labels = altered(loaded, "labels_csv", labels_with_votes)
-checked = altered(
-    voting_method.VOTES, "check", lambda _, made: ({**made[0], "why": ["Quorinda Überall is in it"]}, made[1])
-)
+why = {"why": ["Quorinda Überall is in it"]}
+checked = altered(voting_method.VOTES, "check", lambda _, made: ({**made[0], **why}, made[1]))
 
 RUN_PLANTS: list[Plants] = [
     {
@@ -327,15 +323,11 @@ RUN_PLANTS: list[Plants] = [
 @pytest.mark.heavy
 @pytest.mark.parametrize("plants", RUN_PLANTS, ids=["said", "published"])
 def test_secrets_planted_on_surfaces_of_a_run_are_found_on_each(
-    tmp_path: Path,
-    secrets: Secrets,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    plants: Plants,
+    tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch, plants: Plants
 ) -> None:
     for plant in plants:
         plant(monkeypatch, secrets)
-    assert not_found(plants, walk_a_run(tmp_path, secrets, capsys)) == []
+    assert not_found(plants, walk_a_run(tmp_path, secrets)) == []
 
 
 def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ def test_every_side_door_is_shut(secret: Secret[list[int]], door) -> None:
     with pytest.raises(TypeError) as refusal:
         door(secret)
     assert FORBIDDEN not in str(refusal.value)
+    with pytest.raises(SecretRefused):  # the package's own error
+        iter(secret)
 
 
 def test_it_has_no_attributes_that_show_it(secret: Secret[list[int]]) -> None:
@@ -51,11 +53,6 @@ def test_it_has_no_attributes_that_show_it(secret: Secret[list[int]]) -> None:
 def test_equality_is_identity(secret: Secret[list[int]]) -> None:
     assert secret == secret
     assert secret != Secret([4711, 2, 3])
-
-
-def test_a_refusal_is_the_packages_own_error(secret: Secret[list[int]]) -> None:
-    with pytest.raises(SecretRefused):
-        iter(secret)
 
 
 def test_derived_keys_differ_by_purpose_and_index_and_key() -> None:

@@ -27,10 +27,7 @@ def response_pair(epsilon):
 def approx_pair(epsilon, delta):
     yes, no = response_pair(epsilon)
     delta, zero = Real(delta), Real(0)
-    return (
-        np.concatenate([[delta], (1 - delta) * yes, [zero]]),
-        np.concatenate([[zero], (1 - delta) * no, [delta]]),
-    )
+    return (np.concatenate([[delta], (1 - delta) * yes, [zero]]), np.concatenate([[zero], (1 - delta) * no, [delta]]))
 
 
 def laplace_pair(scale):

@@ -138,35 +138,28 @@ def test_an_event_reads_back_as_itself(event):
         "[]",
         "3",
         "null",
+        b"{}",
         '{"epsilon":0.5}',
         '{"epsilon":0.5,"kind":"pure"}',
         '{"epsilon":0.5,"kind":["pure_dp"]}',
         '{"epsilon":0.5,"extra":1,"kind":"pure_dp"}',
         '{"kind":"pure_dp"}',
-        '{"epsilon":NaN,"kind":"pure_dp"}',
-        '{"epsilon":Infinity,"kind":"pure_dp"}',
-        '{"epsilon":1e999,"kind":"pure_dp"}',
-        '{"epsilon":-1,"kind":"pure_dp"}',
-        '{"epsilon":"0.5","kind":"pure_dp"}',
-        '{"epsilon":true,"kind":"pure_dp"}',
+        *(
+            f'{{"epsilon":{bad},"kind":"pure_dp"}}'
+            for bad in ("NaN", "Infinity", "1e999", "-1", '"0.5"', "true", "9" * 5000)
+        ),
         '{"epsilon":0.5,"epsilon":0.1,"kind":"pure_dp"}',
         '{"event":{"epsilon":0.5,"kind":"pure_dp"},"kind":"repeated","times":2.0}',
         '{"event":{"epsilon":0.5,"kind":"pure_dp"},"kind":"repeated","times":-2}',
         '{"event":{"epsilon":0.5,"kind":"nothing"},"kind":"repeated","times":2}',
         '{"events":{"epsilon":0.5,"kind":"pure_dp"},"kind":"composed"}',
         '{"events":[1],"kind":"composed"}',
-        '{"epsilon":' + "9" * 5000 + ',"kind":"pure_dp"}',
         '{"events":[' * 100_000,
     ],
 )
 def test_what_is_not_exactly_an_event_is_refused(text):
     with pytest.raises(InvalidParameter):
         from_json(text)
-
-
-def test_bytes_and_objects_are_refused():
-    with pytest.raises(InvalidParameter):
-        from_json(b"{}")
 
 
 def test_an_event_without_a_published_kind_has_no_json():

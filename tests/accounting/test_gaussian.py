@@ -28,13 +28,7 @@ from quorate.accounting import (
     rdp,
     zcdp,
 )
-from quorate.accounting.gaussian import (
-    DISTANCE,
-    distance_of,
-    epsilon_of_gaussian,
-    log_delta,
-    mu_of_gaussian,
-)
+from quorate.accounting.gaussian import DISTANCE, distance_of, epsilon_of_gaussian, log_delta, mu_of_gaussian
 
 
 def exact_delta(epsilon, mu):

@@ -284,9 +284,7 @@ def test_what_holds_for_one_change_holds_for_those_that_it_implies_and_no_others
     assert weakest([Neighbouring.of("add-remove-replace", "person"), aor]) == aor
 
 
-@given(
-    changes=st.lists(st.tuples(st.sampled_from(KNOWN), st.booleans()), min_size=1, max_size=5),
-)
+@given(changes=st.lists(st.tuples(st.sampled_from(KNOWN), st.booleans()), min_size=1, max_size=5))
 def test_the_weakest_is_covered_by_every_one_of_them(changes):
     relations = [Neighbouring.of(change, "x", owner_states=owner) for change, owner in changes]
     together = weakest(relations)

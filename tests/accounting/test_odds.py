@@ -89,8 +89,7 @@ def test_a_mechanism_that_gives_away_more_than_it_claims_passes_the_odds():
 
 
 @given(
-    epsilon=st.floats(0, 4),
-    weights=st.lists(st.tuples(st.floats(0.01, 1), st.floats(-1, 1)), min_size=2, max_size=5),
+    epsilon=st.floats(0, 4), weights=st.lists(st.tuples(st.floats(0.01, 1), st.floats(-1, 1)), min_size=2, max_size=5)
 )
 def test_no_mechanism_within_epsilon_is_told_apart_more_often(epsilon, weights):
     world = [w for w, _ in weights]

@@ -117,12 +117,14 @@ def test_the_sum_over_the_threshold_noise_agrees_with_brute_force(
     assert np.exp(form.log_probability(values, answers)) == pytest.approx(brute_force(form, values, answers), abs=1e-8)
 
 
+def laplace_form(threshold_scale: float, query_scale: float, **options: Any) -> SparseVectorForm:
+    laws = {"threshold_noise": DiscreteLaplaceLaw(threshold_scale), "query_noise": DiscreteLaplaceLaw(query_scale)}
+    return SparseVectorForm(**{"costly": "above", **laws, **options})
+
+
 def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
     for resets in (False, True):
-        form = SparseVectorForm(
-            threshold_noise=DiscreteLaplaceLaw(2.0), query_noise=DiscreteLaplaceLaw(4.0), costly="above", cutoff=2,
-            resets=resets,
-        )  # fmt: skip
+        form = laplace_form(2.0, 4.0, cutoff=2, resets=resets)
         values = [0, 3, -2, 1]
         total = 0.0
         for answers in product([False, True], repeat=4):
@@ -131,15 +133,6 @@ def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
             if not any(answers[end:]):  # each pattern up to its end, once
                 total += exp(form.log_probability(values[:end], answers[:end]))
         assert total == pytest.approx(1, abs=1e-12)
-
-
-def laplace_form(threshold_scale: float, query_scale: float, **options: object) -> SparseVectorForm:
-    return SparseVectorForm(
-        threshold_noise=DiscreteLaplaceLaw(threshold_scale),
-        query_noise=DiscreteLaplaceLaw(query_scale),
-        costly="above",
-        **options,  # type: ignore[arg-type]
-    )
 
 
 @pytest.mark.heavy
@@ -183,9 +176,7 @@ def test_forms_without_a_cutoff_or_without_noise_cost_more_than_any_claim() -> N
     ]
     assert losses[0] < losses[1] < losses[2]
     assert losses[2] > 5
-    no_query_noise = SparseVectorForm(
-        threshold_noise=DiscreteLaplaceLaw(2.0), query_noise=NoNoise(), costly="above", cutoff=None
-    )
+    no_query_noise = laplace_form(2.0, 2.0, query_noise=NoNoise(), cutoff=None)
     assert no_query_noise.loss([0, 1], [1, 0], [False, True]) == np.inf
 
 
@@ -309,18 +300,16 @@ def test_a_hockey_stick_is_the_largest_excess_of_any_event(epsilon: float, p: fl
 
 def test_wrong_arguments_are_refused() -> None:
     form = laplace_form(2.0, 4.0)
-    with pytest.raises(InvalidParameter, match="one for each"):
-        form.log_probability([1, 2], [True])
-    with pytest.raises(InvalidParameter, match="must end"):
-        form.log_probability([1, 2], [True, True])
-    with pytest.raises(InvalidParameter, match="no value more than 1"):
-        form.loss([1], [3], [True])
-    with pytest.raises(InvalidParameter, match="costly"):
-        SparseVectorForm(threshold_noise=NoNoise(), query_noise=NoNoise(), costly="both")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="cutoff"):
-        laplace_form(2.0, 4.0, cutoff=0)
-    with pytest.raises(InvalidParameter, match="shape"):
-        hockey_stick([1.0], [0.5, 0.5], 1.0)
+    for act, said in (
+        (lambda: form.log_probability([1, 2], [True]), "one for each"),
+        (lambda: form.log_probability([1, 2], [True, True]), "must end"),
+        (lambda: form.loss([1], [3], [True]), "no value more than 1"),
+        (lambda: laplace_form(2.0, 4.0, costly="both"), "costly"),
+        (lambda: laplace_form(2.0, 4.0, cutoff=0), "cutoff"),
+        (lambda: hockey_stick([1.0], [0.5, 0.5], 1.0), "shape"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            act()
     for law in (DiscreteLaplaceLaw, GeometricLaw, DiscreteGaussianLaw):
         with pytest.raises(InvalidParameter):
             law(float("nan"))

@@ -357,11 +357,7 @@ def test_saved_models_tables_and_databases_are_opened(tmp_path: Path) -> None:
     seen.add_files(tmp_path)
     connection.close()
     by_file = {(leak.surface.split("!")[0].split("/")[-1], leak.fact) for leak in find_leaks(seen, FACTS)}
-    assert by_file == {
-        ("student.skops", "votes"),
-        ("table.parquet", "data-dependent epsilon"),
-        ("ledger.db", "n"),
-    }
+    assert by_file == {("student.skops", "votes"), ("table.parquet", "data-dependent epsilon"), ("ledger.db", "n")}
 
 
 @pytest.mark.default_cases(4)

@@ -98,10 +98,7 @@ def test_the_last_days_are_read_what_is_nested_is_no_value_and_what_is_out_of_ra
 @pytest.mark.parametrize("column", list(columns()))
 @pytest.mark.parametrize("held", ["date", "text"])
 def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
-    entries = {
-        "date": [dt.date(2024, 3, day) for day in range(1, 9)],
-        "text": ["north", "south"] * 4,
-    }[held]
+    entries = {"date": [dt.date(2024, 3, day) for day in range(1, 9)], "text": ["north", "south"] * 4}[held]
     frames = pd.DataFrame if isinstance(column([0]), pd.Series) else pl.DataFrame
     schema = Schema.of(frames({"age": np.arange(8.0), "seen": entries}))
     plain, kept = schema.parsed(frames({"age": [1.0, 2.0], "seen": column([0, 86_400])}))

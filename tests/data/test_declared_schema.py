@@ -30,39 +30,24 @@ def column(declared: Any) -> Any:
 
 
 def test_each_spelling_declares_what_it_says() -> None:
-    schema = Schema(
-        {
-            "age": [0, 120],
-            "share": (0.0, 1),
-            "sex": ("F", "M"),
-            "code": ["0", "1.0"],
-            "flag": [True, False],
-            "written": ["False", "true"],
-            "income": "number",
-            "day": (DAY, dt.date(2024, 1, 1)),
-            "instant": (NOON, dt.date(2024, 1, 1)),
-            "note": "drop",
-        }
-    )
-    assert schema.dropped == ("note",)
-    assert list(schema.columns) == ["age", "share", "sex", "code", "flag", "written", "income", "day", "instant"]
-    assert [held.grid for held in schema.columns.values() if isinstance(held, NumberColumn)] == [
-        "int", "real", "real", "date", "time"
-    ]  # fmt: skip
-    assert schema.facts == {
-        "age": [0, 120],
-        "share": [0.0, 1.0],
-        "sex": ["F", "M"],
-        "code": ["0", "1"],
-        "flag": [True, False],
-        "written": [False, True],
-        "income": "number",
-        "day": {"dates": ["2020-02-29", "2024-01-01"]},
-        "instant": {"dates": ["2020-01-01T12:00:00", "2024-01-01T00:00:00"]},
-        "note": "drop",
+    spellings: dict[str, tuple[Any, Any]] = {  # as it is declared, and as facts tell it
+        "age": ([0, 120], [0, 120]),
+        "share": ((0.0, 1), [0.0, 1.0]),
+        "sex": (("F", "M"), ["F", "M"]),
+        "code": (["0", "1.0"], ["0", "1"]),
+        "flag": ([True, False], [True, False]),
+        "written": (["False", "true"], [False, True]),
+        "income": ("number", "number"),
+        "day": ((DAY, dt.date(2024, 1, 1)), {"dates": ["2020-02-29", "2024-01-01"]}),
+        "instant": ((NOON, dt.date(2024, 1, 1)), {"dates": ["2020-01-01T12:00:00", "2024-01-01T00:00:00"]}),
+        "note": ("drop", "drop"),
     }
+    schema = Schema({name: declared for name, (declared, _) in spellings.items()})
+    assert schema.facts == {name: told for name, (_, told) in spellings.items()}
+    assert (schema.dropped, list(schema.columns)) == (("note",), list(spellings)[:-1])
+    grids = [held.grid for held in schema.columns.values() if isinstance(held, NumberColumn)]
+    assert grids == ["int", "real", "real", "date", "time"]
     assert Schema.of(schema) is schema
-    assert Schema.of({"age": (0, 120)}).facts == {"age": [0, 120]}
 
 
 MANY = [str(number) for number in range(MOST_VALUES + 1)]
@@ -79,20 +64,13 @@ TAKEN: list[Any] = [
         (["age"], "must name the columns"),
         ({7: [0, 1]}, "names of columns"),
         ({"age": "?", "sex": "?"}, "still open: columns 'age', 'sex'"),
-        ({"note": "text"}, 'write "drop"'),
-        ({"note": "images"}, 'write "drop"'),
+        *(({"note": kind}, 'write "drop"') for kind in ("text", "images")),
         ({"note": "drop"}, "drops every column"),
-        ({"age": []}, "'age'"),
-        ({"age": [0]}, "'age'"),
-        ({"age": [3, 3]}, "'age'"),
-        ({"age": [5, 1]}, "'age'"),
-        ({"age": [0, math.inf]}, "'age'"),
-        ({"age": [-1e308, 1.7e308]}, "'age'"),
-        ({"age": [0.0, 5e-324]}, "'age'"),
-        ({"age": [0, 10**400]}, "'age'"),
-        ({"age": [False, 3]}, "'age'"),
-        ({"age": [DAY, 3]}, "'age'"),
-        ({"age": "numbers"}, "'age'"),
+        *(
+            ({"age": wrong}, "'age'")
+            for wrong in ([], [0], [3, 3], [5, 1], [0, math.inf], [-1e308, 1.7e308], [0.0, 5e-324])
+        ),
+        *(({"age": wrong}, "'age'") for wrong in ([0, 10**400], [False, 3], [DAY, 3], "numbers")),
         ({"sex": ["F", "F"]}, "twice"),
         ({"code": ["1", "1.0"]}, "twice"),
         ({"sex": ["F", " "]}, "missing value"),
@@ -256,14 +234,8 @@ DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["n
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> None:
     _, encoder = declared_columns(DECLARED)
-    rows = frame(
-        {
-            "ward": ["north", "moon", None],
-            "share": [0.5, -7.0, 1e300],
-            "sex": ["M", "F", "x"],
-            "age": [30.0, None, 120.0],
-        }
-    )
+    numbers = {"share": [0.5, -7.0, 1e300], "age": [30.0, None, 120.0]}
+    rows = frame({"ward": ["north", "moon", None], "sex": ["M", "F", "x"], **numbers})
     together = encoder.transform(rows)
     expected = [[-0.5, 0, 0, 1, 1], [0, -1, 1, 0, 0], [1, 1, 0, 0, 0]]
     assert np.allclose(together, expected)

@@ -129,9 +129,8 @@ def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, mo
         monkeypatch.setattr(delimited_text, "AT_ONCE", at_once)
         for place in (0, 3, 20):
             long = ("7", "50;west;yes\n" * 9, "yes")
-            assert (
-                as_read(tmp_path / "rows.csv", dialect, written(dialect, [*rows[:place], long, *rows[place:]])) == rows
-            )
+            lines = written(dialect, [*rows[:place], long, *rows[place:]])
+            assert as_read(tmp_path / "rows.csv", dialect, lines) == rows
 
 
 @pytest.mark.heavy

@@ -32,13 +32,7 @@ POOL = pl.DataFrame(
     }
 )
 NEW = pl.DataFrame(
-    {
-        "age": [None, 35],
-        "flat": [5.0, None],
-        "sex": ["never seen", None],
-        "member": [None, True],
-    },
-    schema=POOL.schema,
+    {"age": [None, 35], "flat": [5.0, None], "sex": ["never seen", None], "member": [None, True]}, schema=POOL.schema
 )
 
 

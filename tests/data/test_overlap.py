@@ -45,10 +45,7 @@ def part(table, rows):
 
 
 @pytest.mark.default_cases(4)
-@pytest.mark.parametrize(
-    ("ours", "others"),
-    [*product([20, 1000], [0, 30, 1100, 30_000]), (5, 0), (10, 0), (19, 0)],
-)
+@pytest.mark.parametrize(("ours", "others"), [*product([20, 1000], [0, 30, 1100, 30_000]), (5, 0), (10, 0), (19, 0)])
 def test_private_rows_are_found_among_any_number_of_others_and_a_handful_alone(ours, others):
     private = measured(3000, 1)
     assert holds(private, joined(part(private, slice(0, ours)), measured(others, 2)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import datetime as dt
+import sys
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -174,9 +174,8 @@ def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path: Path) -> Non
     path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS])
     whole = read_cells(path, label="ill", n_features=5).X
     with ZipFile(path) as archive:
-        sheet = archive.read("xl/sheet.xml").replace(
-            b"</row></sheetData>", b'<c r="XFD4"><v>1</v></c></row></sheetData>'
-        )
+        sheet = archive.read("xl/sheet.xml")
+    sheet = sheet.replace(b"</row></sheetData>", b'<c r="XFD4"><v>1</v></c></row></sheetData>')
     with ZipFile(path, "w") as archive:
         for name, text in PARTS.items():
             archive.writestr(name, text)
@@ -221,13 +220,6 @@ def test_what_is_no_workbook_and_a_library_that_is_not_there_are_one_line(
     with pytest.raises(DataRefused, match="the file is damaged, or no Excel file") as refusal:
         read_data(path)
     assert "Ann" not in str(refusal.value)
-    real = builtins.__import__
-
-    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == "python_calamine":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(PreconditionFailed, match=r"pip install 'quorate\[excel\]'"):
         read_data(path)

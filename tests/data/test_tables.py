@@ -224,13 +224,13 @@ WRONG = [
     ("t.svm", b"1 1:SECRET\n", "not svmlight text"),
     ("t.svm", b"1,2 1:1\n", "not svmlight text"),
     ("t.npz", b"SECRET", NO_ARCHIVE),
-    ("t.npz", archive(indptr=None), NO_ARCHIVE),
-    ("t.npz", archive(indptr=np.array([0, 3, 2])), NO_ARCHIVE),
-    ("t.npz", archive(indices=np.array([0, 1, 70_000])), NO_ARCHIVE),
-    ("t.npz", archive(indices=np.array([0, -1, 2])), NO_ARCHIVE),
+    *(("t.npz", archive(indptr=wrong), NO_ARCHIVE) for wrong in (None, np.array([0, 3, 2]))),
+    *(("t.npz", archive(indices=np.array(wrong)), NO_ARCHIVE) for wrong in ([0, 1, 70_000], [0, -1, 2])),
     ("t.npz", archive(shape=np.array([2])), NO_ARCHIVE),
-    ("t.npz", archive(data=np.array(["a", "b", "c"])), NO_ARCHIVE),
-    ("t.npz", archive(data=np.array([1, 2, {}], dtype=object)), NO_ARCHIVE),
+    *(
+        ("t.npz", archive(data=wrong), NO_ARCHIVE)
+        for wrong in (np.array(["a", "b", "c"]), np.array([1, 2, {}], object))
+    ),
     ("t.npz", archive(format=np.array(b"bsr")), NO_ARCHIVE),
     ("t.npz", archive(y=np.array([1])), "one entry per row"),
 ]

@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from quorate import Budget, Ledger, PrivateLogisticRegression, QuorateWarning, check
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool, QuorateWarning, check
 from quorate.accounting import Composed, epsilon
 from quorate.accounting.neighbouring import Relation
 from quorate.data.declared_schema import Schema
+from quorate.direct import descend, flow
 from quorate.direct import task as task_module
 from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -30,16 +31,14 @@ NUMBERS = {"age": (0, 120), "income": "number", "seen": (dt.date(2000, 1, 1), dt
 
 def wards(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
     rng = np.random.default_rng(seed)
-    frame = pl.DataFrame(
-        {
-            "grade": rng.integers(0, 3, n),
-            "note": ["-"] * n,
-            "ward": rng.choice(["north", "south", "west"], n),
-            "smokes": rng.random(n) < 0.3,
-        }
-    )
+    cells: dict[str, Any] = {"grade": rng.integers(0, 3, n), "note": ["-"] * n}
+    cells |= {"ward": rng.choice(["north", "south", "west"], n), "smokes": rng.random(n) < 0.3}
+    frame = pl.DataFrame(cells)
     truth = frame["smokes"].cast(int) * 2 + (frame["ward"] == "north").cast(int) + frame["grade"] > 1.9
     return frame, truth.cast(int).to_list()
+
+
+ROWS, LABELS = wards(N, 1)
 
 
 def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
@@ -58,9 +57,8 @@ def estimator(**changes: Any) -> PrivateLogisticRegression:
 
 
 def _fitted(feature_map: str) -> tuple[PrivateLogisticRegression, Ledger]:
-    rows, labels = wards(N, 1)
     ledger = Ledger(budget=Budget(5.0, 1e-4))
-    return estimator(ledger=ledger, feature_map=feature_map).fit(rows, labels, schema=LISTS), ledger
+    return estimator(ledger=ledger, feature_map=feature_map).fit(ROWS, LABELS, schema=LISTS), ledger
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +98,7 @@ def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by: Any) -> None:
 @pytest.mark.heavy
 def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: Any) -> None:
     clf, ledger = fitted
-    rows, labels = wards(N, 1)
-    again = estimator(ledger=ledger).fit(rows, labels, schema=dict(LISTS.declared))
+    again = estimator(ledger=ledger).fit(ROWS, LABELS, schema=dict(LISTS.declared))
     assert len(ledger.reservations()) == 1
     assert (again.coef_ == clf.coef_).all()
     assert again.pool_.equals(clf.pool_)
@@ -109,41 +106,42 @@ def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: 
 
 @pytest.mark.heavy
 def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begins_another() -> None:
-    rows, labels = wards(N, 1)
-    rows, schema = rows.select("ward", "grade"), {name: LISTS.declared[name] for name in ("ward", "grade")}
+    rows, schema = ROWS.select("ward", "grade"), {name: LISTS.declared[name] for name in ("ward", "grade")}
     ledger = Ledger(budget=Budget(5.0, 1e-4))
-    begun = estimator(ledger=ledger, marginals=0).fit(rows, labels, schema=schema)
+    begun = estimator(ledger=ledger, marginals=0).fit(rows, LABELS, schema=schema)
     with pytest.warns(QuorateWarning, match=r"^begun-without-marginals: .* marginals = 0\.1"):
-        again = estimator(ledger=ledger).fit(rows, labels, schema=schema)
+        again = estimator(ledger=ledger).fit(rows, LABELS, schema=schema)
     assert (again.coef_ == begun.coef_).all()
     assert len(ledger.reservations()) == 1
     for same in (estimator(ledger=ledger, marginals=0), estimator(ledger=ledger, marginals=0.1)):
         with warnings.catch_warnings():
             warnings.filterwarnings("error", "begun-without", QuorateWarning)
-            same.fit(rows, labels, schema=schema)
+            same.fit(rows, LABELS, schema=schema)
     assert len(ledger.reservations()) == 2
 
 
 @pytest.mark.heavy
 def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, ledger = fitted
-    rows, labels = wards(N, 1)
     monkeypatch.setattr(task_module.DirectTask, "_plan_digest", "other bits")
     with pytest.raises(PreconditionFailed, match="last bits"):
-        estimator(ledger=ledger).fit(rows, labels, schema=LISTS)
+        estimator(ledger=ledger).fit(ROWS, LABELS, schema=LISTS)
     assert len(ledger.reservations()) == 1
 
 
 def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
-    rows, labels = wards(N, 1)
     ledger = Ledger(budget=Budget(5.0, 1e-4))
-    found = check(estimator(ledger=ledger), rows, labels, schema=LISTS)
+    found = check(estimator(ledger=ledger), ROWS, LABELS, schema=LISTS)
     assert found.found["price"] == pytest.approx(2.0, abs=1e-6)
     assert ledger.reservations() == ()
 
 
 class Killed(BaseException):
     """The process dies."""
+
+
+def dies(*_: Any) -> Any:
+    raise Killed
 
 
 @pytest.mark.default_cases(1)
@@ -154,22 +152,13 @@ class Killed(BaseException):
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
     lost: str, feature_map: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quorate.direct import descend
-
-    rows, labels = wards(N, 1)
     with monkeypatch.context() as patch:
-
-        def dies(*_: Any) -> Any:
-            raise Killed
-
-        if lost == "a level":
-            patch.setattr(NoisyMarginals, "release_level", dies)
-        else:
-            patch.setattr(descend, "noisy_sum", dies)
+        where, name = (NoisyMarginals, "release_level") if lost == "a level" else (descend, "noisy_sum")
+        patch.setattr(where, name, dies)
         with pytest.raises(Killed):
-            estimator(ledger=tmp_path / "ledger.db", feature_map=feature_map).fit(rows, labels, schema=LISTS)
+            estimator(ledger=tmp_path / "ledger.db", feature_map=feature_map).fit(ROWS, LABELS, schema=LISTS)
     again = estimator(ledger=tmp_path / "ledger.db", feature_map=feature_map)
-    clf = again.resume(rows, labels, schema=LISTS)
+    clf = again.resume(ROWS, LABELS, schema=LISTS)
     released = clf._kept.task.drawn.released
     assert released.lost == (1 if lost == "a level" else None)
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -184,17 +173,12 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
 def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(
     rule: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quorate.direct import descend, flow
-
     rows, labels = patients(N, 1)
     codes = [f"c{code}" for code in range(200)]
     rows = rows.with_columns(code=pl.Series([codes[place % 200] for place in range(N)]))
     schema = {"age": (0, 120), "income": "drop", "seen": "drop", "ward": ["n", "s"], "code": codes}
     real = flow.draw_rows
     with monkeypatch.context() as patch:
-
-        def dies(*_: Any) -> Any:
-            raise Killed
 
         def as_before(schema: Any, released: Any, *how: Any) -> Any:
             return real(schema, replace(released, rule=rule), *how)
@@ -260,9 +244,8 @@ def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, 
 
 @pytest.mark.heavy
 def test_persons_and_a_ledger_that_adds_rho() -> None:
-    rows, labels = wards(N, 1)
     ledger = Ledger(budget=Budget(2.0, 1e-5, composition="zcdp"))
-    clf = estimator(n_records=N // 2, ledger=ledger).fit(rows, labels, schema=LISTS, groups=np.arange(N) // 2)
+    clf = estimator(n_records=N // 2, ledger=ledger).fit(ROWS, LABELS, schema=LISTS, groups=np.arange(N) // 2)
     assert 2.0 - 1e-4 < clf.guarantee_.epsilon <= 2.0
     assert clf.guarantee_.neighbours == "add or remove one person"
 
@@ -287,8 +270,6 @@ def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps:
 
 @pytest.mark.heavy
 def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows() -> None:
-    from quorate import PublicPool
-
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
 

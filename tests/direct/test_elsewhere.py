@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from scipy import sparse
-from tests.direct.test_spool import N, one_by_one, summed, task_of
+from tests.direct.test_spool import CONFIG, KEYED, N, one_by_one, sparse_task, summed, task_of
 from tests.direct.test_spool import people as people  # a fixture
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
@@ -22,16 +21,13 @@ from quorate.data.declared_schema import NumberColumn
 from quorate.data.dialect import PLAIN
 from quorate.data.feature_maps import exact
 from quorate.direct import contributions, elsewhere
-from quorate.direct.config import DirectConfig
 from quorate.direct.flow import run_rounds
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask
 from quorate.errors import Interrupted, PreconditionFailed
-from quorate.noise import SeededNoise
 from quorate.run import usable_rows
 from quorate.run.drawn_pool import count_cells
-from quorate.types import Secret
 
 
 @pytest.fixture(autouse=True)
@@ -50,17 +46,6 @@ def folder(tmp_path: Path) -> Path:
 def with_worker(task: DirectTask, folder: Path, do: Callable[[RemoteTask], RemoteResult] = in_this_process) -> Any:
     worker = OneWorker(folder, do)
     return replace(task, scheduler=worker), worker
-
-
-def sparse_task(*, grouped: bool) -> DirectTask:
-    rng = np.random.default_rng(4)
-    X = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
-    X.data[::17] = np.inf  # rows that cannot be used
-    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
-    whose[:500] = 7
-    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
-    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
-    return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
 
 
 @pytest.mark.heavy
@@ -184,11 +169,8 @@ DECLARED = {"age": (18, 95), "bmi": "number", "ward": ["n", "s"]}  # a third war
 
 
 def drawn_task(people: pl.DataFrame, table: Any) -> DirectTask:
-    config = DirectConfig(
-        classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear", schema=DECLARED
-    )
-    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
-    return prepare_direct(config, table, people["ill"], public=None, groups=people["person"], **how)
+    config = replace(CONFIG, schema=DECLARED)
+    return prepare_direct(config, table, people["ill"], public=None, groups=people["person"], **KEYED)
 
 
 def cells_counted(task: DirectTask) -> list[tuple[list[int], list[int]]]:

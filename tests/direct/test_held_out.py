@@ -148,16 +148,16 @@ def test_a_killed_fit_goes_on_and_draws_the_limit_once(
     path = tmp_path / "fit.ledger"
     how = {"ledger": path, "feature_map": "linear", "unsafe_noise_seed": None}
     with monkeypatch.context() as patch:
-        if lost == "before the draw":
-            patch.setattr(flow_module, "held_out_places", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        else:
-            own = PrivateQuantile.release_many
+        after = lost == "after the draw"
+        where, name = (PrivateQuantile, "release_many") if after else (flow_module, "held_out_places")
+        own = getattr(where, name)
 
-            def ends(*arguments: Any) -> Any:
+        def ends(*arguments: Any) -> Any:
+            if after:
                 own(*arguments)
-                raise KeyboardInterrupt
+            raise KeyboardInterrupt
 
-            patch.setattr(PrivateQuantile, "release_many", ends)
+        patch.setattr(where, name, ends)
         with pytest.raises(KeyboardInterrupt):
             estimator(**how).fit(X[:N], Y[:N], public=PUBLIC)
     monkeypatch.setattr(

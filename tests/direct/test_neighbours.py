@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
-from quorate.accounting import Guarantee
+from quorate.accounting import Guarantee, Neighbouring, PureDP
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.guarantee import OtherRelation
@@ -218,18 +218,12 @@ def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_ch
         votes.fit(X, Y, public=PublicPool(POOL))
     assert ledger.head == head
     scope = GuaranteeScope(unit="record", neighbours="add, remove or replace one record")
-    ledger.reserve(price_of(0.25), delta=0, purposes={"label": 1}, key="votes", scope=scope)
+    ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 1}, key="votes", scope=scope)
     assert ledger.relation == "add-or-remove"
     relation, spent = ledger.spent_otherwise or (None, None)
     assert relation is not None
     assert spent is not None
     assert (relation.stated, spent.epsilon) == (REPLACED, pytest.approx(2.405, abs=1e-3))
-
-
-def price_of(epsilon: float) -> Any:
-    from quorate.accounting import PureDP
-
-    return PureDP(epsilon)
 
 
 @pytest.mark.default_cases(1)
@@ -257,16 +251,14 @@ def test_both_events_are_chained_and_priced_again(budget: Budget) -> None:
 
 
 def test_a_reservation_has_no_other_relation_than_the_two() -> None:
-    from quorate.accounting import Neighbouring
-
-    other = (Neighbouring.of("replace", "record"), price_of(1.0))
+    other = (Neighbouring.of("replace", "record"), PureDP(1.0))
     for scope in (
         None,
         GuaranteeScope(unit="record", neighbours="add, remove or replace one record"),
         GuaranteeScope(unit="record", neighbours=REPLACED, caveats=(N_IS_PUBLIC,)),
     ):
         with pytest.raises(InvalidParameter, match="also must be about the other of the two"):
-            roomy().reserve(price_of(0.5), delta=0, purposes={"a": 1}, key="k", scope=scope, also=other)
+            roomy().reserve(PureDP(0.5), delta=0, purposes={"a": 1}, key="k", scope=scope, also=other)
 
 
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])

@@ -34,7 +34,7 @@ from quorate.types import FloatArray, IntArray
 POOL, PRIVATE = 100, 800
 ROWS = np.random.default_rng(0).normal(size=(POOL + PRIVATE + 300, 3))
 TARGETS = 50 + 12 * ROWS[:, 0] + np.random.default_rng(1).normal(size=len(ROWS))
-HELD = slice(POOL + PRIVATE, None)
+PART, HELD = slice(POOL, POOL + PRIVATE), slice(POOL + PRIVATE, None)
 RANGE = TargetRange(0.0, 100.0)
 GRID = Grid(bits=12, clip=0.3, k=30, link="range")
 
@@ -45,8 +45,7 @@ def estimator(**changes: Any) -> PrivateRegressor:
 
 
 def fitted(X: Any = None, y: Any = None, *, groups: Any = None, **changes: Any) -> PrivateRegressor:
-    part = slice(POOL, POOL + PRIVATE)
-    X, y = ROWS[part] if X is None else X, TARGETS[part] if y is None else y
+    X, y = ROWS[PART] if X is None else X, TARGETS[PART] if y is None else y
     return estimator(**changes).fit(X, y, public=PublicPool(ROWS[:POOL]), groups=groups)
 
 
@@ -161,8 +160,7 @@ class TestAUnit:
     @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
-        part = slice(POOL, POOL + PRIVATE)
-        X, y = ROWS[part], TARGETS[part].tolist()
+        X, y = ROWS[PART], TARGETS[PART].tolist()
         without = fitted(np.delete(X, 7, axis=0), y[:7] + y[8:])
         for cell in (None, "much", np.inf):
             with_it = fitted(X, [*y[:7], cell, *y[8:]])
@@ -269,8 +267,7 @@ class TestTheEstimator:
 
     @pytest.mark.heavy
     def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self) -> None:
-        part = slice(POOL, POOL + PRIVATE)
-        shifted = fitted(y=(TARGETS[part] - 30) * 8, target_range=(-240, 560))
+        shifted = fitted(y=(TARGETS[PART] - 30) * 8, target_range=(-240, 560))
         assert np.allclose(shifted.predict(ROWS[HELD]), (fitted().predict(ROWS[HELD]) - 30) * 8, atol=0.05)
 
     @pytest.mark.default_cases(1)
@@ -286,11 +283,10 @@ class TestTheEstimator:
     @pytest.mark.heavy
     def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self) -> None:
         frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
-        private, part = frame[POOL : POOL + PRIVATE], slice(POOL, POOL + PRIVATE)
-        drawn = estimator(epsilon=4.0).fit(private, TARGETS[part], schema=dict.fromkeys("abc", (-6.0, 6.0)))
+        drawn = estimator(epsilon=4.0).fit(frame[PART], TARGETS[PART], schema=dict.fromkeys("abc", (-6.0, 6.0)))
         assert drawn.calibrate(frame[HELD], TARGETS[HELD]).coverage_promise().n_rows == 300
-        assert drawn.score(frame[POOL + PRIVATE :], TARGETS[HELD]) > 0.6
-        bare = estimator(epsilon=4.0).fit(ROWS[part], TARGETS[part])
+        assert drawn.score(frame[HELD], TARGETS[HELD]) > 0.6
+        bare = estimator(epsilon=4.0).fit(ROWS[PART], TARGETS[PART])
         assert bare.score(ROWS[HELD], TARGETS[HELD]) > 0.6
 
     def test_intervals_hold_the_target_as_promised_and_private_rows_make_none(
@@ -317,15 +313,14 @@ class TestTheEstimator:
         for wrong in ([*held[:9], np.nan], held[:9]):
             with pytest.raises(DataRefused, match=r"row 9 holds no finite number|got 9 for 10 rows; give one target"):
                 model.calibrate(rows[:10], wrong)
-        model.calibrate(ROWS[POOL : POOL + PRIVATE], TARGETS[POOL : POOL + PRIVATE])
+        model.calibrate(ROWS[PART], TARGETS[PART])
         assert "calibration holds private rows" in capsys.readouterr().err
         assert model.coverage_promise().n_rows == 99
         with pytest.raises(PreconditionFailed, match="a copy of a fitted PrivateRegressor takes no calibration rows"):
             pickle.loads(pickle.dumps(model)).calibrate(rows, held)  # noqa: S301 - our own
 
     def test_check_says_what_the_fit_does_and_charges_nothing(self) -> None:
-        part = slice(POOL, POOL + PRIVATE)
-        seen = quorate.check(estimator(), ROWS[part], TARGETS[part], public=PublicPool(ROWS[:POOL]))
+        seen = quorate.check(estimator(), ROWS[PART], TARGETS[PART], public=PublicPool(ROWS[:POOL]))
         assert seen.found["target_range"] == [0.0, 100.0]
         assert "classes" not in seen.found
         assert seen.found["rounds"] == fitted().plan_.settings.rounds
@@ -335,17 +330,14 @@ class TestTheEstimator:
     @pytest.mark.heavy
     def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
-        first = fitted(ledger=path, unsafe_noise_seed=None)
-        assert (fitted(ledger=path, unsafe_noise_seed=None).coef_ == first.coef_).all()
-        part = slice(POOL, POOL + PRIVATE)
-        public = PublicPool(ROWS[:POOL])
-        resumed = estimator(ledger=path, unsafe_noise_seed=None).resume(ROWS[part], TARGETS[part], public=public)
-        assert (resumed.coef_ == first.coef_).all()
-        other = estimator(ledger=path, unsafe_noise_seed=None, target_range=(0, 101))
+        how: dict[str, Any] = {"ledger": path, "unsafe_noise_seed": None}
+        first, public = fitted(**how), PublicPool(ROWS[:POOL])
+        assert (fitted(**how).coef_ == first.coef_).all()
+        assert (estimator(**how).resume(ROWS[PART], TARGETS[PART], public=public).coef_ == first.coef_).all()
         with pytest.raises(PreconditionFailed):
-            other.resume(ROWS[part], TARGETS[part], public=public)
+            estimator(**how, target_range=(0, 101)).resume(ROWS[PART], TARGETS[PART], public=public)
         with pytest.raises(LedgerMismatch):
-            estimator(ledger=path, unsafe_noise_seed=None).resume(ROWS[part], TARGETS[part] + 1, public=public)
+            estimator(**how).resume(ROWS[PART], TARGETS[PART] + 1, public=public)
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 

@@ -84,10 +84,8 @@ def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
     transformer = StandardScaler().fit(X[:M])
     rows, labels = X[M : M + N].copy(), Y[M : M + N]
     rows[7, 3] = np.inf
-    assert (
-        fitted(transformer, rows, labels).coef_
-        == fitted(transformer, np.delete(rows, 7, 0), np.delete(labels, 7)).coef_
-    ).all()
+    without = fitted(transformer, np.delete(rows, 7, 0), np.delete(labels, 7))
+    assert (fitted(transformer, rows, labels).coef_ == without.coef_).all()
 
 
 @pytest.mark.heavy
@@ -95,14 +93,9 @@ def test_words_by_a_vectorizer_and_by_the_name_of_their_column() -> None:
     pool, _ = reviews(300, 1)
     rows, labels = reviews(N, 2)
     new, truth = reviews(300, 3)
-    own = fitted(
-        TfidfVectorizer(sublinear_tf=True).fit(pool["review"]),
-        rows.select("review"),
-        labels,
-        pool.select("review"),
-        epsilon=2.0,
-    )
-    named = fitted("auto", rows.select("review"), labels, pool.select("review"), epsilon=2.0, text="review")
+    words = rows.select("review"), labels, pool.select("review")
+    own = fitted(TfidfVectorizer(sublinear_tf=True).fit(pool["review"]), *words, epsilon=2.0)
+    named = fitted("auto", *words, epsilon=2.0, text="review")
     assert own.score(new.select("review"), truth) == pytest.approx(named.score(new.select("review"), truth), abs=0.02)
     assert named.score(new.select("review"), truth) > 0.8
     both = fitted("auto", rows, labels, pool, epsilon=2.0, text=["review"])
@@ -149,14 +142,8 @@ def test_a_transformer_is_read_back_with_the_plan() -> None:
     schema = Schema.of(pool, transformer=transformer)
     assert not schema.encoder.batched
     numbers = schema.numbers(schema.pool)
-    plan = plan_direct(
-        feature_map_for("linear", numbers, rows=schema.words),
-        numbers,
-        n_classes=2,
-        n_units=500,
-        epsilon=1.0,
-        delta=1e-5,
-    )
+    feature_map = feature_map_for("linear", numbers, rows=schema.words)
+    plan = plan_direct(feature_map, numbers, n_classes=2, n_units=500, epsilon=1.0, delta=1e-5)
     check_contributions(plan, numbers)
     again, encoder = load_plan(dump_plan(plan, schema.encoder))
     assert again.coordinates.feature_map.words == "outputs of ColumnTransformer scaled to length one"

@@ -390,16 +390,6 @@ class TestWrongInput:
 
 
 @pytest.mark.heavy
-def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp_path):
-    from quorate.deferred import skops
-
-    clf = fitted(table, unsafe_noise_seed=None)
-    path = clf.export(tmp_path / "model.skops")
-    assert skops.io.get_untrusted_types(file=path) == []
-    assert (skops.io.load(path).predict(table[0]) == clf.predict(table[0])).all()
-
-
-@pytest.mark.heavy
 def test_it_reports_as_every_release_does(table, tmp_path):
     clf = fitted(table)
     held = slice(POOL + PRIVATE, None)

@@ -11,6 +11,7 @@ import pytest
 
 from quorate import Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps.nystroem import ProductKernelMap
+from quorate.deferred import skops
 
 CONSTANT = {"number": [1.0], "text": ["same"], "missing": [None]}
 
@@ -36,11 +37,9 @@ def test_columns_of_which_all_public_entries_are_one_are_taken(
     (public, _), (rows, labels) = table(80, constant), table(600, constant)
     clf = estimator(feature_map=feature_map).fit(rows, labels, public=PublicPool(public))
     predicted = clf.predict(rows)
-    clf.export(tmp_path / "model.skops")
-    import skops.io
-
-    opened = skops.io.load(tmp_path / "model.skops")
-    assert (opened.predict(rows) == predicted).all()
+    path = clf.export(tmp_path / "model.skops")
+    assert skops.io.get_untrusted_types(file=path) == []
+    assert (skops.io.load(path).predict(rows) == predicted).all()
 
 
 def test_a_model_that_takes_no_public_row_is_found_before_the_charge(

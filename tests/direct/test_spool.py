@@ -59,18 +59,32 @@ def people() -> pl.DataFrame:
     return rows.with_columns(pl.Series("age", ages), *(pl.Series(name, each) for name, each in strings.items()))
 
 
+CONFIG = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
+KEYED: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+
+
 def task_of(people: Any, X: Any, *, grouped: bool, y: Any = None, unit: Any = None) -> DirectTask:
-    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
     pool = table(200, seed=2)
-    return prepare_direct(
-        config,
-        X,
-        people["ill"] if y is None else y,
-        public=PublicPool(pool.to_pandas() if isinstance(X, pd.DataFrame) else pool),
-        groups=(people["person"] if unit is None else unit) if grouped else None,
-        fingerprint_key=Secret(bytes(32)),
-        noise=SeededNoise(0),
-    )
+    public = PublicPool(pool.to_pandas() if isinstance(X, pd.DataFrame) else pool)
+    groups = (people["person"] if unit is None else unit) if grouped else None
+    return prepare_direct(CONFIG, X, people["ill"] if y is None else y, public=public, groups=groups, **KEYED)
+
+
+def task_read(people: pl.DataFrame, source: Any, **how: Any) -> DirectTask:
+    read = read_cells(source, label="ill", unit="person", n_features=3, memory=0, **how)
+    assert type(read.X).__name__ == "PartedFrame"
+    return task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+
+
+SPARSE = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
+SPARSE.data[::17] = np.inf  # rows that cannot be used
+
+
+def sparse_task(*, grouped: bool) -> DirectTask:
+    rng = np.random.default_rng(4)
+    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
+    whose[:500] = 7  # more rows than are summed together
+    return prepare_direct(CONFIG, SPARSE, labels, public=None, groups=whose if grouped else None, **KEYED)
 
 
 def summed(task: DirectTask, folder: Path | None = None) -> np.ndarray:
@@ -170,9 +184,7 @@ def test_what_holds_the_rows_changes_no_integer(
     if "." in name:
         write = {"t.parquet": people.write_parquet, "t.csv": people.write_csv, "t.arrow": people.write_ipc}[name]
         write(tmp_path / name)
-        read = read_cells(tmp_path / name, label="ill", unit="person", n_features=3, memory=0)
-        assert type(read.X).__name__ == "PartedFrame"
-        found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+        found = task_read(people, tmp_path / name)
     elif name == "database":
         with closing(sqlite3.connect(tmp_path / "t.db")) as made, made:
             made.execute("create table t (age, bmi, ward, ill, person)")
@@ -180,9 +192,7 @@ def test_what_holds_the_rows_changes_no_integer(
         monkeypatch.setattr(database, "_AT_ONCE", 500)
         monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
         query = DatabaseQuery("sqlite:///t.db", "select * from t order by rowid", "[data] private", tmp_path)
-        read = read_cells(query, label="ill", unit="person", n_features=3, memory=0, folder=lambda: tmp_path)
-        assert type(read.X).__name__ == "PartedFrame"
-        found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+        found = task_read(people, query, folder=lambda: tmp_path)
     elif name == "pandas":
         frame = people.drop("ill", "person").to_pandas()
         found = task_of(people, frame, grouped=True, y=people["ill"].to_pandas(), unit=people["person"].to_pandas())
@@ -197,28 +207,17 @@ def test_what_holds_the_rows_changes_no_integer(
 def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
     grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    rng = np.random.default_rng(4)
-    X = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
-    X.data[::17] = np.inf  # rows that cannot be used
-    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
-    whose[:500] = 7  # more rows than are summed together
-    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
-    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
-
-    def task() -> DirectTask:
-        return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
-
-    whole = task()
+    whole = sparse_task(grouped=grouped)
     expected = one_by_one(whole)
     assert np.abs(expected).max() > 2**20
-    assert whole.private.reveal().table.X is X, "a copy of all rows"
+    assert whole.private.reveal().table.X is SPARSE, "a copy of all rows"
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
     for rows in (1, 64, 1_000):
         monkeypatch.setattr(usable_rows, "AT_ONCE", max(rows, 10))
         monkeypatch.setattr(spool, "ROWS_TOGETHER", rows)
         monkeypatch.setattr(spool, "AT_ONCE", rows)
         monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
-        assert (summed(task(), tmp_path) == expected).all(), rows
+        assert (summed(sparse_task(grouped=grouped), tmp_path) == expected).all(), rows
     assert list(tmp_path.iterdir()) == []
 
 
@@ -259,8 +258,7 @@ def test_no_more_than_a_block_is_ever_read(
     monkeypatch.setattr(Schema, "judged", judged)
     monkeypatch.setattr(usable_rows, "CELLS", 3_000)
     people.write_parquet(tmp_path / "t.parquet")
-    read = read_cells(tmp_path / "t.parquet", label="ill", unit="person", n_features=3, memory=0)
-    summed(task_of(people, read.X, grouped=True, y=read.y, unit=read.unit))
+    summed(task_read(people, tmp_path / "t.parquet"))
     assert max(most) <= 1_000
 
 

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from quorate import PrivateLogisticRegression
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.defaults import WITHOUT_POOL
 from quorate.direct.plan import plan_without_pool
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
 
 N = 3_000
 rng = np.random.default_rng(0)
@@ -36,16 +36,8 @@ def clf() -> PrivateLogisticRegression:
 
 @pytest.mark.heavy
 def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: PrivateLogisticRegression) -> None:
-    settings = clf.plan_.settings
-    assert (
-        (settings.clip, settings.rounds, settings.momentum)
-        == (1.0, 100, 0.9)
-        == (
-            WITHOUT_POOL.clip,
-            WITHOUT_POOL.rounds,
-            WITHOUT_POOL.momentum,
-        )
-    )
+    for settings in (clf.plan_.settings, WITHOUT_POOL):
+        assert (settings.clip, settings.rounds, settings.momentum) == (1.0, 100, 0.9)
     assert clf.plan_.coordinates.n_coordinates == 13
     assert clf.guarantee_.epsilon <= 2.0
     assert clf.score(X[N:], Y[N:]) > 0.85
@@ -129,8 +121,6 @@ def test_a_declared_row_that_cannot_be_used_is_left_out() -> None:
 
 @pytest.mark.heavy
 def test_two_schemas_are_two_fits() -> None:
-    from quorate import Budget, Ledger
-
     rows, labels = patients(N, 1)
     ledger = Ledger(budget=Budget(10.0, 1e-3))
     for ward in (("north", "south"), ("north", "west", "south"), ("north", "south")):
@@ -139,9 +129,6 @@ def test_two_schemas_are_two_fits() -> None:
 
 
 def test_a_schema_that_does_not_fit_is_refused_before_a_charge() -> None:
-    from quorate import PublicPool
-    from quorate.errors import DataRefused
-
     rows, labels = patients(200, 1)
     with pytest.raises(InvalidParameter, match="give one of them"):
         PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(

@@ -99,9 +99,8 @@ def test_any_edited_character_is_noticed(data):
     edit = data.draw(st.sampled_from(["replace", "delete", "insert"]))
     letter = data.draw(st.sampled_from(string.printable + "é\x00"))
     before, at, after = LINES[number][:place], LINES[number][place], LINES[number][place + 1 :]
-    edited = {"replace": before + letter + after, "delete": before + after, "insert": before + letter + at + after}[
-        edit
-    ]
+    edits = {"replace": before + letter + after, "delete": before + after, "insert": before + letter + at + after}
+    edited = edits[edit]
     if edited == LINES[number]:
         return
     with pytest.raises(LedgerIntegrityError):
@@ -210,6 +209,7 @@ WRONG_SHARES = [
     {"parts": [SHARE], "key": "t"},
     {"parts": "d"},
 ]
+CLAIM = {"unit": "person", "neighbours": "replace one person", "caveats": []}
 LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
 
 
@@ -220,7 +220,7 @@ LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
         edited("reserved", amounts=LESS),
         edited("reserved", purposes={"label": 9000, "online answer": 1}),
         edited("stored", answers=[0, 0]),
-        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": []}),
+        edited("reserved", claim=CLAIM),
         edited("bound", fingerprint="c"),
         edited("budget raised", reason="none"),
         edited("opened", ledger="0" * 32),
@@ -247,26 +247,20 @@ def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_
         edited("reserved", amounts={"epsilon_e9": 3 * 10**9, "delta_e18": 0, "rho_e9": 0}),
         edited("reserved", amounts={"epsilon_e9": 0, "delta_e18": 0, "rho_e9": 1}),
         edited("reserved", session=3),
-        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": None}),
-        edited("reserved", claim={"unit": "", "neighbours": "replace one", "caveats": []}),
-        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": "none"}),
+        *(
+            edited("reserved", claim={**CLAIM, **wrong})
+            for wrong in ({"caveats": None}, {"unit": ""}, {"caveats": "none"})
+        ),
         edited("reserved", claim="person"),
-        edited("reserved", paid_by={"label": 0}),
-        edited("reserved", paid_by=[0, 0]),
-        edited("drawn", count=10),
-        edited("drawn", first=1),
-        edited("drawn", reservation=1),
-        edited("drawn", purpose="audit"),
-        edited("drawn", key="k"),
-        edited("stored", answers=[1]),
-        edited("stored", block=1),
-        edited("stored", session=15),
+        *(edited("reserved", paid_by=wrong) for wrong in ({"label": 0}, [0, 0])),
+        *(
+            edited("drawn", **wrong)
+            for wrong in ({"count": 10}, {"first": 1}, {"reservation": 1}, {"purpose": "audit"}, {"key": "k"})
+        ),
+        *(edited("stored", **wrong) for wrong in ({"answers": [1]}, {"block": 1}, {"session": 15})),
         edited("same release", fingerprint="a"),
         edited("closed", kind="reopened"),
-        edited("quota set", quota=1),
-        edited("quota set", quota=-1),
-        edited("quota set", client=""),
-        edited("quota set", quota=None),
+        *(edited("quota set", **wrong) for wrong in ({"quota": 1}, {"quota": -1}, {"client": ""}, {"quota": None})),
         *(shared(**wrong) for wrong in WRONG_SHARES),
         [*edited("closed"), json.loads(LINES[4])],
         edited("opened")[1:],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import shlex
 import shutil
@@ -134,15 +133,7 @@ def test_the_scheme_is_not_given_to_another_store():
 
 
 def test_without_psycopg_it_says_what_to_install(monkeypatch):
-    honest = builtins.__import__
-
-    def without(name, *arguments, **more):
-        if name == "psycopg":
-            raise ImportError(name)
-        return honest(name, *arguments, **more)
-
-    monkeypatch.delitem(sys.modules, "psycopg")
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(PreconditionFailed, match=r"quorate\[postgres\]"):
         Ledger("postgresql:///db", budget=BUDGET)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+from contextlib import suppress
 
 import pytest
+from tests.ledger.test_threads import together
 
 from quorate.accounting import PureDP
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuotaExhausted
@@ -54,12 +55,10 @@ def test_clients_who_collude_meet_the_cap(ledger, reservation):
     given = 0
     for number in range(5):
         ledger.set_quota(f"client {number}", 4, "a trial")
-        try:
+        with suppress(QuotaExhausted, BudgetExhausted):
             while True:
                 draw(reservation, f"client {number}")
                 given += 1
-        except (QuotaExhausted, BudgetExhausted):
-            pass
     assert given == 10
     with pytest.raises(BudgetExhausted):  # the cap is told first: no quota helps here
         draw(reservation, "client 0")
@@ -108,15 +107,9 @@ def test_a_quota_must_say_something(ledger):
     ledger.set_quota("ann", 3, "r")
     with pytest.raises(PreconditionFailed):
         ledger.set_quota("ann", 3, "r")
-    for client, answers, reason in (
-        ("ann", -1, "r"),
-        ("ann", 1.5, "r"),
-        ("ann", None, "r"),
-        ("", 1, "r"),
-        ("a", 1, ""),
-    ):
+    for wrong in (("ann", -1, "r"), ("ann", 1.5, "r"), ("ann", None, "r"), ("", 1, "r"), ("a", 1, "")):
         with pytest.raises(InvalidParameter):
-            ledger.set_quota(client, answers, reason)
+            ledger.set_quota(*wrong)
 
 
 def test_many_threads_of_a_client_are_given_exactly_its_quota(ledger):
@@ -124,18 +117,12 @@ def test_many_threads_of_a_client_are_given_exactly_its_quota(ledger):
     ledger.set_quota("ann", 37, "a trial")
     given = []
 
-    def ask():
-        try:
+    def ask(_):
+        with suppress(QuotaExhausted):
             while True:
                 given.append(reservation.draw(PURPOSE, client="ann").first)
-        except QuotaExhausted:
-            pass
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(ask)
     assert len(given) == len(set(given)) == 37
 
 

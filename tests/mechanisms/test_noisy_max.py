@@ -6,6 +6,7 @@ A unit that moves several votes: what it can change, what that costs, and a mech
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,11 +159,13 @@ def test_a_claim_of_twice_the_noise_is_refuted_by_some_pair(exact):
 
 
 @pytest.mark.parametrize("scale", [2.7, 3.3, 3.0 * np.sqrt(2)])
-def test_that_test_catches_another_scale(exact, scale):
+def test_that_test_catches_another_scale_and_none_in_real_noise(exact, scale):
     counts = (9, 12, 8, 11)
     answers = LaplaceNoisyMax(laplace_scale=scale).release_many(exact.repeat(counts), SeededNoise(9))
+    real = GaussianNoisyMax(sigma=scale).release_many(exact.repeat(counts), OSNoise())
 
-    assert exact.fit(answers, exact.wins(counts, *exact.laplace(3.0))) < exact.FALSE_ALARM
+    assert exact.fit(answers, law_of(exact, "laplace", counts, 3.0)) < exact.FALSE_ALARM
+    assert exact.fit(real, law_of(exact, "histogram", counts, scale)) > exact.FALSE_ALARM
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.5, 1.0])
@@ -190,17 +193,8 @@ def test_a_price_without_the_root_of_two_would_be_caught(exact):
     assert loss > delta(NoisyCounts(sigma=sigma, form="binary").event, eps)
 
 
-def test_answers_of_real_noise_have_the_exact_law(exact):
-    counts = (9, 12, 8, 11)
-    answers = GaussianNoisyMax(sigma=3.0).release_many(exact.repeat(counts), OSNoise())
-
-    assert exact.fit(answers, exact.wins(counts, *exact.gaussian(3.0))) > exact.FALSE_ALARM
-
-
 @pytest.mark.heavy
 def test_a_million_rows_need_no_more_memory_than_a_block_at_a_time():
-    import tracemalloc
-
     counts = np.broadcast_to(np.array([3, 1, 0], dtype=np.int64), (1_000_000, 3))
     tracemalloc.start()
     answers = GaussianNoisyMax(sigma=1.0).release_many(counts, OSNoise())

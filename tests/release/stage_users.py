@@ -9,9 +9,9 @@ import random
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,11 +167,8 @@ def threads(here: Here, rng: random.Random) -> list[str | None]:
         def ask(votes: str) -> None:
             told.append(asked(here.answers, reservation, votes))
 
-        together = [threading.Thread(target=ask, args=(rng.choice(list(VOTES)),)) for _ in range(4)]
-        for each in together:
-            each.start()
-        for each in together:
-            each.join()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(ask, [rng.choice(list(VOTES)) for _ in range(4)]))
     return told
 
 

@@ -48,21 +48,15 @@ def played(*how: str) -> list[dict[str, int]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.heavy
-def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_for() -> None:
-    *honest, cheat = played("and cheats", "0", "8", "1")
-    assert len(honest) == 8
+@pytest.mark.parametrize(
+    ("n", "spawned"), [pytest.param(8, 1, marks=pytest.mark.heavy), pytest.param(200, 2, marks=pytest.mark.faults)]
+)
+def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_for(n: int, spawned: int) -> None:
+    *honest, cheat = played("and cheats", "0", str(n), str(spawned))
+    assert len(honest) == n
     assert all(each["declined"] <= each["counted"] <= each["paid"] for each in honest)
-    assert any(each["declined"] == each["paid"] > 1 for each in honest)  # they came to the end
+    assert sum(each["declined"] == each["paid"] > 1 for each in honest) > n // 9  # they came to the end
     assert cheat["declined"] > cheat["counted"]  # without the two defences the same schedules decline more
-
-
-@pytest.mark.faults
-def test_two_hundred_schedules_decline_no_more_than_was_paid_for() -> None:
-    honest = played("run", "0", "200", "2")
-    assert len(honest) == 200
-    assert all(each["declined"] <= each["counted"] <= each["paid"] for each in honest)
-    assert sum(each["declined"] == each["paid"] for each in honest) > 50
 
 
 # --- each defence by itself -------------------------------------------------------------------------------------------
