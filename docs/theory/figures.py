@@ -26,9 +26,9 @@ from quorate.accounting import (
     epsilon,
     epsilon_of_zcdp,
 )
-from quorate.accounting.composition import collect
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.renyi import delta_of_curve
+from quorate.accounting.spend import collect
 from quorate.mechanisms import DistanceToInstability, NoisySum, PrivatePrediction, StableSparseVector
 from quorate.noise import SeededNoise
 from quorate.report.chart import Axis, Chart

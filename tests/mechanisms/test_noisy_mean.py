@@ -14,7 +14,7 @@ from scipy.stats import norm
 from quorate.accounting import Composed, Repeated, epsilon
 from quorate.audit import GaussianClaim, audit_mechanism
 from quorate.audit.cheats.noisy_max import ByRow
-from quorate.audit.noisy_means import audit_means
+from quorate.audit.rounds import audit_means
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyMean, Schedule
 from quorate.mechanisms.noisy_mean import NoisyMeans, TargetCounts

@@ -56,9 +56,8 @@ from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
 from quorate.audit.hard_votes import claim_on, hard_votes
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import SumOfAnswers
-from quorate.audit.noisy_means import audit_means
 from quorate.audit.plans import Attack
-from quorate.audit.rounds import audit_rounds
+from quorate.audit.rounds import audit_means, audit_rounds
 from quorate.audit.sampled import (
     AuditResult,
     Canary,

@@ -94,9 +94,9 @@ class ScheduleAudit:
     """
 
     attacks: tuple[Attack, ...]
-    comparisons: tuple[GoodnessOfFit, ...]
-    stage: StageLoss | None
     confidence: float
+    comparisons: tuple[GoodnessOfFit, ...] = ()
+    stage: StageLoss | None = None
     charge: Charge | None = None
     sees: tuple[str, ...] = ()
     does_not_see: tuple[str, ...] = ()

@@ -55,14 +55,6 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     `classes`: a sequence of at least two str, int or bool, distinct and all of one type; InvalidParameter if it is none
     of that, one is missing, or two would be written or read alike. A text that a spreadsheet would run as a formula is
     written with a quote before it (:mod:`~quorate.data.cell_text`).
-
-    Examples
-    --------
-    >>> check_classes(["<=50K", ">50K"])
-    ('<=50K', '>50K')
-    >>> check_classes([0, "1"])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: classes: got whole numbers and text together; give all classes in one type
     """
     name = named("classes")
     if classes is None:
@@ -283,10 +275,6 @@ class TargetRange:
         inside = np.clip(np.where(finite, values, self.low), self.low, self.high)
         steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
-
-    def public_numbers(self, targets: Any, *, name: str, n_rows: int | None = None) -> FloatArray:
-        """Return public targets as numbers, cut off at the ends; refused as by :func:`finite_numbers`."""
-        return self.clipped(finite_numbers(targets, name=name, n_rows=n_rows))
 
     def part(self, first: int, last: int) -> TargetRange:
         """Return the part from one number of steps to another."""

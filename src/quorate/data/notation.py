@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data.cell_text import is_missing, without_imaginary
+from quorate.data.cell_text import each, is_missing, without_imaginary
 from quorate.data.columns import as_text, texts
 from quorate.deferred import pd, pl
 from quorate.types import FloatArray
@@ -230,18 +230,8 @@ def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
 
 def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
     """Return a column of times, or of texts, as days, hours or days (see the module); NaN for no such time."""
-    return each_text(texts(series), date if kind == "date" else partial(time_number, kind=kind))
-
-
-def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) -> FloatArray:
-    """Return what each text says; one that occurs again is read once."""
-    known: dict[str | None, float] = {}
-    numbers = []
-    for cell in cells:
-        if cell not in known:
-            known[cell] = read(cell)
-        numbers.append(known[cell])
-    return np.array(numbers, dtype=np.float64)
+    read = date if kind == "date" else partial(time_number, kind=kind)
+    return np.array(each(read, texts(series)), dtype=np.float64)
 
 
 def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Repeated
 from quorate.accounting.neighbouring import Relation
 from quorate.data.feature_maps.composed import FeatureMapName, feature_map_for, longest_features
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
@@ -18,14 +17,14 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, outputs_of
-from quorate.direct.plan import RoundsAsked, mu_for_settings, released_by_a_round, second_largest
+from quorate.direct.plan import PlannedRounds, RoundsAsked, mu_for_settings, second_largest
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outline:
+class Outline(PlannedRounds):
     """A run's settings and noise at one budget, for rows that are public: coordinates come from known products."""
 
     settings: DirectSettings
@@ -35,11 +34,6 @@ class Outline:
     n_outputs: int
     moments: PoolMoments = field(repr=False)
     neighbours: Relation | None
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the noise on each number of a round, in the unit of the gradient."""
-        return self.sigma * self.grid.step
 
     @property
     def numbers(self) -> int:
@@ -56,16 +50,6 @@ class Outline:
         """What κ leaves of the direction in which public rows differ most."""
         shares = self.moments.values / self.moments.lengths_of_units(self.settings) ** 2
         return second_largest(shares[self.moments.kept(self.settings)])
-
-    @property
-    def event(self) -> Repeated:
-        """What all rounds release."""
-        return self.event_for(self.neighbours)
-
-    def event_for(self, neighbours: Relation | None) -> Repeated:
-        """What all rounds release, for a change of one unit that may be another than that of the noise."""
-        one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
-        return Repeated(one, self.settings.rounds)
 
     def shrunk(self, weights: FloatArray, n_units: int, n_rounds: int) -> FloatArray:
         """Return weights of rounds that some units were in, shrunk as a run does."""

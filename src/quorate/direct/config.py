@@ -62,9 +62,13 @@ class DirectConfig:
     private_temperature: bool = False  # whether one more round counts how often the model is right
 
 
-def with_images(config: DirectConfig, public: Any) -> DirectConfig:
-    """Take features of patches where nothing was said and the pool is one of grey images that are large enough."""
-    return config if config.feature_map != "auto" else replace(config, feature_map=feature_map_of(public))
+def as_asked(config: DirectConfig, public: Any) -> DirectConfig:
+    """Take features of patches where nothing was said and the pool is one of grey images that are large enough; and the
+    schema as a mapping, whichever way it was given.
+    """
+    schema = config.schema.declared if isinstance(config.schema, DeclaredSchema) else config.schema
+    feature_map = feature_map_of(public) if config.feature_map == "auto" else config.feature_map
+    return replace(config, schema=schema, feature_map=feature_map)
 
 
 def feature_map_of(public: Any) -> FeatureMapName:

@@ -13,13 +13,12 @@ from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import one_thread, unwarned
 from quorate.data import take
-from quorate.data.labels import STEPS, TargetRange
+from quorate.data.labels import STEPS
 from quorate.data.table_reader import TableReader
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, logits_of, places_of, slopes, without_wild_rows
 from quorate.direct.descend import descend
-from quorate.direct.plan import DirectPlan
 from quorate.direct.task import DirectTask
 from quorate.labelling import PrivateLimit
 from quorate.labelling.private_sets import PLACES
@@ -29,7 +28,6 @@ from quorate.run.cell_task import behind_features, number_model
 from quorate.run.drawn_pool import N_ROWS, RULES, count_cells, release_marginals, stated_coordinates
 from quorate.run.drawn_rows import draw_rows, parquet_of
 from quorate.run.progress import PARTS, in_parts
-from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.run.usable_rows import UsableRows
 from quorate.types import FloatArray, IntArray, Secret, Watch
@@ -38,40 +36,28 @@ _TRIED = 3  # public rows
 _OFF_GRID = 1e-4  # of a probability: more than coordinates on a grid change
 
 
-def published_model(
-    plan: DirectPlan,
-    schema: Schema,
-    weights: FloatArray,
-    classes: tuple[Any, ...],
-    target_range: TargetRange | None = None,
-) -> Any:
-    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model. The model
-    is a classifier, or a ``LinearRegression`` where there is a range, or the part of one that residuals were measured
-    by; predictions may lie beyond it. It takes features as they are and not as integers on a grid: its scores differ
-    from those of the rounds by rounding.
+def model_of(task: DirectTask, weights: FloatArray, grid: Grid | None = None) -> Any:
+    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``, as a Pipeline of scikit-learn's
+    own parts: encoder (where there is one), feature map, linear model. `grid`: that the weights were found on, where
+    that is not the plan's: it says by which part of a range residuals were measured.
+
+    The model is a classifier, or a ``LinearRegression`` where there is a range; predictions may lie beyond it. It takes
+    features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
+    plan, held = task.plan, task.target_range
     coefficients, intercepts = plan.coordinates.feature_map.weights(plan.coordinates.features(weights))
-    if target_range is None:
+    if held is None:
         from sklearn.linear_model import LogisticRegression
 
         linear = LogisticRegression()
-        linear.classes_ = np.asarray(list(classes))
+        linear.classes_ = np.asarray(list(task.classes))
         linear.coef_ = np.ascontiguousarray(coefficients.T)
         linear.intercept_ = np.ascontiguousarray(intercepts)
         linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
     else:
-        linear = number_model(coefficients[:, 0], float(intercepts[0]), target_range)
-    return behind_features(linear, plan.coordinates.feature_map, schema, n_columns=len(coefficients))
-
-
-def model_of(task: DirectTask, weights: FloatArray, grid: Grid | None = None) -> Any:
-    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``. `grid`: that they were found on,
-    where that is not the plan's: it says in which part of a range.
-    """
-    held = task.target_range
-    if grid is not None and held is not None:
-        held = held.part(grid.low, grid.high)
-    return published_model(task.plan, task.schema, weights, task.classes, held)
+        held = held if grid is None else held.part(grid.low, grid.high)
+        linear = number_model(coefficients[:, 0], float(intercepts[0]), held)
+    return behind_features(linear, plan.coordinates.feature_map, task.schema, n_columns=len(coefficients))
 
 
 def try_model(task: DirectTask) -> None:

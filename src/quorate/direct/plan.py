@@ -74,8 +74,39 @@ class FixedRounds:
         return Repeated(released_by_a_round(self.sigma, self.k, self.numbers, neighbours), self.rounds)
 
 
+class PlannedRounds:
+    """What the rounds of a plan release, or of an outline of one."""
+
+    __slots__ = ()
+    settings: DirectSettings
+    grid: Grid
+    sigma: float
+    neighbours: Relation | None
+    most_numbers: int | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a round releases."""
+        raise NotImplementedError
+
+    @property
+    def event(self) -> Repeated:
+        """What all rounds release, for the change that the noise is for."""
+        return self.event_for(self.neighbours)
+
+    def event_for(self, neighbours: Relation | None) -> Repeated:
+        """What all rounds release, for a change of one unit that may be another than that of the noise."""
+        one = released_by_a_round(self.sigma, self.grid.k, self.most_numbers or self.numbers, neighbours)
+        return Repeated(one, self.settings.rounds)
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise on each number of a round, in the unit of the gradient."""
+        return self.sigma * self.grid.step
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class DirectPlan:
+class DirectPlan(PlannedRounds):
     """What a run does, public in every part: rows to integers, κ, B, T, η, the grid, and σ in its steps. `dimension`:
     the effective one, d(κ). `neighbours`: the change of one unit that the noise is for; None where the run was begun
     before one could be chosen: then it is replacing one. `most_numbers`: that a round was paid for, where that was
@@ -97,25 +128,10 @@ class DirectPlan:
         """How many numbers a round releases."""
         return self.coordinates.n_coordinates * self.n_outputs
 
-    def event_for(self, neighbours: Relation | None) -> Repeated:
-        """What all rounds release, for a change of one unit that may be another than that of the noise."""
-        one = released_by_a_round(self.sigma, self.grid.k, self.most_numbers or self.numbers, neighbours)
-        return Repeated(one, self.settings.rounds)
-
     @property
     def n_codes(self) -> int:
         """How many different codes a row's class, or target, can have."""
         return STEPS + 1 if self.grid.link == "range" else max(self.n_outputs, 2)
-
-    @property
-    def event(self) -> Repeated:
-        """What all rounds release, for the change that the noise is for."""
-        return self.event_for(self.neighbours)
-
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the noise on each number of a round, in the unit of the gradient."""
-        return self.sigma * self.grid.step
 
     @property
     def noise_of_counts(self) -> float:
@@ -359,25 +375,31 @@ def noise_for(
     With `rho` the rounds are to cost no more than that ρ: :math:`T\Delta^2/(2\sigma^2) \le \rho`. Discrete noise has
     this price exactly (Canonne, Kamath and Steinke 2020, arXiv:2004.00010, Theorem 14), so nothing is taken of δ.
     """
-    lengths = MOVED[neighbours]
-    if rho is not None:
-        return _noise_for_rho(rounds, rho, lengths)
-    mu = mu_of_gaussian(epsilon, delta)
-    _refuse_no_price(numbers, mu / (lengths * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
+    lengths, mu = MOVED[neighbours], 0.0 if rho is not None else mu_of_gaussian(epsilon, delta)
+    if rho is None:
+        _refuse_no_price(numbers, mu / (lengths * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
     for k in range(FINEST_K, COARSEST_K - 1, -1):
         moved = lengths * 2.0**k * sqrt(rounds)
-        if not mu > 0 or moved / mu > LARGEST_SIGMA:
+        if rho is not None:
+            sigma = float(ceil(lengths * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
+        elif not mu > 0 or moved / mu > LARGEST_SIGMA:
             continue
-        rest = delta - _delta_of_grid(numbers, mu / moved, epsilon)
-        sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
+        else:
+            rest = delta - _delta_of_grid(numbers, mu / moved, epsilon)
+            sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
                 break
             event = Repeated(released_by_a_round(sigma, k, max(numbers // rounds, 1), neighbours), rounds)
-            if price(event, delta) <= epsilon:
+            if zcdp(event) <= rho if rho is not None else price(event, delta) <= epsilon:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
-    raise too_much_noise(epsilon, delta)
+    if rho is None:
+        raise too_much_noise(epsilon, delta)
+    raise InvalidParameter(
+        f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
+        "on a grid that is fine enough; give a larger epsilon"
+    )
 
 
 def too_much_noise(epsilon: float, delta: float) -> InvalidParameter:
@@ -404,19 +426,3 @@ def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: floa
             parameter="epsilon",
             got=epsilon,
         )
-
-
-def _noise_for_rho(rounds: int, rho: float, lengths: int) -> tuple[int, float]:
-    """Return (k, σ in grid steps) for rounds that together cost no more than ρ."""
-    for k in range(FINEST_K, COARSEST_K - 1, -1):
-        sigma = float(ceil(lengths * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
-        for doubling in range(_DOUBLINGS):  # a price is rounded up
-            if sigma > LARGEST_SIGMA:
-                break
-            if zcdp(Repeated(GridGaussian(sigma, lengths * 2.0**k, 1), rounds)) <= rho:
-                return k, sigma
-            sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
-    raise InvalidParameter(
-        f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
-        "on a grid that is fine enough; give a larger epsilon"
-    )

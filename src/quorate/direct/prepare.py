@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,14 +17,14 @@ from quorate.data.spool import most_held
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import (
     DirectConfig,
+    as_asked,
     charge_beginning,
     draws_pool,
     rho_of,
     schema_of,
-    with_images,
 )
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
-from quorate.direct.stored import BegunRun, FoundPlan, load_plan
+from quorate.direct.stored import BegunRun, load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter, named
 from quorate.noise import NoiseSource
@@ -61,7 +61,7 @@ def prepare_direct(
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
-    config = with_images(_with_mapping(config), public)
+    config = as_asked(config, public)
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
     if (begun_task := _begun_otherwise(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
@@ -73,22 +73,23 @@ def prepare_direct(
     refuse_forms(X, y, groups, public)
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
-    place = _place(config, stages := stages or NoStages())
+    stages, terms, most = stages or NoStages(), terms or LedgerTerms(), most_held(config.memory)
+    place = {"folder": stages.private, "most": most // 16}  # hashes of rows take less memory than coordinates
     run_key = fingerprint_key if key is None else key
     how: dict[str, Any] = {"asked": config, "classes": classes, "budget": tuple(budget.values()), "unit": unit}
     rows = CellRows.read(table, y, groups, **how, n_records=declared, key=run_key, watch=watch, place=place)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": rows.n_units, **budget}
     named = dict[str, Any](unit=unit, classes=classes, grouped=groups is not None, n_was_read=declared is None)
     data = rows.fingerprint(fingerprint_key)
-    order = rows.held.order if rows.held else ""
-    begins = partial(charge_beginning, fingerprint=data, order=order, **named)
-    where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
+    begins = partial(charge_beginning, fingerprint=data, order=rows.held.order if rows.held else "", **named)
+    begun = BegunRun(config, schema, facts, begins, client_of(seeded=noise.seeded), stages, terms, public is not None)
+    plan_key, kept, relation, schema, config = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
         rows = rows.read_again(schema, watch, place)
         data = rows.fingerprint(fingerprint_key)
+    named |= {"noise": noise, "rare": share_of_rarer(config.class_shares), "most": most}
     task = DirectTask(
         schema=schema,
         plan=plan,
@@ -97,58 +98,14 @@ def prepare_direct(
         relation=relation,
         **budget,
         fingerprint=data,
-        noise=noise,
         stored=kept is not None,
         plan_key=plan_key,
         records=rows.records,
-        **_of_config(config),
+        **{name: getattr(config, name) for name in ("composition", "target_range", "scheduler")},
         drawn=_drawn_pool(before, rows, run_key),
         held=rows.held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
-
-
-def _with_mapping(config: DirectConfig) -> DirectConfig:
-    """Return the schema as a mapping, whichever way it was given."""
-    return replace(config, schema=config.schema.declared) if isinstance(config.schema, DeclaredSchema) else config
-
-
-def _of_config(config: DirectConfig) -> dict[str, Any]:
-    """Return what a task takes from what was asked for, as it is."""
-    names = ("composition", "target_range", "scheduler")
-    more = {"rare": share_of_rarer(config.class_shares), "most": most_held(config.memory)}
-    return {**{name: getattr(config, name) for name in names}, **more}
-
-
-def _stored_plan(
-    config: DirectConfig,
-    schema: Schema,
-    facts: dict[str, Any],
-    unit: str,
-    named: Callable[[str], str],
-    *,
-    stages: StageStore,
-    terms: LedgerTerms | None,
-    noise: NoiseSource,
-    has_pool: bool,
-) -> FoundPlan:
-    """Return the plan that an earlier process of this very run fixed, or under which key a new one is kept."""
-    begun = BegunRun(
-        config=config,
-        schema=schema,
-        stages=stages,
-        facts=facts,
-        terms=terms or LedgerTerms(),
-        client=client_of(seeded=noise.seeded),
-        has_pool=has_pool,
-        named=named,
-    )
-    return begun.found(n_was_read=config.n_records is None, unit=unit)
-
-
-def _place(config: DirectConfig, stages: StageStore) -> dict[str, Any]:
-    """Return where hashes of private rows lie: in memory up to a sixteenth of what coordinates may take there."""
-    return {"folder": stages.private, "most": most_held(config.memory) // 16}
 
 
 def _drawn_pool(before: BeforePool | None, rows: CellRows, key: Secret[bytes]) -> DrawnPool | None:

@@ -9,7 +9,7 @@ one ends changes a sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -83,17 +83,13 @@ class DenseUnits:
 
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
+        sum_of = self._of_records if self.starts is None else self._of_units
 
         def summed(weights: FloatArray) -> IntArray:
-            sum_of = self._of_records if self.starts is None else self._of_units
-            total = np.zeros((self.width, weights.shape[1]), dtype=np.int64)
             # With one output NumPy's calls are so short that two threads wait for one another, and gain nothing.
             threads = Threads(1) if weights.shape[1] == 1 else self.threads
-            for part in threads.map(
-                lambda block: sum_of(block, weights, grid), self._blocks(self._at_once(weights.shape[1]))
-            ):
-                total += part
-            return total
+            blocks = self._blocks(self._at_once(weights.shape[1]))
+            return _total(threads, lambda block: sum_of(block, weights, grid), blocks, self.width, weights)
 
         return summed
 
@@ -194,13 +190,13 @@ class SparseRecords:
     def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
 
-        def summed(weights: FloatArray) -> IntArray:
-            total = np.zeros((self.model.shape[1], weights.shape[1]), dtype=np.int64)
-            for part in self.threads.map(lambda block: self._of_block(block, weights, grid), self.blocks):
-                total += part
-            return total
+        def of_block(block: list[Any], weights: FloatArray) -> IntArray:
+            z, codes = self.read(block)
+            return of_records(z, lengths_of(z), codes, weights, grid)
 
-        return summed
+        return lambda weights: _total(
+            self.threads, lambda block: of_block(block, weights), self.blocks, self.model.shape[1], weights
+        )
 
     def put_blocks(self, blocks: Iterator[tuple[IntArray, Any]], codes: IntArray, form: Callable[[Any], Any]) -> None:
         """Write all rows, of blocks of their places and numbers; small blocks are put together."""
@@ -217,10 +213,6 @@ class SparseRecords:
             if sum(len(at) for at, _ in held) >= AT_ONCE or sum(rows.nnz for _, rows in held) >= CELLS:
                 put_held()
         put_held()
-
-    def _of_block(self, block: list[Any], weights: FloatArray, grid: Grid) -> IntArray:
-        z, codes = self.read(block)
-        return of_records(z, lengths_of(z), codes, weights, grid)
 
     def read(self, block: list[Any]) -> tuple[Any, IntArray]:
         """Return the rows of a block, and their classes."""
@@ -261,13 +253,18 @@ class SparseUnits:
             begins = np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose))
             return of_groups(z[order], codes[order], begins, weights, grid)
 
-        def summed(weights: FloatArray) -> IntArray:
-            total = np.zeros((self.records.model.shape[1], weights.shape[1]), dtype=np.int64)
-            for part in self.records.threads.map(lambda pieces: of_pieces(pieces, weights), self.together):
-                total += part
-            return total
+        width, threads = self.records.model.shape[1], self.records.threads
+        return lambda weights: _total(threads, lambda pieces: of_pieces(pieces, weights), self.together, width, weights)
 
-        return summed
+
+def _total(
+    threads: Threads, of_block: Callable[[Any], IntArray], blocks: Iterable[Any], width: int, weights: FloatArray
+) -> IntArray:
+    """Return the sum of what all blocks add, ``(width, n_outputs)``."""
+    total = np.zeros((width, weights.shape[1]), dtype=np.int64)
+    for part in threads.map(of_block, blocks):
+        total += part
+    return total
 
 
 SummedRows: TypeAlias = DenseUnits | SparseRecords | SparseUnits

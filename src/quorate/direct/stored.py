@@ -175,18 +175,18 @@ class FoundPlan(NamedTuple):
     config: DirectConfig
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class BegunRun:
     """Where a run that was begun earlier would be found: its plan among the stages, its charge on the ledger."""
 
     config: DirectConfig
     schema: Schema
-    stages: StageStore
     facts: dict[str, Any]
-    terms: LedgerTerms
-    client: str
-    has_pool: bool
     named: Callable[[str], str]
+    client: str
+    stages: StageStore
+    terms: LedgerTerms
+    has_pool: bool
 
     def found(self, *, n_was_read: bool, unit: str) -> FoundPlan:
         """Return the plan of this very run, begun or not. A run that was begun before a relation could be chosen goes

@@ -41,13 +41,7 @@ def bins_for(n_coordinates: int) -> int:
 
 
 def edges_of(n_bins: int, n_classes: int) -> FloatArray:
-    """Return the probabilities ``(n_bins - 1,)`` between bins: even in log-odds, from those of one class in n_classes.
-
-    Examples
-    --------
-    >>> edges_of(4, 2).round(3).tolist()
-    [0.818, 0.953, 0.989]
-    """
+    """Return the probabilities ``(n_bins - 1,)`` between bins: even in log-odds, from those of one of n_classes."""
     least = -log(n_classes - 1)
     at = (least + (_SUREST - least) * number / n_bins for number in range(1, n_bins))
     return np.array([1 / (1 + exp(-odds)) for odds in at])

@@ -72,9 +72,7 @@ def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[byt
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     keys, hashes = _hash_units(unit_keys, n_teachers, key)
-    shard = np.empty(keys.n_units, dtype=np.int64)
-    shard[order_of(*np.concatenate(list(hashes)).T)] = np.arange(keys.n_units) % n_teachers
-    return Secret(keys.of_rows(shard))
+    return Secret(keys.of_rows(_ranks(keys, hashes) % n_teachers))
 
 
 def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArray]:
@@ -89,10 +87,15 @@ def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArr
     changed. A sum of votes over that set changes by one vote.
     """
     keys, hashes = _hash_units(unit_keys, 1, key)
-    shard = np.empty(keys.n_units, dtype=np.int64)
+    return Secret(keys.of_rows(_ranks(keys, hashes)))
+
+
+def _ranks(keys: UnitKeys, hashes: Iterator[WordArray]) -> IntArray:
+    """Return the place of each unit in the order of the hashes, ``(n_units,)``."""
+    ranks = np.empty(keys.n_units, dtype=np.int64)
     if keys.n_units:
-        shard[order_of(*np.concatenate(list(hashes)).T)] = np.arange(keys.n_units)
-    return Secret(keys.of_rows(shard))
+        ranks[order_of(*np.concatenate(list(hashes)).T)] = np.arange(keys.n_units)
+    return ranks
 
 
 def seeds_of_units(unit_keys: Sequence[bytes], shards: Secret[IntArray], key: Secret[bytes]) -> Secret[IntArray]:

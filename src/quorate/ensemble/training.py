@@ -70,35 +70,12 @@ class Shard(NamedTuple):
 
 
 def train_teachers(
-    teacher: Teacher,
-    X: Any,
-    y_codes: IntArray,
-    shards: Secret[IntArray],
-    *,
-    n_teachers: int,
-    n_classes: int,
-    key: Secret[bytes],
-    seeds: Secret[IntArray] | None = None,
-    n_jobs: int = 1,
-    teacher_cpu_seconds: float | None = None,
-    progress: Progress | None = None,
+    teacher: Teacher, X: Any, y_codes: IntArray, shards: Secret[IntArray], *, n_teachers: int, **how: Any
 ) -> Ensemble:
     """Train all K teachers; the parameters are those of :func:`train_chunk`."""
-    voters = train_chunk(
-        teacher,
-        X,
-        y_codes,
-        shards,
-        numbers=range(count("n_teachers", n_teachers, at_least=1)),
-        n_teachers=n_teachers,
-        n_classes=n_classes,
-        key=key,
-        seeds=seeds,
-        n_jobs=n_jobs,
-        teacher_cpu_seconds=teacher_cpu_seconds,
-        progress=progress,
-    )
-    return Ensemble(voters, n_classes)
+    numbers = range(count("n_teachers", n_teachers, at_least=1))
+    voters = train_chunk(teacher, X, y_codes, shards, numbers=numbers, n_teachers=n_teachers, **how)
+    return Ensemble(voters, how["n_classes"])
 
 
 def train_chunk(
@@ -209,14 +186,10 @@ def train_elsewhere(
         numbers, X, *_ = first  # the other parts are of the same kind, and their shards of the same size
         sent = lightest(teacher, pickled, X, n_teachers=len(numbers), n_classes=n_classes)
         parts = chain([first], parts)
-        size = TASK if sent is pickled else _solved_a_task(X, len(numbers))
+        is_small = _cells(X) * _MOST_SOLVED <= _MOST_SOLVED_CELLS * len(numbers)
+        size = _MOST_SOLVED if sent is not pickled and is_small else TASK  # of two, which tell little of the rows
         for number, result in map_elsewhere(scheduler, partial(train_batch, sent, None), shards(), size=size):
             yield number, Secret(voter_of(result, partial(read_voter, teacher, seed_of(number), loads)))
-
-
-def _solved_a_task(X: Any, n_teachers: int) -> int:
-    """Return how many linear teachers make a task: one of two sizes, so that it tells little of the rows."""
-    return _MOST_SOLVED if _cells(X) * _MOST_SOLVED <= _MOST_SOLVED_CELLS * n_teachers else TASK
 
 
 def _cells(X: Any) -> int:

@@ -304,15 +304,11 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
         """Leave the ledger behind: a copy predicts, and the original reports."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
-    def _task(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
-    ) -> DirectTask | NumberTask:
+    def _task(self, X: Any, y: Any, **how: Any) -> DirectTask | NumberTask:
         """Check everything and fix every choice; nothing is written where `begin` is False."""
-        return self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+        return self._direct_task(X, y, **how)
 
-    def _direct_task(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
-    ) -> DirectTask:
+    def _direct_task(self, X: Any, y: Any, *, schema: Any = None, **how: Any) -> DirectTask:
         arguments = {
             "feature_map": self.feature_map,
             "text": column_names("text", self.text),
@@ -322,13 +318,11 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
             "clip": self.clip,
             "neighbours": self.neighbours,
         }
-        task: DirectTask = self._prepared(
-            prepare_direct, DirectConfig, arguments, X, y, public=public, groups=groups, begin=begin
-        )
+        task: DirectTask = self._prepared(prepare_direct, DirectConfig, arguments, X, y, **how)
         return task
 
     def _prepared(
-        self, prepare: Any, config: Any, arguments: dict[str, Any], X: Any, y: Any, *, begin: bool, **tables: Any
+        self, prepare: Any, config: Any, arguments: dict[str, Any], X: Any, y: Any, *, begin: bool = True, **tables: Any
     ) -> Any:
         """Prepare a task by the arguments that each way to learn has, and by those of one."""
         noise, key = noise_and_key(self.unsafe_noise_seed)
@@ -343,6 +337,8 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
             unit=self.unit,
             composition=terms.composition,
             scheduler=as_scheduler(self.scheduler),
+            calibration_share=self.calibration_share,
+            coverage=self.coverage,
         )
         how: dict[str, Any] = {**tables, "noise": noise, "terms": terms, "key": key if noise.seeded else None}
         if truth("whole_ids", self.whole_ids):

@@ -252,7 +252,8 @@ class FinishedRun(Scored, ShownEstimator):
     def _read(self, X: Any) -> Any:
         """Return rows as the student takes them: a table as the run reads its own."""
         self._fitted()
-        X = _one_image_a_row(X)
+        if isinstance(X, np.ndarray) and X.ndim in (3, 4):  # images, gray or with three colours
+            X = X.reshape(len(X), -1)
         reader = self._reader_for(X)
         rows = reader(X)
         if unread := reader.unread(X):
@@ -356,11 +357,6 @@ def _declared_classes(names: Sequence[str], known: NDArray[Any]) -> NDArray[Any]
         return np.asarray([labels[name] if name in labels or kind is bool else kind(name) for name in names])
     except (KeyError, ValueError):  # of two types
         return known
-
-
-def _one_image_a_row(X: Any) -> Any:
-    """Return images ``(n, height, width)`` or ``(n, height, width, 3)`` as the student takes them, as ``fit`` does."""
-    return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else X
 
 
 def _no_run(root: Path) -> str:

@@ -198,14 +198,11 @@ class PrivateLogisticRegression(Decided, LearnsByRounds):
 
     def _predicted(self) -> dict[str, Any]:
         shares = None if self.class_shares is None else self._class_shares(check_classes(self.classes))
-        more = {"calibration_share": self.calibration_share, "coverage": self.coverage}
-        more["private_temperature"] = truth("private_temperature", self.private_temperature)
-        return {"classes": self.classes, "class_shares": shares, **more}
+        paid = truth("private_temperature", self.private_temperature)
+        return {"classes": self.classes, "class_shares": shares, "private_temperature": paid}
 
-    def _task(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
-    ) -> DirectTask:
-        task = self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+    def _task(self, X: Any, y: Any, **how: Any) -> DirectTask:
+        task = self._direct_task(X, y, **how)
         require_pool(self._rule(task.classes), task.has_public_pool, self._class_shares(task.classes))
         return task
 

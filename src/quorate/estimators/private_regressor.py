@@ -245,7 +245,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             predicted = self.predict(X)
-            truth = self._range.public_numbers(y, name="evaluation", n_rows=len(predicted))
+            truth = self._range.clipped(finite_numbers(y, name="evaluation", n_rows=len(predicted)))
             if kept.are_public(self._reader.as_the_pool(X, as_given=True), "evaluation"):
                 utility = Utility(number=score_numbers(predicted, truth))
         return kept.facts(self.ledger, utility)
@@ -269,8 +269,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             self.n_teachers_, self.mechanism_ = task.n_teachers, task.mechanism
 
     def _predicted(self) -> dict[str, Any]:
-        held_out = {"calibration_share": self.calibration_share, "coverage": self.coverage}
-        return {"target_range": TargetRange.of(self.target_range), **held_out}
+        return {"target_range": TargetRange.of(self.target_range)}
 
     def _chosen(self) -> ChosenMethod:
         """Return the method of a fit, by arguments alone; raises InvalidParameter where they do not go together."""
@@ -292,12 +291,9 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             return ChosenMethod("votes", f"{' and '.join(of_votes)} {'are' if of_votes[1:] else 'is'} for votes")
         return asked_for("direct" if way == "direct" else "votes")
 
-    def _task(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
-    ) -> DirectTask | NumberTask:
-        chosen = self._chosen()
-        if chosen.by == "direct":
-            return self._direct_task(X, y, public=public, groups=groups, schema=schema, begin=begin)
+    def _task(self, X: Any, y: Any, *, schema: Any = None, **how: Any) -> DirectTask | NumberTask:
+        if self._chosen().by == "direct":
+            return self._direct_task(X, y, schema=schema, **how)
         if schema is not None:
             raise InvalidParameter(
                 "schema= is for the direct method, and votes for a number need public rows; give "
@@ -309,14 +305,12 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             "queries": self.queries,
             "n_jobs": processes(self.n_jobs),
         }
-        task: NumberTask = self._prepared(
-            prepare_numbers, NumberConfig, arguments, X, y, public=public, groups=groups, begin=begin
-        )
+        task: NumberTask = self._prepared(prepare_numbers, NumberConfig, arguments, X, y, **how)
         return task
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None) -> CheckResult:
+    def _check(self, X: Any, y: Any, **tables: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
-        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
+        task = self._task(X, y, **tables, begin=False)
         if isinstance(task, NumberTask):
             return check_of_numbers(task, self.ledger, chosen=self._chosen())
         return check_of_rounds(task, self.ledger)

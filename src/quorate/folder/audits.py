@@ -17,8 +17,7 @@ import numpy as np
 from quorate.accounting import Event
 from quorate.arguments import count, for_shell
 from quorate.audit import ScheduleAudit, ShardAudit, audit_schedule, audit_shards, setting_of, sizes_for
-from quorate.audit.noisy_means import audit_means
-from quorate.audit.rounds import audit_rounds
+from quorate.audit.rounds import audit_means, audit_rounds
 from quorate.audit.schedules import with_limit
 from quorate.data import take
 from quorate.data.rows import n_rows

@@ -110,10 +110,6 @@ Rows: TypeAlias = Callable[[DrawnBlock], Any]  # what a mechanism looks at, one 
 Record: TypeAlias = Callable[[list[Any]], object]
 
 
-def _as_they_are(answers: list[Any]) -> object:
-    return answers
-
-
 @dataclass(frozen=True, slots=True)
 class Answering:
     """Answers blocks of queries, in order: draw → noise → store → tell; `stages`: of a stream."""
@@ -130,7 +126,7 @@ class Answering:
         source: NoiseSource,
         *,
         predictions: FloatArray | None = None,
-        record: Record = _as_they_are,
+        record: Record = list,
         parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
         """Return the block, and one JSON value a row: a class code (-1 declined, -2 never asked), a noisy half-lead or

@@ -163,28 +163,15 @@ def read_score(
     failure: float = 0.05,
     seeded: bool = False,
 ) -> NoisyScore:
-    """Compute the score from released sums, for example those that a ledger stored.
+    """Compute the score from released sums, for example those that a ledger stored. `answer`: what the mechanism
+    released: a sum of mistakes, or pairs (right, wrong), one for each class or one for all. `mechanism`, `n_units`,
+    `failure`, `seeded`: as in :func:`noisy_evaluation`.
 
-    Parameters
-    ----------
-    answer : int or sequence of int
-        What the mechanism released: a sum of mistakes, or pairs (right, wrong), one for each class or one for all.
-    mechanism, n_units, failure, seeded
-        As in :func:`noisy_evaluation`.
-
-    Notes
-    -----
     Accuracy rises with every right sum and falls with every wrong one, so where each sum may be off by t it lies
     between its values with all sums moved by t one way and the other; a sum below 0 is put to 0. The bound on the
     noise is :meth:`~quorate.mechanisms.NoisySum.reach`. On a grid of several steps each unit was rounded, by less
     than one step a cell, and by at most C/2 steps in the right cells together; there are at most as many units as
     the total, moved up by its own noise, allows.
-
-    Examples
-    --------
-    >>> score = read_score([800, 200], NoisySum(scale=2.0, grid=1, form="shares"))
-    >>> score.accuracy, round(score.half_width, 4)
-    (0.8, 0.007)
     """
     failure, grid = real("failure", failure, above=0, below=1), mechanism.grid
     sums, balanced, balanced_half_width = np.asarray(answer, dtype=np.int64), None, None

@@ -82,11 +82,6 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
     """Return how common two classes are, as their owner would state it: the rarer to one figure.
 
     None where neither is rare enough for ROC-AUC to be their score.
-
-    Examples
-    --------
-    >>> shares_of_rare([960, 38]), shares_of_rare([70, 30]), shares_of_rare([70, 0])
-    ((0.96, 0.04), None, None)
     """
     if default_scoring([count / max(sum(counts), 1) for count in counts]) != "roc_auc":
         return None
@@ -95,25 +90,13 @@ def shares_of_rare(counts: Sequence[int]) -> tuple[float, ...] | None:
 
 
 def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:
-    """Return the declared share of the rarer of two classes; None of more, or where nothing is declared.
-
-    Examples
-    --------
-    >>> share_of_rarer((0.96, 0.04)), share_of_rarer((0.5, 0.3, 0.2)), share_of_rarer(None)
-    (0.04, None, None)
-    """
+    """Return the declared share of the rarer of two classes; None of more, or where nothing is declared."""
     known = [share for share in shares or () if share is not None]
     return min(*known, 0.5) if len(known) == len(shares or ()) == 2 else None  # they may miss a sum of 1 by little
 
 
 def rarer(shares: Sequence[float | None]) -> int:
-    """Return the code of the rarer of two classes, which is called positive; of two as common as each other the second.
-
-    Examples
-    --------
-    >>> rarer([0.04, 0.96]), rarer([0.5, 0.5])
-    (0, 1)
-    """
+    """Return the code of the rarer of two classes, called positive; of two as common as each other the second."""
     first, second = (0.5 if share is None else share for share in shares)
     return 0 if first < second else 1
 

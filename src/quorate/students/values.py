@@ -285,7 +285,7 @@ def best_of(simple: str, rivals: Sequence[str], forms: Mapping[str, Form], X: An
         geometry, fit = forms[name]
         if geometry not in projected:
             projected[geometry] = geometry.project(X)
-        known = geometry.of_projected()
+        known = PoolCoordinates((), geometry.standard)
         return errors_by_folds(lambda rows, shares: fit(rows, shares, known), projected[geometry], noisy)
 
     of_simple = errors(simple)

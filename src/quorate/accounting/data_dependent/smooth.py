@@ -133,7 +133,9 @@ def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise, 
         if most * exp(-beta * (d + 1)) < _NEGLIGIBLE * best:
             return np.asarray([*sums, most])
         _move_ahead(ahead, left)
-        falls, rises = drops.lies_before(low), drops.lies_after(high)
+        # Left of all steps that start from a cell on the peak is nearer to smaller ones; right of all that end before
+        # a cell, to larger ones.
+        falls, rises = drops.peak_at < low, drops.peak_at > high - drops.cells
         if rises.any():
             high = _where(rises, cell(ahead[rises]), high)
         if falls.any():
@@ -203,14 +205,6 @@ class _Drops:
         """Return the cell of an effective gap; what is beyond the grid counts as its last cell."""
         return np.clip(np.floor((gap - self.low) / self.width), 0, self.drops.size - 1).astype(np.int64)
 
-    def lies_before(self, cell: IntArray) -> BoolArray:
-        """Tell whether the peak is left of all steps that start from a cell on: then smaller ones are nearer to it."""
-        return np.asarray(self.peak_at < cell)
-
-    def lies_after(self, cell: IntArray) -> BoolArray:
-        """Tell whether the peak is right of all steps that end before a cell: then larger ones are nearer to it."""
-        return np.asarray(self.peak_at > cell - self.cells)
-
     def largest(self, low: IntArray, high: IntArray) -> FloatArray:
         """Return the largest drop over a step that starts, or that ends, between two cells."""
         starts = self.drops[np.clip(self.peak_at, low, high)]
@@ -268,11 +262,6 @@ def _widening(drops: FloatArray, cells: IntArray, *, back: int, ahead: int) -> F
             return np.asarray(sums)
 
 
-def decay_is_allowed(order: float, beta: float) -> bool:
-    """Whether noise scaled to a β-smooth sensitivity has a finite Rényi divergence at `order`."""
-    return order * (1 - exp(-2 * beta)) < 1
-
-
 @dataclass(frozen=True, kw_only=True)
 class SanitisedTotal:
     """A released data-dependent total: public, noisy, and not a guarantee.
@@ -316,7 +305,7 @@ def release_rdp(order: float, beta: float, multiplier: float) -> float:
         raise InvalidParameter(
             parameter="multiplier", got=multiplier, expected=f"at least {_LEAST_MULTIPLIER:g}", advice="raise it"
         )
-    if not decay_is_allowed(a, beta):
+    if not a * (1 - exp(-2 * beta)) < 1:
         return inf
 
     def spread(x_squared: float) -> float:

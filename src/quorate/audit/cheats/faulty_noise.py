@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.noisy_max import Case, NoisyHistogram, NoisyMax
+from quorate.audit.cheats.noisy_max import Case, NoisyHistogram, NoisyMax, gaussian_case
 from quorate.audit.claims import GaussianClaim
 from quorate.audit.sampled import ByStream
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -162,29 +162,21 @@ _LAST_QUERY = (
     np.where(np.arange(_QUERIES)[:, None] == _QUERIES - 1, [51, 49], [52, 48]),
 )
 
-_OWN_DRAWS = Case(
-    name="independent draws, every second query changes",
-    source="PATE18 GNMax: each query has noise of its own.",
-    mechanism=Streams(_SIGMA),
-    neighbours=_EVERY_SECOND,
-    claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
-    runs=20_000,
+_OWN_DRAWS = gaussian_case(
+    "independent draws, every second query changes",
+    "PATE18 GNMax: each query has noise of its own.",
+    Streams(_SIGMA),
+    _EVERY_SECOND,
+    changed=_QUERIES // 2,
 )
-_ALL_ANSWERED = Case(
-    name="answers that end with the queries",
-    source="PATE18 GNMax: the number of answers is fixed beforehand.",
-    mechanism=Streams(_SIGMA),
-    neighbours=_LAST_QUERY,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
-    runs=20_000,
+_ALL_ANSWERED = gaussian_case(
+    "answers that end with the queries",
+    "PATE18 GNMax: the number of answers is fixed beforehand.",
+    Streams(_SIGMA),
+    _LAST_QUERY,
 )
-_EVERY_CLASS = Case(
-    name="noise on every class",
-    source="PATE18 GNMax: √2/σ-GDP whichever two classes tie.",
-    mechanism=NoisyMax(_SIGMA),
-    neighbours=_LAST_TIE,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
-    runs=20_000,
+_EVERY_CLASS = gaussian_case(
+    "noise on every class", "PATE18 GNMax: √2/σ-GDP whichever two classes tie.", NoisyMax(_SIGMA), _LAST_TIE
 )
 _BY_INDEX = Case(
     name="ties by class index",
@@ -194,12 +186,11 @@ _BY_INDEX = Case(
     claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
     runs=200_000,
 )
-_EVERY_INTEGER = Case(
-    name="noise on every integer, as far as it reaches",
-    source="The discrete Gaussian mechanism on a histogram: √2/σ-GDP, with no end and no parity.",
-    mechanism=NoisyHistogram(_SIGMA),
-    neighbours=_NEAR_TIE,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+_EVERY_INTEGER = gaussian_case(
+    "noise on every integer, as far as it reaches",
+    "The discrete Gaussian mechanism on a histogram: √2/σ-GDP, with no end and no parity.",
+    NoisyHistogram(_SIGMA),
+    _NEAR_TIE,
     runs=400_000,
 )
 
@@ -220,29 +211,17 @@ _BATCH_DRAWS = Case(
     claimed=GaussianClaim(sqrt(2 * _BATCH / 2) / _SIGMA),
     runs=6_000,
 )
-_NEAR_UNANIMITY = Case(
-    name="noise however many agree",
-    source="PATE18 GNMax: the noise is the same whatever the votes are.",
-    mechanism=NoisyMax(_WIDE),
-    neighbours=_NEARLY_ALL,
-    claimed=GaussianClaim(sqrt(2) / _WIDE),
-    runs=20_000,
+_NEAR_UNANIMITY = gaussian_case(
+    "noise however many agree",
+    "PATE18 GNMax: the noise is the same whatever the votes are.",
+    NoisyMax(_WIDE),
+    _NEARLY_ALL,
 )
-_ABSTAINS = Case(
-    name="one vote less",
-    source="PATE18 GNMax: a teacher that abstains changes one count by one.",
-    mechanism=NoisyMax(_SIGMA),
-    neighbours=_ONE_VOTE_LESS,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
-    runs=20_000,
+_ABSTAINS = gaussian_case(
+    "one vote less", "PATE18 GNMax: a teacher that abstains changes one count by one.", NoisyMax(_SIGMA), _ONE_VOTE_LESS
 )
-_EVERY_LEAD = Case(
-    name="noise at every lead",
-    source="PATE18 GNMax: the noise is the same whatever the lead is.",
-    mechanism=NoisyMax(_SIGMA),
-    neighbours=_AHEAD,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
-    runs=20_000,
+_EVERY_LEAD = gaussian_case(
+    "noise at every lead", "PATE18 GNMax: the noise is the same whatever the lead is.", NoisyMax(_SIGMA), _AHEAD
 )
 CHEATS = (
     _OWN_DRAWS.broken(

@@ -55,6 +55,20 @@ class NoisyMax(ByRow):
         return np.asarray(self._noisy(counts, noise).argmax(axis=1))
 
 
+def gaussian_case(
+    name: str,
+    source: str,
+    mechanism: Any,
+    neighbours: tuple[IntArray, IntArray],
+    *,
+    changed: int = 1,
+    runs: int = 20_000,
+) -> Case:
+    """Return a correct case of noise of a mechanism's `sigma` on every count, of which `changed` queries change."""
+    claimed = GaussianClaim(sqrt(2 * changed) / mechanism.sigma)
+    return Case(name=name, source=source, mechanism=mechanism, neighbours=neighbours, claimed=claimed, runs=runs)
+
+
 class SharedNoise(NoisyMax):
     """One draw for all classes of a query: the plurality class comes out exactly."""
 
@@ -120,20 +134,13 @@ _NEAR_TIE = (np.array([50, 50, 20]), np.array([49, 51, 20]))
 _LEADS = np.arange(-20, 21)
 _STAIRCASE = (np.stack([60 - _LEADS, 60 + _LEADS], axis=1), np.stack([59 - _LEADS, 61 + _LEADS], axis=1))
 
-_GAUSSIAN = Case(
-    name="Gaussian noisy max",
-    source="PATE18 GNMax: √2/σ-GDP.",
-    mechanism=NoisyMax(_SIGMA),
-    neighbours=_NEAR_TIE,
-    claimed=GaussianClaim(sqrt(2) / _SIGMA),
-    runs=200_000,
-)
-_MANY_QUERIES = Case(
-    name="Gaussian noisy max, many queries",
-    source="PATE18 GNMax on 41 queries that one teacher changes all at once.",
-    mechanism=NoisyMax(_SIGMA),
-    neighbours=_STAIRCASE,
-    claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
+_GAUSSIAN = gaussian_case("Gaussian noisy max", "PATE18 GNMax: √2/σ-GDP.", NoisyMax(_SIGMA), _NEAR_TIE, runs=200_000)
+_MANY_QUERIES = gaussian_case(
+    "Gaussian noisy max, many queries",
+    "PATE18 GNMax on 41 queries that one teacher changes all at once.",
+    NoisyMax(_SIGMA),
+    _STAIRCASE,
+    changed=len(_LEADS),
     runs=10_000,
 )
 CHEATS = (
@@ -180,12 +187,11 @@ HONEST = (
         claimed=GaussianClaim(1 / _SIGMA),
         runs=200_000,
     ),
-    Case(
-        name="noisy counts",
-        source="The Gaussian mechanism on the whole histogram: √2/σ-GDP.",
-        mechanism=NoisyHistogram(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    gaussian_case(
+        "noisy counts",
+        "The Gaussian mechanism on the whole histogram: √2/σ-GDP.",
+        NoisyHistogram(_SIGMA),
+        _NEAR_TIE,
         runs=200_000,
     ),
     Case(

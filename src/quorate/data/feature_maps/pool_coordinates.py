@@ -313,10 +313,6 @@ class PoolCoordinates:
             rows = step.transform(rows)
         return rows
 
-    def of_projected(self) -> PoolCoordinates:
-        """Return the same geometry, for rows that :meth:`project` has worked out already."""
-        return PoolCoordinates((), self.standard)
-
     def measured(self, X: Any) -> Any:
         """Return z; rows of a narrow sparse matrix stay sparse and are not centred: distances are the same."""
         rows = self.project(X)

@@ -96,8 +96,15 @@ class _Told:
     paired: bool
 
     def inside(self, model: Any) -> _Told:
-        """Return what the models in `model`, which is told this, are told."""
-        return _Told(self.numbered or _numbers_labels(model), self.paired or _pairs_classes(model))
+        """Return what the models in `model`, which is told this, are told: some of scikit-learn's ensembles give those
+        in them 0..k-1 in place of labels, or problems of two classes of their own making.
+        """
+        from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+        from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+
+        numbers = isinstance(model, BaggingClassifier | StackingClassifier | VotingClassifier)
+        pairs = isinstance(model, OneVsOneClassifier | OneVsRestClassifier | OutputCodeClassifier)
+        return _Told(self.numbered or numbers, self.paired or pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,20 +273,6 @@ def _models(value: Any) -> Iterator[Any]:
             yield from _models(model)
     elif hasattr(value, "fit") and not isinstance(value, type):
         yield value
-
-
-def _numbers_labels(model: Any) -> bool:
-    """Tell whether a model gives those in it 0..k-1 in place of labels, as some of scikit-learn's ensembles do."""
-    from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
-
-    return isinstance(model, BaggingClassifier | StackingClassifier | VotingClassifier)
-
-
-def _pairs_classes(model: Any) -> bool:
-    """Tell whether a model gives those in it problems of two classes of its own making."""
-    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
-
-    return isinstance(model, OneVsOneClassifier | OneVsRestClassifier | OutputCodeClassifier)
 
 
 def _takes_numbers_alone(estimator: Any) -> bool:

@@ -169,7 +169,7 @@ def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool 
         return codes
     known = None if classes is None else {label: code for code, label in enumerate(classes)}
     for row, label in enumerate(listed):
-        if _is_nothing(label):
+        if label is None or (isinstance(label, float) and label != label):
             continue
         try:
             code = (
@@ -182,7 +182,3 @@ def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool 
             raise InvalidParameter(f"it returned the vote {label!r}; expected {expected}")
         codes[row] = max(code, ABSTAINED)
     return codes
-
-
-def _is_nothing(label: Any) -> bool:
-    return label is None or (isinstance(label, float) and label != label)

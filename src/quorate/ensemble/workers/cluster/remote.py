@@ -64,8 +64,9 @@ def packages_named(pickled: bytes) -> dict[str, str]:
     run. A pickle within it, as bytes, is read too; a text that happens to be a module's name counts as one.
     """
     modules = {name.partition(".")[0] for name in _names_in(pickled)} & sys.modules.keys()
-    names = {_canonical(package.metadata["Name"]) for module in modules for package in _distributions().get(module, ())}
-    return {name: version_of(name) for name in sorted(names)}
+    names = {package.metadata["Name"] for module in modules for package in _distributions().get(module, ())}
+    # As an index knows them: in small letters, by which they are told from other facts.
+    return {name: version_of(name) for name in sorted({re.sub(r"[-_.]+", "-", name).lower() for name in names})}
 
 
 def _names_in(pickled: bytes) -> Iterator[str]:
@@ -97,11 +98,6 @@ def _modules_of(distribution: Distribution) -> set[str]:
     record = distribution.read_text("RECORD")
     files = record.splitlines() if record is not None else map(str, distribution.files or ())
     return {match[1] for file in files if (match := _FILE_OF_MODULE.match(file))}
-
-
-def _canonical(distribution: str) -> str:
-    """Return a distribution's name as an index knows it: in small letters, by which it is told from other facts."""
-    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[str]:
@@ -234,9 +230,11 @@ class _NotUnpacked(Exception):
 
 def do_remotely(task: RemoteTask) -> RemoteResult:
     """Do a task on a Dask worker, once it is known to be set up as the machine that asks; nothing is read before."""
+    import multiprocessing
+
     check_worker(task)
     wanted = _wanted()
-    _allow_children()
+    multiprocessing.current_process().daemon = False  # a nanny's worker may start no others; ours end with it
     pool, future = _begin(task)
     try:
         if not first_done([future], unless=lambda: pool.is_lost() or not wanted()):
@@ -287,7 +285,8 @@ def not_as_here(whose: str, unequal: list[str]) -> str:
 
 def _do(task: RemoteTask) -> RemoteResult:
     """In a clean process: read the items, work, and write what came."""
-    _import_from(task.imports_from)
+    # From where the client imports too, behind what is this machine's own.
+    sys.path.extend(place for place in task.imports_from if place not in sys.path and Path(place).is_dir())
     folder = Path(task.folder)
     try:
         work: Callable[[list[Any]], list[bytes | Lost]] = take(folder, task.work)
@@ -319,18 +318,6 @@ def _unpacked(packed: list[bytes]) -> list[Any]:
         return [unpack(item) for item in packed]
     except BaseException:  # noqa: BLE001 - SystemExit, an OSError, an error of quorate: the client tries each alone
         raise _NotUnpacked from None
-
-
-def _import_from(places: tuple[str, ...]) -> None:
-    """Import from where the client does too, behind what is this machine's own."""
-    sys.path.extend(place for place in places if place not in sys.path and Path(place).is_dir())
-
-
-def _allow_children() -> None:
-    """Let a worker that a nanny started start processes; those of quorate end with it by themselves."""
-    import multiprocessing
-
-    multiprocessing.current_process().daemon = False
 
 
 def _wanted() -> Callable[[], bool]:
