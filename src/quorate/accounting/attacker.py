@@ -101,17 +101,8 @@ def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
     `epsilon`, `delta`: the guarantee; ``epsilon >= 0`` and ``0 <= delta <= 1``. `false_alarm`: probability, in [0, 1],
     that the test says *in the data* of somebody who is not.
 
-    Returns :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`.
-
-    References
-    ----------
-    Wasserman and Zhou (2010), arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su (2022), arXiv:1905.02383,
-    Proposition 2.5: the trade-off function of (ε, δ)-differential privacy.
-
-    Examples
-    --------
-    >>> miss_rate(0.0, 0.0, 0.25)
-    0.75
+    Returns :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`, the trade-off function of (ε, δ)-differential privacy
+    (Wasserman and Zhou 2010, arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su 2022, arXiv:1905.02383, Proposition 2.5).
     """
     _check(epsilon, delta)
     if not 0 <= false_alarm <= 1:
@@ -128,14 +119,7 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     sees the release alone, and tests as well as the guarantee permits, is right with probability
     :math:`1 - \min_α (α + f(α))/2` where :math:`f` is :func:`miss_rate`. The minimum is where the two lines of
     :math:`f` meet, :math:`α = f(α) = (1 - δ)/(1 + e^ε)`. A coin is right in half of them. The number of right answers
-    is random, for observer and coin alike; this bounds its expectation.
-
-    Returns: rounded up, in ``[pairs / 2, pairs]``.
-
-    Examples
-    --------
-    >>> worlds_told_apart(0.0, 0.0), worlds_told_apart(1.0, 1e-5), worlds_told_apart(800.0, 0.0)
-    (500, 732, 1000)
+    is random, for observer and coin alike; this bounds its expectation. Rounded up, in ``[pairs / 2, pairs]``.
     """
     _check(epsilon, delta)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
@@ -145,12 +129,12 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     return min(pairs, ceil(pairs * right))
 
 
-def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
-    """Return the same by δ of the release at ε = 0, its total variation distance: the best observer is right with
-    probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1). Rounded up, in ``[pairs / 2, pairs]``.
+def worlds_told_apart_by(delta_at_zero: float) -> int:
+    """Return the same, of 1,000 pairs, by δ of the release at ε = 0, its total variation distance: the best observer is
+    right with probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1).
     """
     _check(0.0, delta_at_zero)
-    return min(pairs, ceil(pairs * (1 + Fraction(delta_at_zero)) / 2))
+    return min(PAIRS, ceil(PAIRS * (1 + Fraction(delta_at_zero)) / 2))
 
 
 def _check(epsilon: float, delta: float) -> None:
@@ -228,13 +212,7 @@ class TradeOff:
 
     @property
     def advantage(self) -> float:
-        """The most by which an attacker is ahead of a coin: 1 - false alarms - misses, at the best of the rates drawn.
-
-        Examples
-        --------
-        >>> TradeOff((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)).advantage
-        0.5
-        """
+        """The most by which an attacker is ahead of a coin: 1 - false alarms - misses, at the best rate drawn."""
         return max(1.0 - a - m for a, m in zip(self.false_alarms, self.misses, strict=True))
 
 
@@ -245,24 +223,10 @@ def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> Tra
     `event`: what is released, as a ledger has it. `false_alarms`: rates in [0, 1].
 
     Returns :math:`f(\alpha) = \max_\varepsilon \max(0,\ 1 - \delta(\varepsilon) - e^\varepsilon \alpha,\
-    e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS`.
-
-    Notes
-    -----
-    Every δ(ε) is an upper bound, so each point of the curve is a lower bound on the misses, whichever ε are asked
-    for; more of them draw it closer to the truth.
-
-    References
-    ----------
-    Wasserman and Zhou (2010), arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su (2022), arXiv:1905.02383,
-    Proposition 2.12.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Gaussian
-    >>> curve = trade_off(Gaussian(1.0, 1.0), (0.0, 0.05, 0.5, 1.0))
-    >>> [round(each, 2) for each in curve.misses]  # of N(0, 1) against N(1, 1): Φ(Φ⁻¹(1 − α) − 1)
-    [1.0, 0.74, 0.16, 0.0]
+    e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS` (Wasserman and Zhou 2010,
+    arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su 2022, arXiv:1905.02383, Proposition 2.12). Every δ(ε) is an upper
+    bound, so each point of the curve is a lower bound on the misses, whichever ε are asked for; more of them draw it
+    closer to the truth.
     """
     return trade_off_of([(epsilon, delta(event, epsilon)) for epsilon in EPSILONS], false_alarms)
 

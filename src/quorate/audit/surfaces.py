@@ -38,14 +38,6 @@ class Surfaces:
     As a context manager it captures what the code inside writes: log records of every level (a handler on the root
     logger), warnings, standard output and error, and an exception that comes out (recorded and raised on). What a
     child process writes is not captured: hand it in. The ``add_…`` methods work inside and outside of the block.
-
-    Examples
-    --------
-    >>> with Surfaces() as seen:
-    ...     logging.getLogger("my.app").debug("fitted")
-    ...     seen.add_object("answer", {"class": 0})
-    >>> seen.names
-    ['answer.repr', 'answer.str', 'answer.format', 'answer.class', 'log[0] my.app', 'stdout', 'stderr']
     """
 
     def __init__(self) -> None:
@@ -83,15 +75,15 @@ class Surfaces:
         """Record what ``json.dumps`` makes of `value`; what it cannot write is written as its str."""
         self.add_text(f"{name}.json", json.dumps(value, default=str, ensure_ascii=False))
 
-    def add_object(self, name: str, value: object, *, depth: int = 6) -> None:
-        """Record what an object shows: its displays, and its attributes down to `depth`.
+    def add_object(self, name: str, value: object) -> None:
+        """Record what an object shows: its displays, and its attributes six levels down.
 
         Displays are repr, str, format and the ``_repr_…_`` methods of notebooks. Attributes are everything in
         ``vars()`` and slots, private names included, and the properties with public names, of the object and of
         what it holds; containers, arrays, frames, partials and closures are entered, a
         :class:`~quorate.types.Secret` never.
         """
-        self._add_all(walk(name, value, depth=depth))
+        self._add_all(walk(name, value))
 
     def add_error(self, name: str, error: BaseException) -> None:
         """Record an exception: message, repr, args, attributes, notes, and its traceback with all causes."""

@@ -118,7 +118,7 @@ def places_of(scores: FloatArray, grid: Grid) -> FloatArray:
     return np.asarray(np.clip(0.5 + scores / 4, -grid.low / width, (STEPS - grid.low) / width))
 
 
-def cells_of(z: Any, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK) -> IntArray:
+def cells_of(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
     """Return the cell of each row, ``(n_rows,)``: of its target, or of how sure the weights are and whether rightly.
 
     A target beyond the part of a range is in the first or the last cell of it.
@@ -127,8 +127,8 @@ def cells_of(z: Any, codes: IntArray, weights: FloatArray, grid: Grid, *, block:
         cells = (codes.astype(np.int64) - grid.low) * grid.cells // (grid.high - grid.low)
         return np.asarray(np.clip(cells, 0, grid.cells - 1))
     cells = np.empty(len(codes), dtype=np.int64)
-    for start in range(0, len(codes), block):
-        rows = slice(start, start + block)
+    for start in range(0, len(codes), BLOCK):
+        rows = slice(start, start + BLOCK)
         own, _ = without_wild_rows(z[rows], lengths_of(z[rows]))
         cells[rows] = sureness(slopes(own, codes[rows], weights, grid), codes[rows], grid.cells)
     return cells

@@ -123,18 +123,8 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         As for :class:`quorate.PrivateClassifier`; with a path, :meth:`resume` goes on with a fit whose process ended.
     unit : str, optional
         The word for whose labels are protected, where ``groups`` are given to ``fit``; "person" by default.
-    prior_matching : bool, default False
+    prior_matching, batched, n_jobs, allow_hopeless, unsafe_noise_seed, verbose
         As for :class:`quorate.PrivateClassifier`.
-    batched : bool, default True
-        As for :class:`quorate.PrivateClassifier`.
-    n_jobs : int, optional
-        Processes; as many as there are cores by default.
-    allow_hopeless : bool, default False
-        As for :class:`quorate.PrivateClassifier`.
-    unsafe_noise_seed : int, optional
-        For tests and demos. The fit is reproducible, therefore not private.
-    verbose : bool or int, default False
-        Whether ``fit`` shows how far it is, as for :class:`quorate.PrivateClassifier`.
 
     Attributes
     ----------

@@ -65,16 +65,12 @@ class PrivateLogisticRegression(Decided, LearnsByRounds):
         Number of private units, where it may be published: persons where ``groups`` are given, else records. Declared
         wrongly it costs accuracy and never privacy. Where it is not declared it is read, treated as public, and the
         guarantee is for replacing one unit alone.
-    unit : str, optional
-        The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
-    whole_ids : bool, default False
-        Whether ``groups`` are whole numbers below 2⁵³: floats are taken then, and any other id is none.
+    unit, whole_ids, calibration_share, coverage, decision_threshold
+        As for :class:`~quorate.PrivateClassifier`.
     neighbours : {"auto", "add-or-remove", "replace"}
         For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
         ε. "auto" is add or remove where `n_records` is declared and replace where it is read. Where the ledger has a
         relation already, a fit is charged at that one. With a declared number the guarantee states ε for both.
-    calibration_share, coverage : float, optional, float, default 0.9
-        As for :class:`~quorate.PrivateClassifier`.
     private_temperature : bool, default False
         Whether one more round, at the price of the others, counts how often the model is right, by how sure it is. Its
         scores are divided by the temperature that follows: for where no public rows have labels to
@@ -85,8 +81,6 @@ class PrivateLogisticRegression(Decided, LearnsByRounds):
         Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels. The rarer
         one of two classes is, the fewer dimensions the fit learns in; with another share than that which a ledger has
         a fit for, a fit is another one, and charged.
-    decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
-        As for :class:`~quorate.PrivateClassifier`.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where machine, libraries

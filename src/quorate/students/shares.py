@@ -225,16 +225,11 @@ SHARPEST = 100.0  # factor on shares, beyond which a softmax of them is a step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProcessShares:
+class ProcessShares(VoteShares):
     """The posterior mean: the geometry of the kernel, weights ``(n_classes, n_kernel_features)`` and intercepts."""
 
-    geometry: PoolCoordinates
-    weights: FloatArray
-    intercepts: FloatArray
-
-    def __call__(self, X: Any) -> FloatArray:
-        """Return the estimated share of votes for each class, ``(n_points, n_classes)``, in [0, 1]."""
-        return by_blocks(lambda rows: onto_simplex(self.mean(rows)), X)
+    def _shares(self, X: Any) -> FloatArray:
+        return onto_simplex(self.mean(X))
 
     def mean(self, X: Any) -> FloatArray:
         """Return the posterior mean, ``(n_points, n_classes)``, which may lie outside of [0, 1]."""

@@ -289,8 +289,6 @@ def release_rdp(order: float, beta: float, multiplier: float) -> float:
 
     In nats; infinite where β is too large for the order.
 
-    Notes
-    -----
     Let the noises of two neighbours have scales s and xs, :math:`e^{-\beta} \le x \le e^\beta`; the totals differ by at
     most the smaller sensitivity. The divergence of two Gaussians is
     :math:`\log x + \frac{1}{2(a-1)}\log\frac{x^2}{v} + \frac{a\min(1,x^2)}{2m^2v}` with :math:`v = 1 + a(x^2-1)` and
@@ -339,20 +337,10 @@ def release_total(
     Raises InvalidParameter if a public parameter is out of range. Whether
     anything is raised, and what it says, does not depend on what is secret.
 
-    Notes
-    -----
     Privacy: rounding to a step moves the total by at most one step more than its sensitivity S, and S/step + 1 is
     β-smooth if S is. The samplers' largest scale caps the noise, so the total is first clipped to [0, L] with L public.
     A clipped total moves by at most min(S, L), which is β-smooth if S is: a larger S counts as L. Charge
     :attr:`SanitisedTotal.release_cost` with the labels.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> total = release_total(Secret(np.full(100, 0.002)), Secret(0.001), order=10.0, beta=0.02, multiplier=10.0,
-    ...                       source=SeededNoise(1))
-    >>> -0.2 < total.value < 0.6
-    True
     """
     step = real("step", step, above=0)
     cost = release_rdp(order, beta, multiplier)
