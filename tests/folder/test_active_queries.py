@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -254,20 +253,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(rows, querie
 # --- in a folder ----------------------------------------------------------------------------------------------
 
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
-
-
-@pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
-def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run, cli, strategy):
-    root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
-    assert "chosen by" in cli.ok("run", root)
-    rows = labels(root)
-    assert 0 < len(rows) <= 60
-    assert len({row["row"] for row in rows}) == len(rows)
-    facts = json.loads((root / "public" / "facts.json").read_text())
-    assert facts["setup"]["n_queries"] == 60
-    assert facts["setup"]["strategy"] is not None
-    cli.ok("run", root)  # again: nothing is drawn, the same is written
-    assert labels(root) == rows
 
 
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run, cli):

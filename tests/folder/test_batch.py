@@ -20,7 +20,6 @@ from quorate.accounting.attacker import OF_BUDGETS
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.export.package import export_files
-from quorate.folder import published
 from quorate.folder.batch import load_run
 from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
@@ -237,32 +236,6 @@ def test_an_export_onto_a_side_of_the_boundary_is_refused(finished, tmp_path, cl
 def test_a_run_that_has_not_finished_is_not_exported(make_run, tmp_path):
     with pytest.raises(PreconditionFailed, match="no finished run yet"):
         export_files(make_run(), tmp_path / "outbox")
-
-
-def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(make_run, tmp_path, monkeypatch):
-    """Whichever write the process dies at, there is nothing to export until the same command was run again."""
-    root = make_run()
-    real, written = published.write_atomically, []
-
-    def dies_at_the(number: int) -> Any:
-        def write(path: Path, content: bytes, **mode: Any) -> None:
-            written.append(path.name)
-            if len(written) == number:
-                raise KeyboardInterrupt
-            real(path, content, **mode)
-
-        return write
-
-    for number in range(1, len(PUBLISHED) + 2):  # the sums come first
-        written.clear()
-        monkeypatch.setattr(published, "write_atomically", dies_at_the(number))
-        with pytest.raises(KeyboardInterrupt):
-            run(root)
-        with pytest.raises(PreconditionFailed, match="no finished run yet"):
-            export_files(root, tmp_path / "outbox")
-    monkeypatch.undo()
-    run(root)
-    assert len(export_files(root, tmp_path / "outbox")) == len(PUBLISHED) + 1
 
 
 def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run, cli, tmp_path):

@@ -30,18 +30,8 @@ pytestmark = pytest.mark.mostly_heavy
 
 Facts = dict[str, Any]
 
-FEW_COLUMNS = {"n_public": 400, "width": 12}  # what is said of ε and δ follows from neither
+
 # Beyond the twelve, and fixed before the first run too: what the budget, the model or the pool tells.
-MORE: list[tuple[Facts, Facts, str]] = [
-    ({"epsilon": 20.0, **FEW_COLUMNS}, {}, "epsilon-promises-little"),
-    ({"delta": 0.001, **FEW_COLUMNS}, {}, "delta-gives-away-a-unit"),
-    ({"n_records": 400, "width": 6}, {"model": "boosting", "n_teachers": 50}, "teachers-are-constants"),
-    ({"n_records": 400, "width": 6}, {"names": True}, "columns-of-distinct-texts"),
-    ({"n_records": 400, "width": 6}, {"dates": True}, "columns-of-dates"),
-    ({"online_answers": 50, "width": 12}, {"model": "logistic"}, "one-answer-is-unsure"),
-]
-
-
 def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[str], list[str] | None]:
     """Private rows, public rows, labels and ids of a set-up; numbers, as many columns as it says."""
     known = MUSHROOM | facts
@@ -50,18 +40,9 @@ def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[
     n, m = max(n_teachers, 20), known["n_public"]
     rng, columns = np.random.default_rng(0), [f"x{at}" for at in range(known["width"])]
     private, public = (pl.DataFrame(rng.normal(size=(rows, len(columns))).round(3), schema=columns) for rows in (n, m))
-    if "names" in wish or "dates" in wish:
-        private, public = (
-            each.with_columns(also=pl.Series([_text(wish, row) for row in range(each.height)]))
-            for each in (private, public)
-        )
     classes = [f"class {c}" for c in range(known["n_classes"])]
     ids = [f"P{row}" for row in range(n)] if known.get("unit") == "person" else None
     return private, public, [classes[row % len(classes)] for row in range(n)], ids
-
-
-def _text(wish: Facts, row: int) -> str:
-    return f"case {row}" if "names" in wish else f"03/{row % 28 + 1:02d}/2024"
 
 
 def folder(root: Path, facts: Facts, wish: Facts) -> Path:
@@ -169,21 +150,6 @@ def test_a_sound_set_up_gets_no_caution_from_either(facts, wish, tmp_path, cli):
     out = cli.ok("check", folder(tmp_path / "run", facts, wish))
     assert out.startswith("Everything fits. A run would\n")
     assert "caution" not in out
-
-
-@pytest.mark.heavy_cases(2)  # of a fit alone each code is tried in tests/estimators/test_every_caution.py
-@pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
-def test_what_budget_model_and_pool_tell_is_said_by_both(facts, wish, code, tmp_path, cli, unpaid):
-    clf, given = estimator(facts, wish, ledger=unpaid)
-    (found,) = (each for each in quorate.check(clf, **given).cautions if each.severity is not Severity.NOTE)
-    assert found.code == code
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", QuorateWarning)
-        with pytest.raises(QuorateWarning, match=f"^{code}: "):
-            clf.fit(**given)
-    exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
-    assert exit_code == 0
-    assert found.words.replace("the public rows", "public.csv") in out.words.replace("the public rows", "public.csv")
 
 
 @pytest.mark.parametrize("by", ["votes", "direct"])

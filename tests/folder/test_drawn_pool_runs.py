@@ -265,16 +265,6 @@ def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(make_r
     assert _entries(root) == entries
 
 
-def test_votes_on_drawn_rows_from_check_to_package(make_run, cli, tmp_path):
-    schema = {"schema.age": [0, 120], "schema.bmi": "number"}
-    root = make_run(**{**VOTES, **schema, "data.unit": "patient_id", "data.n_records": 200})
-    assert cli("run", root)[0] == 0
-    assert cli("audit", root, "--runs", 400, "--seed", 1)[0] == 0
-    assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
-    assert "pool.parquet holds rows" in (tmp_path / "out" / "COVER-SHEET.md").read_text()
-    cli.ok("check-export", tmp_path / "out")
-
-
 def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run, cli, tmp_path):
     root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
     assert cli("run", root)[0] == 0
@@ -324,8 +314,7 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli
     root = make_run(**LISTS_ALONE, **{"schema.seen": None, "data.evaluation": "evaluation.csv"})
     edit(root, "[schema]\n", "[schema]\nseen = [2000-01-01, 2040-01-01]\n")
     for name in ("private", "evaluation"):
-        table = pl.read_csv(root / f"{name}.csv")
-        table.with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
+        pl.read_csv(root / f"{name}.csv").with_columns(seen=pl.lit("23.08.2023")).write_csv(root / f"{name}.csv")
     err = cli.refused(4, "check", root)
     assert "the cell of row 0 in column 'seen' is not what [schema] says" in err.words
     assert "23.08.2023" not in err
@@ -343,8 +332,7 @@ def test_how_cells_are_read_is_said_where_no_public_table_shows_it(make_run, cli
 @pytest.mark.parametrize("marginals", [0, None])
 def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(make_run, cli, marginals):
     root = make_run(**LISTS_ALONE, **({} if marginals is None else {"method.marginals": marginals}))
-    table = pl.read_csv(root / "private.csv")
-    table.with_columns(note=pl.lit("x")).write_csv(root / "private.csv")
+    pl.read_csv(root / "private.csv").with_columns(note=pl.lit("x")).write_csv(root / "private.csv")
     err = cli.refused(4, "run", root)
     line = err.words
     assert "[schema] lacks the column 'note' of private.csv." in line

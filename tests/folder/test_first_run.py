@@ -245,8 +245,7 @@ def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_r
 def test_a_direct_run_compares_no_ids(make_run, cli):
     direct = {"method.by": "direct", "method.rounds": 2, "data.unit": "patient_id", "data.n_records": 200}
     root = make_run(**direct)
-    pool = pl.read_csv(root / "public.csv")
-    pool.with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
+    pl.read_csv(root / "public.csv").with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
     assert (
         "ids in column 'patient_id' of public.csv are NOT compared with those of private.csv"
         in cli("check", root)[1].words
@@ -264,8 +263,7 @@ def test_a_note_about_the_private_table_is_in_no_json(make_run, cli):
 @pytest.mark.quick
 def test_notes_about_the_public_table_have_codes(make_run, cli):
     root = make_run()
-    pool = pl.read_csv(root / "public.csv")
-    pool.with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
+    pl.read_csv(root / "public.csv").with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
     notes = cli.json("check", root)["notes"]
     assert [note["code"] for note in notes] == ["public-has-the-label-column", "public-columns-without-information"]
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.data.test_column_kinds import table as of_every_kind
 from tests.folder.conftest import DIRECT, edit
 from tests.used_rows import used
 
-from quorate.deferred import skops
 from quorate.folder.methods import read_run
 from quorate.ledger import Ledger
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
@@ -84,8 +82,7 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     root = make_run(**{**WAYS[by], "data.evaluation": "evaluation.csv"})
     private = pl.read_csv(root / "private.csv").with_columns(name=pl.lit("x"), street=pl.lit("y"))
     private.write_csv(root / "private.csv")
-    pool = pl.read_csv(root / "public.csv")
-    pool.with_columns(hue=pl.lit(1)).write_csv(root / "public.csv")
+    pl.read_csv(root / "public.csv").with_columns(hue=pl.lit(1)).write_csv(root / "public.csv")
     err = cli.refused(4, "check", root)
     assert err.startswith(
         "quorate: public.csv lacks the columns 'name', 'street' of private.csv; private.csv lacks the column 'hue' of "
@@ -95,8 +92,7 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     assert line == 'drop = ["name", "street", "hue"]'
     edit(root, "[data]\n", f"[data]\n{line}\n")
     assert cli("check", root)[0] == 0
-    evaluation = pl.read_csv(root / "evaluation.csv")
-    evaluation.with_columns(id=pl.lit(1)).write_csv(root / "evaluation.csv")
+    pl.read_csv(root / "evaluation.csv").with_columns(id=pl.lit(1)).write_csv(root / "evaluation.csv")
     assert "public.csv lacks the column 'id' of evaluation.csv" in cli("check", root)[2]
     assert 'drop = ["name", "street", "hue", "id"]' in cli("check", root)[2]
 
@@ -161,28 +157,6 @@ def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run, cli, by):
     assert "secret" not in err
 
 
-def with_tables(root: Path) -> Path:
-    for name, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 90, 3)):
-        rows = of_every_kind(n, seed).drop("came", "stayed").with_columns(extra=pl.lit("x"))
-        ill = pl.Series("ill", np.where(rows["age"] > 55, "yes", "no"))
-        (rows if name == "public" else rows.with_columns(ill)).write_csv(root / f"{name}.csv")
-    return root
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("how", [{}, {**DIRECT, "data.n_records": 300}], ids=["votes", "direct"])
-def test_a_run_reads_them_and_comes_out_the_same_again(make_run, cli, how):
-    changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}
-    root = with_tables(make_run(**changes))
-    assert "'patient'" in cli.ok("check", root).words
-    assert cli("run", root)[0] == 0
-    before = (root / "public" / "facts.json").read_text(encoding="utf-8") if not how else ""
-    assert cli("run", root)[0] == 0
-    assert not before or "accuracy" in before
-    model = skops.io.load(root / "public" / "student.skops")
-    assert model is not None
-
-
 HUGE = "1" + "0" * 400
 SMALL = {"n": 80, "m": 30, "teachers.count": 4, "mechanism.queries": 10}
 
@@ -220,17 +194,6 @@ def test_a_cell_that_no_model_can_be_given_is_refused(make_run, cli, table, call
     expected = f"{called}: Input contains infinity in column 'bmi'"
     assert_refused(root, cli("check", root), expected)
     assert_refused(root, cli("run", root), expected)
-
-
-@pytest.mark.parametrize("table", ["private", "public", "evaluation"])
-def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run, cli, table):
-    root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
-    put(root / f"{table}.csv", "age", HUGE)
-    assert_refused(
-        root,
-        cli("run", root),
-        f"{table}.csv: column 1, counted from the left: an entry looks like a number and cannot be read",
-    )
 
 
 @pytest.mark.heavy

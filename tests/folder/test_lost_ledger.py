@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import stat
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -62,24 +61,6 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
         with pytest.raises(refusal, match=r"restore (both|it) from a backup"):
             act(root)
     assert not (root / "ledger.db").exists()
-
-
-def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run, tmp_path):
-    root = make_run(n=200, m=40)
-    with RunFolder(root).open_ledger(BUDGET):
-        pass
-    older = of_ledger(root)
-    run(root)
-    head = root / "private" / "ledger.head"
-    assert stat.S_IMODE(head.stat().st_mode) == 0o600
-    newer = of_ledger(root)
-    put_back(root, older)
-    Ledger(root / "ledger.db").close()  # the two agree with each other
-    with pytest.raises(LedgerIntegrityError, match=r"older than private/ledger\.head"):
-        run(root)
-    put_back(root, newer)
-    run(root)
-    assert str(_head(root).sequence) in head.read_text()
 
 
 def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
@@ -151,18 +132,6 @@ def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(mak
     (root / "private" / "ledger.head").unlink()
     run(root)
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
-
-
-@pytest.mark.quick
-def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run):
-    root = make_run(n=200, m=40)
-    folder = RunFolder(root)
-    folder.make()
-    with folder.open_ledger(BUDGET) as ledger:
-        assert ledger.head.hash in folder.head.read_text()
-        ledger.bind("a")
-        assert ledger.head.hash in folder.head.read_text()
-    assert _head(root).hash in folder.head.read_text()
 
 
 @pytest.mark.quick
@@ -282,13 +251,6 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, p
     delete(root)
     with pytest.raises(LedgerIntegrityError), RunFolder(root).open_ledger(BUDGET):
         pass
-
-
-def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run):
-    root = make_run(n=200, m=40)
-    check(load_run(root))
-    assert not RunFolder(root).has_ledger
-    run(root)
 
 
 # --- without a run's folder -----------------------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tomllib
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
@@ -18,9 +16,9 @@ from scipy.stats import norm
 from sklearn.metrics import mean_absolute_error, r2_score
 from tests.folder.conftest import edit
 from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
+from tests.golden.folders import command
 
 import quorate
-from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.methods import ask, audit, check, internal_facts, read_run
 from quorate.folder.settings import read_settings, settings_from
@@ -58,11 +56,9 @@ def written(root: Path, *, evaluation: pl.DataFrame | None = None, more: str = "
 
 def typed(*words: object, code: int = 0) -> str:
     """Type a command that ends with this code; return all that it said."""
-    said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said), pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    assert (stop.value.code or 0) == code, said.getvalue()
-    return said.getvalue()
+    found, said = command(*words)
+    assert found == code, said
+    return said
 
 
 @pytest.fixture(scope="module")

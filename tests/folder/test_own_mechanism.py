@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.folder.conftest import charges, edit, labels, run
-from tests.preloaded import Forked
+from tests.folder.test_every_mechanism import POOL, X, Y, kill
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
@@ -273,28 +272,9 @@ def test_answers_kept_back_come_from_it(make_own):
     assert ask(load_run(root), root / "new.csv") == replace(first, new=0)
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from quorate.ledger import Reservation
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
-real, drawn = Reservation.draw, []
-def draw(self, purpose, count=1, **how):
-    drawn.append(purpose)
-    block = real(self, purpose, count, **how)
-    if len(drawn) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return block
-Reservation.draw = draw
-execute(load_run(Path(sys.argv[1])), command="quorate run")
-"""
-
-
 def test_a_killed_run_goes_on_with_one_charge(make_own):
     root = make_own(m=150)
-    said = root / "said.txt"
-    assert Forked(KILLED, root, said=said).wait(60) == -signal.SIGKILL, said.read_text()
+    kill(root, "after", 2)
     with Ledger(root / "ledger.db") as ledger:
         spent = ledger.spent
     run(root)
@@ -395,10 +375,6 @@ def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(make_own, cli,
 
 
 # --- the estimator --------------------------------------------------------------------------------------------------
-
-RNG = np.random.default_rng(4)
-X, POOL = RNG.normal(size=(400, 3)), RNG.normal(size=(30, 3))
-Y = (X[:, 0] > 0).astype(np.int64)
 
 
 def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
@@ -513,7 +489,7 @@ def test_what_would_fail_after_the_charge_is_found_before_it(kind, said):
 
 def test_votes_made_elsewhere_are_released_by_it(hospital, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    counts = RNG.multinomial(40, [0.3, 0.7], size=20)
+    counts = np.random.default_rng(4).multinomial(40, [0.3, 0.7], size=20)
     pl.DataFrame(counts, schema=["no", "yes"]).write_csv("votes.csv")
     common = ("votes.csv", "--classes", "no,yes", "--delta", 1e-5, "--out", "out", "--mechanism", OWN)
     said = cli.ok("votes", "analyse", *common, "--json")

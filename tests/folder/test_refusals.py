@@ -201,8 +201,7 @@ def test_a_wrong_file_is_one_line_and_charges_nothing(make_run, cli, broken, exp
 
 def test_no_message_shows_a_private_value(make_run, cli):
     root = make_run()
-    table = pl.read_csv(root / "private.csv")
-    table.with_columns(ill=pl.lit("secretly-otherwise")).write_csv(root / "private.csv")
+    pl.read_csv(root / "private.csv").with_columns(ill=pl.lit("secretly-otherwise")).write_csv(root / "private.csv")
     code, out, said = cli("run", root)
     assert code == 4
     assert "secretly" not in out + said

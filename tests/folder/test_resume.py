@@ -25,7 +25,6 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.status import read_status
 from quorate.ledger import Ledger, Reservation, Totals
-from quorate.ledger.ledger import store_at
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.run import progress
 from quorate.voting import flow, kept_votes
@@ -236,13 +235,6 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypat
 def label_rows_in_ledger(root: Path) -> list[Any]:
     with Ledger(root / "ledger.db") as ledger:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
-
-
-def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run, cli):
-    root = make_run()
-    store_at(root / "ledger.db", create=True).close()
-    assert cli("check", root)[0] == 0
-    assert cli("run", root)[0] == 0
 
 
 def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):

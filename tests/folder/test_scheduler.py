@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,25 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from sklearn.base import clone
-from tests.estimators.small_task import POOL, X, Y, classifier
 from tests.folder.conftest import DIRECT, charges, stored, write_run
 from tests.processes import Tree, on_linux, start
 
-from quorate import PublicPool
 from quorate.cli import main
-from quorate.direct import descend, elsewhere
-from quorate.ensemble import DaskScheduler
-from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
-from quorate.ensemble.workers.isolation import Lost
+from quorate.direct import descend
+from quorate.ensemble.workers.cluster.remote import environment
 from quorate.folder.batch import load_run
 from quorate.folder.methods import PreparedRun, execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
-from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.mostly_heavy, on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
@@ -253,51 +248,15 @@ def rounds_at(root: Path, address: str) -> PreparedRun:
 
 
 # Python's own hook: every process of such a worker has another exponential. Sums of few rows hide its last bit.
-OTHER_BITS = """
-import numpy as np
-from quorate.data.feature_maps import exact
-
-honest = exact.exp
-exact.exp = lambda x: {other}
-"""
-
-
-def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
-    tmp_path, capsys, monkeypatch
-):
+def test_a_processor_that_computes_otherwise_is_told_apart_by_its_extensions():
+    """What computes other bits on public rows is refused, and its twin caught, in tests/direct/test_elsewhere.py."""
     import numpy._core._multiarray_umath as built
 
     off = " ".join(name for name in built.__cpu_dispatch__ if built.__cpu_features__[name])
-    here = write_run(tmp_path / "here", n=400, m=60, **{**DIRECT, "method.rounds": 2, "run.unsafe_noise_seed": 5})
-    fingerprint_key(here / "ledger.db")
-    there = shutil.copytree(here, tmp_path / "there")
-    execute(read_run(here), command="quorate run")
-    last_bit = OTHER_BITS.format(other="np.nextafter(honest(x), 2.0)")
-    more = OTHER_BITS.format(other="honest(x) * (1 + 2**-20)")
-    twin = f"{more}\nfrom quorate.direct import elsewhere\nelsewhere.answer_of = lambda plan, pool: b''\n"
-    for name, hook in (("other", last_bit), ("twin", twin)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "sitecustomize.py").write_text(hook)
-    refusals = (
-        ({"NPY_DISABLE_CPU_FEATURES": off}, "SIMD"),
-        ({"PYTHONPATH": str(tmp_path / "other")}, "computes other coordinates or contributions of public rows"),
-    )
-    with a_cluster(tmp_path / "cluster") as cluster:
-        for environment, why in refusals if off else refusals[1:]:
-            worker = cluster.add_worker(**environment)
-            cluster.wait(1)
-            main_says(there, cluster, code=4)
-            said = capsys.readouterr().err
-            assert (why in said, "nothing was charged" in said) == (True, True), said
-            with Ledger(there / "ledger.db") as ledger:
-                assert ledger.reservations() == ()
-            worker.bury()
-            cluster.wait(0)
-        monkeypatch.setattr(elsewhere, "answer_of", lambda plan, pool: b"")
-        cluster.add_worker(PYTHONPATH=str(tmp_path / "twin"))
-        cluster.wait(1)
-        execute(rounds_at(there, cluster.address), command="quorate run")
-    assert stored(there, "gradient round") != stored(here, "gradient round")
+    code = "from quorate.ensemble.workers.cluster.remote import environment; print(environment()['SIMD'])"
+    told = subprocess.run([sys.executable, "-c", code], env={**os.environ, "NPY_DISABLE_CPU_FEATURES": off},
+                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    assert not off or told != environment()["SIMD"]
 
 
 DRIVER = """
@@ -409,34 +368,6 @@ def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(cluster,
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("ends", [True, False])
-def test_an_item_that_no_worker_can_unpack_is_lost_alone(ends, cluster, tmp_path):
-    (tmp_path / "private").mkdir(mode=0o700)
-    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "private")
-    found = dict(map_elsewhere(scheduler, _numbers, ((k, _Unwilling(k, ends=ends)) for k in range(K))))
-    assert found == {k: None if k == 7 else b"%d" % k for k in range(K)}
-    assert list((tmp_path / "private").iterdir()) == []
-
-
-class _Unwilling:
-    """An item of which number 7 ends the process that unpacks it, or raises there."""
-
-    def __init__(self, number: int, *, ends: bool) -> None:
-        self.number, self.ends = number, ends
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        if self.number == 7 and self.ends:
-            os._exit(3)
-        if self.number == 7:
-            raise OSError(28, "")
-
-
-def _numbers(items: list[_Unwilling]) -> list[bytes | Lost]:
-    return [b"%d" % item.number for item in items]
-
-
-@pytest.mark.faults
 def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cluster, before, here, tmp_path):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
@@ -464,24 +395,6 @@ def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charg
     assert "there and 0.1 here. Install the same versions on every worker" in said
     assert "nothing was charged" in said
     assert not (root / "public" / "labels.csv").exists()
-
-
-@pytest.mark.faults
-def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tmp_path, monkeypatch):
-    """Both fits are seeded, so that shards, teachers and noise are the same if nothing else differs."""
-    (tmp_path / "shared").mkdir(mode=0o700)
-    asked: dict[str, Any] = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
-    here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
-    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained on this machine, it would raise
-    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
-    there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
-    votes = [
-        [voter.vote(POOL).tolist() for voter in each._kept.result.ensemble.voters.reveal()] for each in (here, there)
-    ]
-    assert votes[0] == votes[1]
-    assert np.array_equal(here.released_.answers, there.released_.answers)
-    assert here.ask(X[:3]) == there.ask(X[:3])  # asked on this machine
-    assert list((tmp_path / "shared").iterdir()) == []
 
 
 def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):

@@ -65,7 +65,7 @@ def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
     onnxruntime = pytest.importorskip("onnxruntime")
     export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
-    for command in (("check", "run"), ("run", "run"), export):
+    for command in (("plan", "run", "--rehearse", "no"), ("check", "run"), ("run", "run"), export):
         code, out, err = cli(*command)
         assert code == 0, (command, err)
     out = cli.ok("check-export", "out")

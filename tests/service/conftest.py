@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import polars as pl
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from tests.folder import conftest as runs
 
 from quorate.accounting import Repeated
 from quorate.folder.folder import RunFolder
@@ -35,12 +35,6 @@ from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
-
-_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "folder" / "conftest.py")
-assert _spec is not None
-assert _spec.loader is not None
-runs = module_from_spec(_spec)
-_spec.loader.exec_module(runs)
 
 cli, visits = runs.cli, runs.visits
 

@@ -6,11 +6,11 @@ Pictures are kept in the folder that ``QUORATE_SCREENSHOTS`` names.
 from __future__ import annotations
 
 import os
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report import conftest
 from tests.report.accessibility import CHROMIUM, SCHEMES, axe, faults_in_browser, picture
 from tests.service.test_dashboard import STATES
 
@@ -19,12 +19,7 @@ from quorate.planning.page import plan_page
 from quorate.report import render_html
 from quorate.types import Secret
 
-_spec = spec_from_file_location("report_conftest", Path(__file__).parents[1] / "report" / "conftest.py")
-assert _spec is not None
-assert _spec.loader is not None
-_report = module_from_spec(_spec)
-_spec.loader.exec_module(_report)
-runs = _report.runs
+runs = conftest.runs
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 
