@@ -140,7 +140,7 @@ def test_a_schema_that_does_not_fit_is_refused_before_a_charge() -> None:
         clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, marginals=marginals)
         with pytest.raises(DataRefused, match=r"the schema lacks the column 'note' of X\."):
             clf.fit(rows.with_columns(note=pl.lit("x")), labels, schema=DECLARED)
-    with pytest.raises(DataRefused, match="give a frame"):
+    with pytest.raises(DataRefused, match="give a data frame"):
         fitted(X[:200], labels, schema=DECLARED)
     with pytest.raises(InvalidParameter, match="'age'"):
         fitted(rows, labels, schema={**DECLARED, "age": (9, 1)})

@@ -110,9 +110,7 @@ def test_a_rehearsal_needs_labelled_public_rows(make_run, cli):
         ({"data.evaluation": None}, None),
     ],
 )
-def test_why_nothing_is_rehearsed_is_one_line(
-    make_run: MakeRun, cli: Cli, changes: dict[str, Any], told: str | None
-) -> None:
+def test_why_nothing_is_rehearsed_is_one_line(make_run, cli, changes, told):
     root = make_run(**{**WITH_LABELS, "data.evaluation": "evaluation.csv", **changes})
     lines = (root / "evaluation.csv").read_text().splitlines()
     (root / "few.csv").write_text("\n".join(lines[:40]) + "\n")

@@ -101,8 +101,17 @@ def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
     `epsilon`, `delta`: the guarantee; ``epsilon >= 0`` and ``0 <= delta <= 1``. `false_alarm`: probability, in [0, 1],
     that the test says *in the data* of somebody who is not.
 
-    Returns :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`, the trade-off function of (ε, δ)-differential privacy
-    (Wasserman and Zhou 2010, arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su 2022, arXiv:1905.02383, Proposition 2.5).
+    Returns :math:`\max(0,\ 1 - δ - e^ε α,\ e^{-ε}(1 - δ - α))`.
+
+    References
+    ----------
+    Wasserman and Zhou (2010), arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su (2022), arXiv:1905.02383,
+    Proposition 2.5: the trade-off function of (ε, δ)-differential privacy.
+
+    Examples
+    --------
+    >>> miss_rate(0.0, 0.0, 0.25)
+    0.75
     """
     _check(epsilon, delta)
     if not 0 <= false_alarm <= 1:
@@ -119,7 +128,14 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     sees the release alone, and tests as well as the guarantee permits, is right with probability
     :math:`1 - \min_α (α + f(α))/2` where :math:`f` is :func:`miss_rate`. The minimum is where the two lines of
     :math:`f` meet, :math:`α = f(α) = (1 - δ)/(1 + e^ε)`. A coin is right in half of them. The number of right answers
-    is random, for observer and coin alike; this bounds its expectation. Rounded up, in ``[pairs / 2, pairs]``.
+    is random, for observer and coin alike; this bounds its expectation.
+
+    Returns: rounded up, in ``[pairs / 2, pairs]``.
+
+    Examples
+    --------
+    >>> worlds_told_apart(0.0, 0.0), worlds_told_apart(1.0, 1e-5), worlds_told_apart(800.0, 0.0)
+    (500, 732, 1000)
     """
     _check(epsilon, delta)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
@@ -223,10 +239,24 @@ def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> Tra
     `event`: what is released, as a ledger has it. `false_alarms`: rates in [0, 1].
 
     Returns :math:`f(\alpha) = \max_\varepsilon \max(0,\ 1 - \delta(\varepsilon) - e^\varepsilon \alpha,\
-    e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS` (Wasserman and Zhou 2010,
-    arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su 2022, arXiv:1905.02383, Proposition 2.12). Every δ(ε) is an upper
-    bound, so each point of the curve is a lower bound on the misses, whichever ε are asked for; more of them draw it
-    closer to the truth.
+    e^{-\varepsilon}(1 - \delta(\varepsilon) - \alpha))` over the ε of :data:`EPSILONS`.
+
+    Notes
+    -----
+    Every δ(ε) is an upper bound, so each point of the curve is a lower bound on the misses, whichever ε are asked
+    for; more of them draw it closer to the truth.
+
+    References
+    ----------
+    Wasserman and Zhou (2010), arXiv:0811.2501, Theorem 2.4; Dong, Roth and Su (2022), arXiv:1905.02383,
+    Proposition 2.12.
+
+    Examples
+    --------
+    >>> from quorate.accounting import Gaussian
+    >>> curve = trade_off(Gaussian(1.0, 1.0), (0.0, 0.05, 0.5, 1.0))
+    >>> [round(each, 2) for each in curve.misses]  # of N(0, 1) against N(1, 1): Φ(Φ⁻¹(1 − α) − 1)
+    [1.0, 0.74, 0.16, 0.0]
     """
     return trade_off_of([(epsilon, delta(event, epsilon)) for epsilon in EPSILONS], false_alarms)
 

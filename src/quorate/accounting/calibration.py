@@ -56,6 +56,8 @@ class Calibration:
 def sampler_delta(n_draws: int, epsilon: float) -> float:
     r"""Return what the total variation of n integer draws adds to δ at ε: :math:`(1 + e^\varepsilon)\,n\,2^{-190}`.
 
+    Notes
+    -----
     Events name the law of a noise, and prices are prices of that law. Room for the sampler is left
 
     - in the σ of :func:`calibrate_sigma` and the count of :func:`answers_allowed`;
@@ -87,6 +89,12 @@ def calibrate(
     """Return the least σ at which `n_answers` answers are (ε, δ)-DP, with what they cost and leave.
 
     Parameters and errors are those of :func:`calibrate_sigma`.
+
+    Examples
+    --------
+    >>> result = calibrate(1.0, 1 / 39073, 977, 1.0)
+    >>> round(result.sigma, 3), result.rule, 0 <= result.epsilon_left < 1e-8
+    (109.872, 'discrete gaussian', True)
     """
     epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
     n_answers = count("n_answers", n_answers, at_least=1)
@@ -178,7 +186,13 @@ def calibrate_sigma(
 def answers_allowed(
     epsilon: float, delta: float, sigma: float, l2_sensitivity: float, *, noise: Noise = "discrete"
 ) -> int:
-    """Return how many answers with noise `sigma` are together (ε, δ)-DP, rounded down; 0 where not one is."""
+    """Return how many answers with noise `sigma` are together (ε, δ)-DP, rounded down; 0 where not one is.
+
+    Examples
+    --------
+    >>> answers_allowed(1.0, 1 / 39073, 109.873, 1.0)
+    977
+    """
     epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
     sigma, l2_sensitivity = real("sigma", sigma, above=0), real("l2_sensitivity", l2_sensitivity, above=0)
 

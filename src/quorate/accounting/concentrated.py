@@ -93,14 +93,26 @@ def _(event: Repeated) -> float:
 
 @own_switches()
 def epsilon_of_zcdp(rho: float, delta: float) -> float:
-    """Return the ε of ρ-zCDP at δ, rounded up, the order chosen continuously (Canonne et al. 2020, Cor. 13)."""
+    """Return the ε of ρ-zCDP at δ, rounded up, the order chosen continuously (Canonne et al. 2020, Cor. 13).
+
+    Examples
+    --------
+    >>> round(epsilon_of_zcdp(0.5, 1e-5), 4)
+    4.7284
+    """
     rho, delta = real("rho", rho, at_least=0), real("delta", delta, at_least=0, below=1)
     return epsilon_of_curve(lambda a: a * rho, delta)[0] if rho else 0.0
 
 
 @own_switches()
 def delta_of_zcdp(rho: float, epsilon: float) -> float:
-    """Return the δ of ρ-zCDP at ε, rounded up."""
+    """Return the δ of ρ-zCDP at ε, rounded up.
+
+    Examples
+    --------
+    >>> f"{delta_of_zcdp(0.5, 4.7284):.2e}"
+    '1.00e-05'
+    """
     rho, epsilon = real("rho", rho, at_least=0), real("epsilon", epsilon, at_least=0)
     return delta_of_curve(lambda a: a * rho, epsilon)[0] if rho else 0.0
 

@@ -32,6 +32,12 @@ class Event:
     ------
     InvalidParameter
         If a field is not of its type, not finite, or out of its range.
+
+    Examples
+    --------
+    >>> from quorate.accounting import Gaussian
+    >>> Gaussian(40.0, 1.0) == Gaussian(sigma=40, l2_sensitivity=1)
+    True
     """
 
     __slots__ = ()

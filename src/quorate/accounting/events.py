@@ -85,8 +85,19 @@ class GridGaussian(Event):
     Where :class:`DiscreteGaussian` is priced as what it is, for unit shifts, this is priced as the continuous
     Gaussian noise that it is next to: see :mod:`quorate.accounting.gaussian` for the proof.
 
-    `sigma`: the σ of the noise, in grid steps, at least 2¹⁰. `l2_sensitivity`: largest Euclidean change between
-    neighbours, > 0, in grid steps. `numbers`: integers that one release draws noise for, ≥ 1.
+    Parameters
+    ----------
+    sigma : float
+        The σ of the noise, in grid steps, at least 2¹⁰.
+    l2_sensitivity : float
+        Largest Euclidean change between neighbours, > 0, in grid steps.
+    numbers : int
+        Integers that one release draws noise for, ≥ 1.
+
+    Examples
+    --------
+    >>> GridGaussian(2**20, 2**18, 300)
+    GridGaussian(sigma=1048576.0, l2_sensitivity=262144.0, numbers=300)
     """
 
     sigma: float = field(metadata=checked(real, at_least=LEAST_GRID_SIGMA))
@@ -206,8 +217,17 @@ class Parallel(Event):
     """Several events of which the data of one unit enter one at most, each free to depend on the answers of the others.
 
     Which one that is must follow from the unit's identity and a key that is independent of all data. Then the price of
-    the whole is the largest of the prices of its members (McSherry 2009, Theorem 4), in each rule. `events`: any number
-    of them; none of them cost nothing.
+    the whole is the largest of the prices of its members (McSherry 2009, Theorem 4), in each rule.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        Any number of events; none of them cost nothing.
+
+    Examples
+    --------
+    >>> Parallel((PureDP(0.5), PureDP(0.25)))
+    Parallel(events=(PureDP(epsilon=0.5), PureDP(epsilon=0.25)))
     """
 
     events: tuple[Event, ...] = field(metadata=checked(_members))

@@ -290,6 +290,11 @@ def guarantee_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of what :meth:`Guarantee.to_json` writes, and of what version 0.1 wrote.
 
     The file ``guarantee.schema.json`` beside this module holds it.
+
+    Examples
+    --------
+    >>> guarantee_schema()["properties"]["schema_version"]["const"]
+    1
     """
     schema: dict[str, Any] = json.loads(Path(__file__).with_name("guarantee.schema.json").read_text(encoding="utf-8"))
     return schema

@@ -56,11 +56,25 @@ READ_OFF: Final = frozenset({N_IS_PUBLIC, ROWS_ARE_PUBLIC})
 class Neighbouring:
     """The neighbouring relation of a guarantee: which change of one unit it covers.
 
-    `change`: what may happen to one unit. "replace-labels" leaves features as they are. "stated" is a change that
-    `stated` alone describes; no other sentence is made about it. `unit`: whose data may change: ``"record"``,
-    ``"person"``, ``"label"``, ``"person's labels"``. `stated`: the relation as a phrase, as it stands in ledgers and in
-    the JSON of a guarantee. `owner_states`: whether it rests on the owner's statement that one unit went to one
-    teacher.
+    Parameters
+    ----------
+    change : {"add-remove-replace", "add-or-remove", "replace", "replace-labels", "stated"}
+        What may happen to one unit. "replace-labels" leaves features as they are. "stated" is a change that `stated`
+        alone describes; no other sentence is made about it.
+    unit : str
+        Whose data may change: ``"record"``, ``"person"``, ``"label"``, ``"person's labels"``.
+    stated : str
+        The relation as a phrase, as it stands in ledgers and in the JSON of a guarantee.
+    owner_states : bool, default False
+        Whether it rests on the owner's statement that one unit went to one teacher.
+
+    Examples
+    --------
+    >>> relation = Neighbouring.of("replace", "person")
+    >>> relation.stated, Neighbouring.read("replace one person", "person") == relation
+    ('replace one person', True)
+    >>> relation.whether
+    "Whether any one person's data are used, or another person's in their place"
     """
 
     change: Change

@@ -93,7 +93,15 @@ def epsilon(event: Event, delta: float) -> float:
 
 @own_switches()
 def explain(event: Event, delta: float) -> tuple[float, str]:
-    """Return (ε at δ, the name of the rule that gave it); see the table above."""
+    """Return (ε at δ, the name of the rule that gave it); see the table above.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP, Repeated
+    >>> value, rule = explain(Repeated(PureDP(0.1), 100), 1e-6)
+    >>> round(value, 2), rule
+    (4.77, 'optimal composition')
+    """
     delta = real("delta", delta, at_least=0, below=1)
     if isinstance(event, Parallel):
         return max((explain(member, delta) for member in event.events), default=(0.0, "nothing"))

@@ -279,6 +279,18 @@ def reconstruct(ask: Callable[[], Any], times: int) -> Reconstruction:
 
     `ask`: asks one and the same question; returns a number or an array of numbers (noisy counts, or a class code).
     `times`: at least 2.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> from quorate.noise import SeededNoise
+    >>> votes, noise, mechanism = np.array([170, 60, 20]), SeededNoise(0), NoisyCounts(sigma=40.0)
+    >>> found = reconstruct(lambda: mechanism.release(votes, noise), 4_000)  # no memo, and nobody counts
+    >>> bool(np.all(np.abs(found.mean - votes) < 4 * found.standard_error)), bool(found.standard_error.max() < 1)
+    (True, True)
+    >>> first = mechanism.release(votes, noise)
+    >>> reconstruct(lambda: first, 4_000).learned_more  # a memo
+    False
     """
     answers = np.array([ask() for _ in range(count("times", times, at_least=2))], dtype=np.float64)
     return Reconstruction(

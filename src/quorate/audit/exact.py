@@ -309,13 +309,29 @@ class PriceFault:
     exact: float
 
 
-def price_faults(event: Event, outcomes: Iterable[tuple[ArrayLike, ArrayLike]]) -> tuple[PriceFault, ...]:
+def price_faults(
+    event: Event,
+    outcomes: Iterable[tuple[ArrayLike, ArrayLike]],
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    orders: Sequence[float] = ORDERS,
+) -> tuple[PriceFault, ...]:
     """Return every place at which the price of an event is below the exact loss of what it is said to price.
 
     `event`: of one release. `outcomes`: the distributions ``(n_outcomes,)`` of one release on two neighbouring data
-    sets, for each pair that may be the worst; both directions are looked at. Returns: empty where no rule is below the
-    truth at :data:`EPSILONS` and :data:`ORDERS`. That is a proof for these pairs, and for no other. Raises
+    sets, for each pair that may be the worst; both directions are looked at. `epsilons`, `orders`: where the curves are
+    compared.
+    Returns: empty where no rule is below the truth there. That is a proof for these pairs, and for no other. Raises
     InvalidParameter if the pairs are no distributions of one shape.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> coin = [([0.75, 0.25], [0.25, 0.75])]  # ε = log 3
+    >>> price_faults(PureDP(1.0986122886681098), coin)
+    ()
+    >>> sorted({fault.rule for fault in price_faults(PureDP(0.55), coin)})
+    ['delta', 'epsilon', 'rdp', 'zcdp']
     """
     faults = []
     for one in outcomes:
@@ -324,13 +340,14 @@ def price_faults(event: Event, outcomes: Iterable[tuple[ArrayLike, ArrayLike]]) 
             whole = event if times == 1 else Repeated(event, 2)
             pair = (p, q) if times == 1 else (np.outer(p, p).ravel(), np.outer(q, q).ravel())
             for here, beside in (pair, pair[::-1]):
-                faults += [*_of_loss(whole, times, here, beside), *_of_curve(whole, times, here, beside)]
+                faults += _of_loss(whole, times, here, beside, epsilons)
+                faults += _of_curve(whole, times, here, beside, orders)
     return tuple(faults)
 
 
-def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray) -> list[PriceFault]:
+def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray, epsilons: Sequence[float]) -> list[PriceFault]:
     faults = []
-    for epsilon in EPSILONS:
+    for epsilon in epsilons:
         exact = hockey_stick(p, q, epsilon)
         if exact <= _ROUNDING:
             continue
@@ -343,15 +360,15 @@ def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray) -> list[Pri
     return faults
 
 
-def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray) -> list[PriceFault]:
-    exact = np.array([_renyi(p, q, order) for order in ORDERS])
-    curves = {"rdp": rdp(event, list(ORDERS))}
+def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Sequence[float]) -> list[PriceFault]:
+    exact = np.array([_renyi(p, q, order) for order in orders])
+    curves = {"rdp": rdp(event, list(orders))}
     with suppress(UnsupportedEvent):  # it has no ρ, and a ledger that counts in ρ refuses it
-        curves["zcdp"] = zcdp(event) * np.array(ORDERS)
+        curves["zcdp"] = zcdp(event) * np.array(orders)
     return [
         PriceFault(rule=rule, times=times, at=order, claimed=float(claimed), exact=float(truth))
         for rule, curve in curves.items()
-        for order, claimed, truth in zip(ORDERS, curve, exact, strict=True)
+        for order, claimed, truth in zip(orders, curve, exact, strict=True)
         if truth > claimed * (1 + 1e-9) + _ROUNDING
     ]
 

@@ -42,6 +42,14 @@ class Forbidden:
     per cent.
     `arrays`: any run of consecutive values of any one of them (C order), long enough not to be chance, in text, JSON,
     CSV (also as one column among others), numpy files, or raw little-endian integers and floats.
+
+    Examples
+    --------
+    >>> Forbidden("votes", arrays=[[180, 40, 30]])
+    Forbidden('votes')
+    >>> Forbidden("votes", arrays=[[0, 0, 0]])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: arrays of the fact 'votes' must hold at least 3 values, two of them different
     """
 
     name: str

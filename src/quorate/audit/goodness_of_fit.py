@@ -83,6 +83,14 @@ def audit_answers(
     `runs`: at least 40; a quarter makes events, a quarter chooses one, and half counts it.
     `seed`: makes the test reproducible. None draws from the operating system.
     `clock`: seconds. Raises InvalidParameter if an argument is out of range.
+
+    Examples
+    --------
+    >>> from quorate.audit.exact_sparse_vector import answers_at_threshold
+    >>> from quorate.mechanisms import StableSparseVector
+    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=20)
+    >>> audit_answers(mechanism, answers_at_threshold(mechanism), 1 - 1e-6, 400, seed=0).violated
+    False
     """
     alpha = 1 - real("confidence", confidence, above=0, below=1)
     runs = count("runs", runs, at_least=_LEAST_RUNS)

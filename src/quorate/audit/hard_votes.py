@@ -51,6 +51,15 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
 
     A test that compares a noisy number with a threshold gets two kinds of votes: those where a noisy comparison is
     undecided, and those on either side of the threshold itself, where a comparison without noise always decides.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
+    >>> [pair.name for pair in hard_votes(GaussianNoisyMax(sigma=40.0), 250, 3)]
+    ['two classes tie', 'the last two classes tie']
+    >>> at_threshold = hard_votes(ConfidentNoisyMax(200.5, 150.0, 40.0), 250, 2)[1]
+    >>> [each.tolist() for each in at_threshold.neighbours]
+    [[201, 49], [200, 50]]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     n_classes = count("n_classes", n_classes, at_least=2)
@@ -128,7 +137,15 @@ def _agreeing_scores(mechanism: Any, sparse: StableSparseVector, n_teachers: int
 
 
 def claim_on(event: Event, delta: float) -> Claim:
-    """Return the sharpest thing that can be tested about an event: a trade-off curve, or (ε, δ) at `delta`."""
+    """Return the sharpest thing that can be tested about an event: a trade-off curve, or (ε, δ) at `delta`.
+
+    Examples
+    --------
+    >>> claim_on(Repeated(DiscreteGaussian(40.0, 1.0), 100), 1e-5)
+    GaussianClaim(mu=0.25)
+    >>> type(claim_on(Repeated(DiscreteGaussian(2.0, 1.0), 100), 1e-5)).__name__  # the lattice shows
+    'ApproxClaim'
+    """
     event = stands_for(event)
     squared = _squared_mu(event)
     return claim_of(event, delta) if squared is None else GaussianClaim(sqrt(squared))

@@ -44,6 +44,13 @@ def find_leaks(surfaces: Surfaces | Iterable[Surface], forbidden: Sequence[Forbi
     Returns: the first place of each fact on each surface, in the order of the surfaces; empty when nothing was found.
     That is evidence, not a proof: an encrypted, rounded or re-ordered fact is not recognised. Raises InvalidParameter
     if there is no surface or no fact: a search of nothing must not look clean.
+
+    Examples
+    --------
+    >>> seen = Surfaces()
+    >>> seen.add_text("report", "Of 250 teachers 180 said yes, 40 no, 30 maybe.")
+    >>> find_leaks(seen, [Forbidden("votes", arrays=[[180, 40, 30]])])
+    [Leak(surface='report', fact='votes', form='values', position=1)]
     """
     walked = tuple(surfaces.surfaces if isinstance(surfaces, Surfaces) else surfaces)
     if not walked:

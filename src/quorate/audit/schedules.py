@@ -141,6 +141,15 @@ def audit_schedule(
     `watch`: ``watch(stage, done, total)``.
 
     Privacy: made of public settings alone.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> mechanism = NoisyCounts(sigma=40.0, form="binary")
+    >>> how = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5, "runs": 2_000, "seed": 0}
+    >>> found = audit_schedule(mechanism, Repeated(mechanism.event, 100), **how)
+    >>> found.violated, len(found.attacks)
+    (False, 5)
     """
     confidence = real("confidence", confidence, above=0, below=1)
     runs, n_jobs = count("runs", runs, at_least=FEWEST), count("n_jobs", n_jobs, at_least=1)

@@ -38,6 +38,14 @@ class Surfaces:
     As a context manager it captures what the code inside writes: log records of every level (a handler on the root
     logger), warnings, standard output and error, and an exception that comes out (recorded and raised on). What a
     child process writes is not captured: hand it in. The ``add_…`` methods work inside and outside of the block.
+
+    Examples
+    --------
+    >>> with Surfaces() as seen:
+    ...     logging.getLogger("my.app").debug("fitted")
+    ...     seen.add_object("answer", {"class": 0})
+    >>> seen.names
+    ['answer.repr', 'answer.str', 'answer.format', 'answer.class', 'log[0] my.app', 'stdout', 'stderr']
     """
 
     def __init__(self) -> None:

@@ -92,11 +92,32 @@ def _names(key: str, names: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ColumnKinds:
-    """What each column of a table is read as, by the names of the pool's columns (`kinds`); empty for tables without
-    names. `changed`: columns that are read in another way than by their type alone, as version 0.1 read them. `asked`:
-    those of which the owner has said what they are. `commas`: those of numbers whose decimal mark is a comma, as the
-    pool shows. `words`: of columns of categories that the pool holds as text, the public entries: a cell that says the
-    same is one. `dialect`: how numbers and dates are written, as the owner declares it.
+    """What each column of a table is read as.
+
+    Parameters
+    ----------
+    kinds : mapping of str to kind
+        By the names of the pool's columns; empty for tables without names.
+    changed : frozenset of str
+        Columns that are read in another way than by their type alone, as version 0.1 read them.
+    asked : frozenset of str
+        Columns of which the owner has said what they are.
+    commas : frozenset of str
+        Columns of numbers whose decimal mark is a comma, as the pool shows.
+    words : mapping of str to PublicWords
+        Of columns of categories that the pool holds as text, the public entries: a cell that says the same is one.
+    dialect : Dialect
+        How numbers and dates are written, as the owner declares it.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"seen": ["2024-03-01", "2024-03-02"], "age": [39, 50]})
+    >>> read = column_kinds(pool)
+    >>> read.kinds
+    {'seen': 'date', 'age': 'number'}
+    >>> read(pool).rows()
+    [(19783.0, 39), (19784.0, 50)]
     """
 
     kinds: Mapping[str, ColumnKind] = field(default_factory=dict, hash=False)
@@ -191,21 +212,48 @@ def _in_range(value: float) -> float:
 
 
 def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
-    """Decide what each column of a table is read as, from the public pool and what the owner says (`given`);
-    InvalidParameter if a named column is not there, or cannot be read as what it is named as.
+    """Decide what each column of a table is read as, from the public pool and what the owner says.
 
-    The columns of arrays are numbers. By type: numbers and truth values are numbers, types of times dates, times of day
-    or durations. A column of text (at least 20 rows)
+    Parameters
+    ----------
+    pool : Rows
+        Public rows. The columns of arrays are numbers.
+    given : GivenKinds, optional
+        What the owner says.
 
-    - of which each entry is a date, or each one a time of day, in ISO 8601, is that;
-    - of numbers, but for marks of a missing one (NA, n/a, nan, null, none, unknown, ?, -, .), is numbers; so are
-      numbers with a decimal comma (3,5), unless each comma has three digits after it, as thousands have;
-    - of which at least half of the rows have a frequent value (0.5 % of the rows and two rows, at most 100 values) is
-      one of categories;
-    - else is running text if its entries have 2.5 words or more on average, and 30 % of the words occur in other
-      entries as well;
-    - else is left out if 90 % of its entries differ: ids and names;
-    - and else is one of categories, whose rare values count as none.
+    Returns
+    -------
+    ColumnKinds
+        By type: numbers and truth values are numbers, types of times dates, times of day or durations. A column of
+        text (at least 20 rows)
+
+        - of which each entry is a date, or each one a time of day, in ISO 8601, is that;
+        - of numbers, but for marks of a missing one (NA, n/a, nan, null, none, unknown, ?, -, .), is numbers; so are
+          numbers with a decimal comma (3,5), unless each comma has three digits after it, as thousands have;
+        - of which at least half of the rows have a frequent value (0.5 % of the rows and two rows, at most 100 values)
+          is one of categories;
+        - else is running text if its entries have 2.5 words or more on average, and 30 % of the words occur in other
+          entries as well;
+        - else is left out if 90 % of its entries differ: ids and names;
+        - and else is one of categories, whose rare values count as none.
+
+    Raises
+    ------
+    InvalidParameter
+        If a named column is not there, or cannot be read as what it is named as.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({
+    ...     "ward": ["north", "south"] * 20,
+    ...     "patient": [f"P{i:04d}" for i in range(40)],
+    ...     "note": [f"seen at {i} with {'a cough' if i % 2 else 'no fever'} today" for i in range(40)],
+    ... })
+    >>> column_kinds(pool).kinds
+    {'ward': 'category', 'patient': 'dropped', 'note': 'text'}
+    >>> column_kinds(pool, GivenKinds(categorical=("note",))).kinds["note"]
+    'category'
     """
     given = given or GivenKinds()
     if not is_frame(pool):

@@ -79,8 +79,18 @@ _UNKNOWN = "?"
 class Adult:
     """Adult: whether a person earns more than 50,000 dollars a year (United States census of 1994).
 
-    `train`, `test`: 32,561 and 16,281 rows of 14 columns, six of them numbers; an unknown value is null.
-    `train_labels`, `test_labels`: ``"<=50K"`` or ``">50K"``.
+    Parameters
+    ----------
+    train, test : polars.DataFrame
+        32,561 and 16,281 rows of 14 columns, six of them numbers; an unknown value is null.
+    train_labels, test_labels : (n_rows,) arrays of str
+        ``"<=50K"`` or ``">50K"``.
+    classes : tuple of str
+
+    Examples
+    --------
+    >>> load_adult()
+    Adult(train=32561 rows, test=16281 rows, 14 columns)
     """
 
     train: pl.DataFrame = field(repr=False)
@@ -93,11 +103,23 @@ class Adult:
         return f"Adult(train={self.train.height} rows, test={self.test.height} rows, {self.train.width} columns)"
 
     def a9a(self) -> FloatArray:
-        """Encode all rows, train before test, as the 123 indicators of the LIBSVM collection's a9a: ``(48842, 123)``.
+        """Encode all rows, train before test, as the 123 indicators of the LIBSVM collection's a9a.
 
-        The six numbers are cut into bins, the eight texts stand one indicator a value; an unknown value has none
-        (J. C. Platt, "Fast training of support vector machines using sequential minimal optimization", in Advances in
-        Kernel Methods, MIT Press, 1998).
+        Returns
+        -------
+        (48842, 123) array of float64
+            The six numbers are cut into bins, the eight texts stand one indicator a value; an unknown value has
+            none.
+
+        References
+        ----------
+        J. C. Platt, "Fast training of support vector machines using sequential minimal optimization", in Advances in
+        Kernel Methods, MIT Press (1998).
+
+        Examples
+        --------
+        >>> load_adult().a9a().sum(axis=0)[:5].tolist()
+        [9627.0, 8744.0, 10260.0, 9537.0, 10674.0]
         """
         blocks = []
         for name, parts in _A9A_COLUMNS.items():
@@ -114,8 +136,18 @@ class Adult:
 class Mushroom:
     """Mushroom: whether a gilled mushroom is poisonous.
 
-    `X`: 8,124 rows of 22 columns of letters; an unknown value (stalk-root only) is null. `labels`: ``"edible"`` or
-    ``"poisonous"``.
+    Parameters
+    ----------
+    X : polars.DataFrame
+        8,124 rows of 22 columns of letters; an unknown value (stalk-root only) is null.
+    labels : (8124,) array of str
+        ``"edible"`` or ``"poisonous"``.
+    classes : tuple of str
+
+    Examples
+    --------
+    >>> load_mushroom()
+    Mushroom(8124 rows, 22 columns)
     """
 
     X: pl.DataFrame = field(repr=False)
@@ -128,8 +160,16 @@ class Mushroom:
     def one_hot(self) -> FloatArray:
         """Encode as the 112 indicators of the literature: each observed value of each attribute but stalk-root.
 
-        Attributes in the order of the columns, the letters of each in the order in which the repository describes them;
-        21 ones a row.
+        Returns
+        -------
+        (8124, 112) array of float64
+            Attributes in the order of the columns, the letters of each in the order in which the repository
+            describes them; 21 ones a row.
+
+        Examples
+        --------
+        >>> load_mushroom().one_hot().shape
+        (8124, 112)
         """
         blocks = [
             self.X[name].to_numpy().astype(str)[:, None] == np.array(list(letters))[None, :]
@@ -140,8 +180,19 @@ class Mushroom:
 
 
 def load_adult() -> Adult:
-    """Load Adult, in its published split; PreconditionFailed if the installed file is not the published one.
+    """Load Adult, in its published split.
 
+    Returns
+    -------
+    Adult
+
+    Raises
+    ------
+    PreconditionFailed
+        If the installed file is not the published one.
+
+    References
+    ----------
     B. Becker and R. Kohavi, Adult, UCI Machine Learning Repository (1996), doi:10.24432/C5XW20. CC BY 4.0.
 
     Examples
@@ -156,8 +207,19 @@ def load_adult() -> Adult:
 
 
 def load_mushroom() -> Mushroom:
-    """Load Mushroom, without a published split; PreconditionFailed if the installed file is not the published one.
+    """Load Mushroom; it has no published split.
 
+    Returns
+    -------
+    Mushroom
+
+    Raises
+    ------
+    PreconditionFailed
+        If the installed file is not the published one.
+
+    References
+    ----------
     J. Schlimmer, Mushroom, UCI Machine Learning Repository (1981), doi:10.24432/C5959T. CC BY 4.0.
 
     Examples

@@ -36,23 +36,54 @@ def needs_encoding(X: Rows) -> bool:
 
 @own_switches()
 def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
-    """Fit the encoder on the public pool: a ColumnTransformer of rows of the same columns and kind to float64, dense,
-    or CSR where text columns make more than 256 columns. `text`: columns of running text, without a missing one.
+    """Fit the encoder on the public pool.
 
-    In this order:
+    Parameters
+    ----------
+    X_public : Rows
+        Public features.
+    text : sequence of str
+        Columns of running text, without a missing one.
 
-    - numbers and truth values, about the public mean in units of the public standard deviation; a missing one becomes
-      the mean;
-    - for each number column with missing values in public, an indicator of a missing one;
-    - for each text column, an indicator of each value that is frequent in public (at least 0.5 % of the rows and two
-      rows, at most 100 values), and one of a missing value. Rare and unseen values have zeros alone;
-    - for each column of running text its words as TF-IDF with logarithmic term frequencies, a block of length one; how
-      rare a word is, is read off the pool. The output is sparse then.
+    Returns
+    -------
+    sklearn.compose.ColumnTransformer
+        Fitted. ``transform`` takes rows of the same columns and kind and gives float64: dense, or CSR where text
+        columns make more than 256 columns. In this order:
 
-    A column without any value in public is left out. For sparse rows, a Pipeline that passes them through as they are.
-    InvalidParameter if a column holds dates or times, categories that are not text, or missing values marked by
-    ``pandas.NA`` among Python objects; DataRefused if a number is infinite, or so large that there is no mean or spread
-    of its column. Privacy: nothing private decides on it, so it costs nothing.
+        - numbers and truth values, about the public mean in units of the public standard deviation; a missing
+          one becomes the mean;
+        - for each number column with missing values in public, an indicator of a missing one;
+        - for each text column, an indicator of each value that is frequent in public (at least 0.5 % of the rows
+          and two rows, at most 100 values), and one of a missing value. Rare and unseen values have zeros alone;
+        - for each column of running text its words as TF-IDF with logarithmic term frequencies, a block of length one;
+          how rare a word is, is read off the pool. The output is sparse then.
+
+        A column without any value in public is left out. For sparse rows, a Pipeline that passes them through as
+        they are.
+
+    Raises
+    ------
+    InvalidParameter
+        If a column holds dates or times, categories that are not text, or missing values marked by ``pandas.NA``
+        among Python objects.
+    DataRefused
+        If a number is infinite, or so large that there is no mean or spread of its column.
+
+    Notes
+    -----
+    Privacy: a function of public rows alone, fitted once for all teachers and the student. Nothing private
+    decides on it, so it costs nothing.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"age": [30, 50, None, 40], "sex": ["F", "M", "M", "F"]})
+    >>> encoder = public_encoder(pool)
+    >>> encoder.get_feature_names_out().tolist()
+    ['number__age', 'missing__missingindicator_age', 'text__sex_F', 'text__sex_M', 'text__sex_None']
+    >>> encoder.transform(polars.DataFrame({"age": [40, None], "sex": ["X", None]})).tolist()
+    [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
     """
     rows = as_rows(X_public, "public")
     if kind(rows) == "sparse":

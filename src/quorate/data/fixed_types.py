@@ -38,6 +38,15 @@ def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
     Privacy: every cell of the result is a function of that cell and of its column's family. The families, like names
     and order of the columns, are the public schema; rows of pandas objects without any value do not show theirs, which
     is why it is read off the pool.
+
+    Examples
+    --------
+    >>> import polars
+    >>> frame = polars.DataFrame({"age": [39, 50], "sex": polars.Series(["F", "M"], dtype=polars.Categorical)})
+    >>> fixed_types(frame).dtypes
+    [Float64, String]
+    >>> fixed_types(np.array([[1, 0]])).dtype
+    dtype('float64')
     """
     if isinstance(X, StreamedFrame):
         X = X.collect()

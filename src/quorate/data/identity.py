@@ -139,6 +139,8 @@ def is_same_table(
 
     `digests`: ``row_digests`` of both, where the caller has them already.
 
+    Notes
+    -----
     Rule 3 catches a file that was cut or grew a little. Few distinct values alone must not set it off: two honest
     samples of five yes-or-no columns share all their 32 values. Let a share r of n independent draws repeat
     another of them. A value of probability q adds ``q (1 - exp(-nq))`` to the share s of fresh draws that occur

@@ -55,6 +55,14 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     `classes`: a sequence of at least two str, int or bool, distinct and all of one type; InvalidParameter if it is none
     of that, one is missing, or two would be written or read alike. A text that a spreadsheet would run as a formula is
     written with a quote before it (:mod:`~quorate.data.cell_text`).
+
+    Examples
+    --------
+    >>> check_classes(["<=50K", ">50K"])
+    ('<=50K', '>50K')
+    >>> check_classes([0, "1"])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: classes: got whole numbers and text together; give all classes in one type
     """
     name = named("classes")
     if classes is None:
@@ -101,13 +109,38 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
 
 
 def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y", n_rows: int | None = None) -> IntArray:
-    """Turn labels into the codes of the declared classes, ``(n,)`` from 0 to ``len(classes) - 1``.
+    """Turn labels into the codes of the declared classes.
 
-    `y`: one label per row, of whatever type says the same as a declared class
-    (:func:`~quorate.data.cell_text.canonical_text`), or as a file of labels has it. A table of one column will do.
-    `name`: column or argument that the message names. `n_rows`: of public labels: how many rows they are of; another
-    number is refused. Raises DataRefused if a label is missing, or is none of the classes. It may be private and is not
-    shown, unless it differs from a declared class only by case or a trailing dot.
+    Parameters
+    ----------
+    y : (n,) array, series or sequence
+        One label per row, of whatever type says the same as a declared class
+        (:func:`~quorate.data.cell_text.canonical_text`), or as a file of labels has it. A table of one column will do.
+    classes : sequence of str, int or bool
+        The declared classes.
+    name : str
+        Column or argument that the message names.
+    n_rows : int, optional
+        Of public labels: how many rows they are of. Another number is refused.
+
+    Returns
+    -------
+    (n,) array of int64
+        Codes from 0 to ``len(classes) - 1``.
+
+    Raises
+    ------
+    DataRefused
+        If a label is missing, or is none of the classes. The label may be private and is not shown, unless it differs
+        from a declared class only by case or a trailing dot.
+
+    Examples
+    --------
+    >>> encode_labels([">50K", " <=50K"], ["<=50K", ">50K"]).tolist(), encode_labels(["1", 0.0, True], [0, 1]).tolist()
+    ([1, 0], [1, 0, 1])
+    >>> encode_labels([2], [0, 1])
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: y: a label outside classes was found; declared: 0, 1. Declare it, or drop its rows
     """
     labels = check_classes(classes)
     if not isinstance(y, StreamedColumn):

@@ -100,6 +100,8 @@ class PrivateRecords:
         one number of times count as the table that was copied: repeating rows is no disguise. Improbable is a
         probability of at most 10⁻⁶ by the bounds below.
 
+        Notes
+        -----
         *Rule 1* assumes nothing about how the rows of either table are distributed, only that rows are independent
         (draws counted as Poisson). Then, given the totals t, the counts e are independent and binomial, each with
         some chance θ that depends on its row. The distance of e from t/2 is stochastically smallest at θ = 1/2,

@@ -32,19 +32,54 @@ def read_data(
     workspace: Workspace | None = None,
     dialect: Dialect = PLAIN,
 ) -> Table:
-    """Read features, labels and unit ids from a file of any known format.
+    r"""Read features, labels and unit ids from a file of any known format.
 
-    `path`: of any format of :mod:`quorate.data.formats`: CSV, TSV, Parquet, Arrow, a ``.npz`` or svmlight text of
-    sparse rows, and what was registered; or a :class:`~quorate.data.database.DatabaseQuery`. What a name does not tell
-    is taken as svmlight text. `label`, `unit`: columns of the label and of the unit id, which are no features; a
-    svmlight file carries its labels without a name. `drop`: columns of a table to leave out where they are there: the
-    label and the unit in a public file. `text`: columns to read as text whatever they look like. `n_features`: of
-    sparse rows. `memory`: bytes that may be taken; a CSV, TSV, Parquet or Arrow file that would take more stays in a
-    file (:class:`~quorate.data.stream.StreamedFrame`); None reads every file as a whole. `workspace`: where rows may be
-    put aside; with `memory`. `dialect`: how text tables are written.
+    Parameters
+    ----------
+    path : path
+        Of any format of :mod:`quorate.data.formats`: CSV, TSV, Parquet, Arrow, a ``.npz`` or svmlight text of sparse
+        rows, and what was registered; or a :class:`~quorate.data.database.DatabaseQuery`. What a name does
+        not tell is taken as svmlight text.
+    label : str or None
+        Column of the label. It is no feature. A svmlight file carries its labels without a name.
+    unit : str or None
+        Column of the unit id. It is no feature.
+    drop : sequence of str
+        Columns of a table to leave out where they are there: the label and the unit in a public file.
+    text : sequence of str
+        Columns of a table to read as text whatever they look like, where they are there.
+    n_features : int or None
+        Number of columns of sparse rows.
+    memory : int or None
+        Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays in a file
+        (:class:`~quorate.data.stream.StreamedFrame`); None reads every file as a whole.
+    workspace : Workspace or None
+        Where rows may be put aside; with `memory`.
+    dialect : Dialect
+        How text tables are written.
 
-    DataRefused if the file cannot be read, a column is not there (naming the nearest one), or no feature or row is
-    left; InvalidParameter if `label` and `unit` name one column.
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataRefused
+        If the file cannot be read, a column is not there (naming the nearest one), or no feature or row
+        is left.
+    InvalidParameter
+        If `label` and `unit` name one column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "visits.csv").write_text("person,age,ill\n007,39,no\n008,50,yes\n")
+    ...     table = read_data(Path(folder, "visits.csv"), label="ill", unit="person")
+    >>> table
+    Table(polars, 1 features, with labels, with unit ids)
+    >>> table.y.tolist(), table.unit
+    (['no', 'yes'], ['007', '008'])
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"{named('label')} and {named('unit')} both name {label!r}; they must be two columns")

@@ -210,18 +210,40 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
 
 
 def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
-    """Canonical bytes of the slot of each of n rows: its unit id, or its position where there is no id.
+    """Canonical bytes of the slot of each row: its unit id, or its position where there is no id.
 
-    `groups`: the unit id of each row: what :func:`~quorate.data.cell_text.id_text` reads. `name`: what the ids are
-    called in a message: a file and its column. Raises DataRefused if an id is missing or empty, or says nothing, or the
-    column is of floats, or there is not one id per row.
+    Parameters
+    ----------
+    groups : (n,) array, series or sequence, or None
+        The unit id of each row: what :func:`~quorate.data.cell_text.id_text` reads.
+    n : int
+        Number of rows.
+    name : str
+        What the ids are called in a message: a file and its column.
 
-    Returns a list of ids; positions, and the ids of a :class:`~quorate.data.stream.StreamedColumn`, are written down
-    when they are asked for. Equal for equal ids. A whole number, a float of the same value and its decimal digits as
-    text are the same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would turn a
-    column of numbers into text and move every unit to another shard.
+    Returns
+    -------
+    sequence of n bytes
+        A list of ids; positions, and the ids of a :class:`~quorate.data.stream.StreamedColumn`, are written down
+        when they are asked for. Equal for equal ids. A whole number, a float of the same value and its decimal digits
+        as text are the same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would
+        turn a column of numbers into text and move every unit to another shard.
 
+    Raises
+    ------
+    DataRefused
+        If an id is missing or empty, or says nothing, or the column is of floats, or there is not one id per row.
+
+    Notes
+    -----
     Privacy: ids are private. The bytes go to the keyed hash that picks a shard, and nowhere else.
+
+    Examples
+    --------
+    >>> slot_bytes([12, "ann", 12.0], 3)
+    [b'id:12', b'id:ann', b'id:12']
+    >>> len(set(slot_bytes(None, 3)))
+    3
     """
     if groups is None:
         return UnitKeys.of_positions(n)

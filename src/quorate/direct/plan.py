@@ -391,31 +391,25 @@ def noise_for(
     With `rho` the rounds are to cost no more than that ρ: :math:`T\Delta^2/(2\sigma^2) \le \rho`. Discrete noise has
     this price exactly (Canonne, Kamath and Steinke 2020, arXiv:2004.00010, Theorem 14), so nothing is taken of δ.
     """
-    lengths, mu = MOVED[neighbours], 0.0 if rho is not None else mu_of_gaussian(epsilon, delta)
-    if rho is None:
-        _refuse_no_price(numbers, mu / (lengths * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
+    lengths = MOVED[neighbours]
+    if rho is not None:
+        return _noise_for_rho(rounds, rho, lengths)
+    mu = mu_of_gaussian(epsilon, delta)
+    _refuse_no_price(numbers, mu / (lengths * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
     for k in range(FINEST_K, COARSEST_K - 1, -1):
         moved = lengths * 2.0**k * sqrt(rounds)
-        if rho is not None:
-            sigma = float(ceil(lengths * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
-        elif not mu > 0 or moved / mu > LARGEST_SIGMA:
+        if not mu > 0 or moved / mu > LARGEST_SIGMA:
             continue
-        else:
-            rest = delta - _delta_of_grid(numbers, mu / moved, epsilon)
-            sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
+        rest = delta - _delta_of_grid(numbers, mu / moved, epsilon)
+        sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
                 break
             event = Repeated(released_by_a_round(sigma, k, max(numbers // rounds, 1), neighbours), rounds)
-            if zcdp(event) <= rho if rho is not None else price(event, delta) <= epsilon:
+            if price(event, delta) <= epsilon:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
-    if rho is None:
-        raise too_much_noise(epsilon, delta)
-    raise InvalidParameter(
-        f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
-        "on a grid that is fine enough; give a larger epsilon"
-    )
+    raise too_much_noise(epsilon, delta)
 
 
 def too_much_noise(epsilon: float, delta: float) -> InvalidParameter:
@@ -442,3 +436,19 @@ def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: floa
             parameter="epsilon",
             got=epsilon,
         )
+
+
+def _noise_for_rho(rounds: int, rho: float, lengths: int) -> tuple[int, float]:
+    """Return (k, σ in grid steps) for rounds that together cost no more than ρ."""
+    for k in range(FINEST_K, COARSEST_K - 1, -1):
+        sigma = float(ceil(lengths * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
+        for doubling in range(_DOUBLINGS):  # a price is rounded up
+            if sigma > LARGEST_SIGMA:
+                break
+            if zcdp(Repeated(GridGaussian(sigma, lengths * 2.0**k, 1), rounds)) <= rho:
+                return k, sigma
+            sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
+    raise InvalidParameter(
+        f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
+        "on a grid that is fine enough; give a larger epsilon"
+    )

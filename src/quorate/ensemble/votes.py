@@ -103,23 +103,30 @@ def _count_block(
     open_rows = linear.count(X, counts, n_jobs)
     numbers, group = [], _Group(counts)
     for number, voter in enumerate(voters):
-        rows = open_rows.get(number)
-        if isinstance(voter, AbstainingVoter) or (rows is not None and not rows.size):
-            continue
-        if isinstance(voter, ConstantVoter):
+        if number in open_rows:
+            if not open_rows[number].size:
+                continue
+            with blas().limit(limits=1):  # as in a worker, so that rounding is the same
+                codes = _votes_here(X, n_classes, voter) if cpu_seconds is None else None
+            if codes is None:
+                numbers.append(number)
+            else:
+                group.add(_only(codes, open_rows[number]))
+        elif isinstance(voter, ConstantVoter):
             if 0 <= voter.code < n_classes:
                 counts[:, voter.code] += 1
-            continue
-        codes = None
-        if isinstance(voter, ChatVoter):  # it only asks, and waits: no process of its own is needed for that
-            codes = votes_of_prompt(voter, X, n_classes)
-        elif cpu_seconds is None and (rows is not None or _is_single_tree(voter)):
-            with blas().limit(limits=1):  # as in a worker, so that rounding is the same
-                codes = _votes_here(X, n_classes, voter)
-        if codes is None:
-            numbers.append(number)
+        elif isinstance(voter, AbstainingVoter):
+            pass
+        elif isinstance(voter, ChatVoter):  # it only asks, and waits: no process of its own is needed for that
+            group.add(votes_of_prompt(voter, X, n_classes))
+        elif cpu_seconds is None and _is_single_tree(voter):
+            codes = _votes_here(X, n_classes, voter)
+            if codes is None:
+                numbers.append(number)
+            else:
+                group.add(codes)
         else:
-            group.add(codes if rows is None else _only(codes, rows))
+            numbers.append(number)
     if not numbers:
         group.count()
         return

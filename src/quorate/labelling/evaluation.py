@@ -31,14 +31,27 @@ from quorate.types import FloatArray, IntArray, Secret
 class NoisyScore:
     """What was released about a model's mistakes on private units. All of it may be published.
 
-    `accuracy`: estimate, in [0, 1], of the accuracy on the held-out units, each unit counted once. `half_width`: with
-    probability at least ``1 - failure`` over the noise, the accuracy on these units is that near. `balanced_accuracy`,
-    `balanced_half_width`: the same for the mean of the classes' recalls; None where classes were not counted apart.
-    `event`: the price. `seeded`: whether the noise was seeded: reproducible, therefore not private. `sums`: the noisy
-    sums themselves, in grid steps.
+    Attributes
+    ----------
+    accuracy : float
+        Estimate, in [0, 1], of the accuracy on the held-out units, each unit counted once.
+    half_width : float
+        With probability at least ``1 - failure`` over the noise, the accuracy on these units is that near.
+    balanced_accuracy, balanced_half_width : float or None
+        The same for the mean of the classes' recalls; None where classes were not counted apart.
+    failure : float
+        How often each of the two statements may fail.
+    event : Event
+        The price.
+    seeded : bool
+        Whether the noise was seeded: reproducible, therefore not private.
+    sums : tuple of int
+        The noisy sums themselves, in grid steps.
 
-    The half widths are about noise and rounding alone. The held-out units are a sample: for new units, expect an
-    additional error of about ``1/sqrt(n_units)``, at 95 %.
+    Notes
+    -----
+    The half widths are about noise and rounding alone. The held-out units are a sample: for new units, expect
+    an additional error of about ``1/sqrt(n_units)``, at 95 %.
     """
 
     accuracy: float
@@ -68,25 +81,63 @@ def noisy_evaluation(
 ) -> NoisyScore:
     r"""Score a released model on private units, for a price.
 
-    `model`: a student, or any model that is public already; ``predict(X)`` gives labels of `classes`.
-    `X`, `y_codes`, `unit_keys`: rows that the model was not trained on, with class codes and unit ids, split off by
-    slot (:func:`~quorate.ensemble.held_out_rows`).
-    `mechanism`: ``form="shares"``: right and wrong are counted apart and the number of units stays private.
-    ``form="single"``: one sum of mistakes, divided by `n_units`, which is declared to be public; half the noise. Its
-    grid may be 1 where every unit is one row.
-    `reservation`: pays for the mechanism under the purpose "evaluation".
-    `n_units`: declared number of held-out units; needed by ``form="single"``, refused by ``form="shares"``.
-    `balanced`: with ``form="shares"``, whether to count class by class. The price is the same, the accuracy a little
-    noisier.
-    `failure`: how often a printed half width may be passed.
+    Parameters
+    ----------
+    model : object
+        A student, or any model that is public already; ``predict(X)`` gives labels of `classes`.
+    X, y_codes, unit_keys : rows, class codes and unit ids of the held-out part
+        Rows that the model was not trained on, split off by slot (:func:`~quorate.ensemble.held_out_rows`).
+    classes : sequence
+        The declared classes.
+    mechanism : NoisySum
+        ``form="shares"``: right and wrong are counted apart and the number of units stays private.
+        ``form="single"``: one sum of mistakes, divided by `n_units`, which is declared to be public; half the noise.
+        Its grid may be 1 where every unit is one row.
+    reservation : Reservation
+        Pays for the mechanism under the purpose "evaluation".
+    noise : NoiseSource
+        Where noise comes from.
+    n_units : int, optional
+        Declared number of held-out units; needed by ``form="single"``, refused by ``form="shares"``.
+    balanced : bool, default True
+        With ``form="shares"``, whether to count class by class. The price is the same, the accuracy a little noisier.
+    failure : float, default 0.05
+        How often a printed half width may be passed.
+    n_jobs : int, default 1
+        Worker processes.
 
-    Raises InvalidParameter if arguments do not fit together; DataRefused and PreconditionFailed as
-    :func:`~quorate.ensemble.unit_outcomes` does; BudgetExhausted if the reservation has no evaluation left. Nothing was
-    drawn then.
+    Returns
+    -------
+    NoisyScore
 
+    Raises
+    ------
+    InvalidParameter
+        If arguments do not fit together; nothing was drawn.
+    DataRefused, PreconditionFailed
+        See :func:`~quorate.ensemble.unit_outcomes`; nothing was drawn.
+    BudgetExhausted
+        If the reservation has no evaluation left.
+
+    Notes
+    -----
     Privacy: the sums are those of :func:`~quorate.ensemble.unit_outcomes`, and the price is the mechanism's: add,
     remove or replace the rows of one slot, and non-negative steps that add up to G are put in, taken out or moved.
     The model must not have been chosen by looking at these rows, or its choice be paid for too.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> mechanism = NoisySum.costing(0.5, grid=1, form="shares")
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"evaluation": 1}, key="how good is it?")
+    >>> score = noisy_evaluation(model, np.zeros((200, 1)), np.arange(200) % 2, [bytes([row]) for row in range(200)],
+    ...     classes=["no", "yes"], mechanism=mechanism, reservation=paid, noise=SeededNoise(0))
+    >>> abs(score.accuracy - 0.5) < score.half_width
+    True
     """
     failure = real("failure", failure, above=0, below=1)
     if (n_units is None) == (mechanism.form == "single"):
@@ -112,15 +163,28 @@ def read_score(
     failure: float = 0.05,
     seeded: bool = False,
 ) -> NoisyScore:
-    """Compute the score from released sums, for example those that a ledger stored. `answer`: what the mechanism
-    released: a sum of mistakes, or pairs (right, wrong), one for each class or one for all. `mechanism`, `n_units`,
-    `failure`, `seeded`: as in :func:`noisy_evaluation`.
+    """Compute the score from released sums, for example those that a ledger stored.
 
+    Parameters
+    ----------
+    answer : int or sequence of int
+        What the mechanism released: a sum of mistakes, or pairs (right, wrong), one for each class or one for all.
+    mechanism, n_units, failure, seeded
+        As in :func:`noisy_evaluation`.
+
+    Notes
+    -----
     Accuracy rises with every right sum and falls with every wrong one, so where each sum may be off by t it lies
     between its values with all sums moved by t one way and the other; a sum below 0 is put to 0. The bound on the
     noise is :meth:`~quorate.mechanisms.NoisySum.reach`. On a grid of several steps each unit was rounded, by less
     than one step a cell, and by at most C/2 steps in the right cells together; there are at most as many units as
     the total, moved up by its own noise, allows.
+
+    Examples
+    --------
+    >>> score = read_score([800, 200], NoisySum(scale=2.0, grid=1, form="shares"))
+    >>> score.accuracy, round(score.half_width, 4)
+    (0.8, 0.007)
     """
     failure, grid = real("failure", failure, above=0, below=1), mechanism.grid
     sums, balanced, balanced_half_width = np.asarray(answer, dtype=np.int64), None, None
@@ -265,7 +329,13 @@ def summed_errors(
 def read_error(
     answer: int, mechanism: NoisySum, *, n_teachers: int, failure: float = 0.05, seeded: bool = False
 ) -> ErrorEstimate:
-    """Compute the estimate from the released sum, for example one that a ledger stored."""
+    """Compute the estimate from the released sum, for example one that a ledger stored.
+
+    Examples
+    --------
+    >>> read_error(30_000, NoisySum(scale=2.0, grid=1000), n_teachers=250).error
+    0.12
+    """
     failure = real("failure", failure, above=0, below=1)
     steps = n_teachers * mechanism.grid
     error = min(max(answer / steps, 0.0), 1.0)

@@ -60,16 +60,35 @@ def private_slack(
 ) -> float:
     r"""Return how far below its coverage a private limit may be: before anything is paid, from public numbers.
 
-    `mechanism`: what will choose; its share is the coverage. `n_units`: declared number of private units, those that
-    learn included. `share`: which share of them :func:`~quorate.ensemble.held_out_rows` holds out, in (0, 1).
-    `failure`: how often it may be passed, over the units, the key that holds some out, and the noise. `n_places`: of
-    the grid that the limit lies on. Raises InvalidParameter if an argument is out of range, or the units are so few
-    that nothing is promised.
+    Parameters
+    ----------
+    mechanism : PrivateQuantile
+        What will choose; its share is the coverage.
+    n_units : int
+        Declared number of private units, those that learn included.
+    share : float
+        Which share of them :func:`~quorate.ensemble.held_out_rows` holds out, in (0, 1).
+    failure : float, default 0.05
+        How often it may be passed, over the units, the key that holds some out, and the noise.
+    n_places : int, default 200
+        Of the grid that the limit lies on.
 
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range, or the units are so few that nothing is promised.
+
+    Notes
+    -----
     Of n units held out, at least :math:`k = \lceil an - g \rceil` are at or below the place, but with the part of
     `failure` for which :meth:`~quorate.mechanisms.PrivateQuantile.missing` gives g. A place that covers less than c has
     no more units at or below it than Bin(n, c), whichever place that is: so :math:`P(\mathrm{Bin}(n, c) \ge k)` bounds
     the rest, exactly, in the mean over n, which is Bin(N, share).
+
+    Examples
+    --------
+    >>> round(private_slack(PrivateQuantile(epsilon=1.0, share=0.9), 20_000, share=0.2), 3)
+    0.014
     """
     n_units, share = count("n_units", n_units, at_least=1), real("share", share, above=0, below=1)
     failure = real("failure", failure, above=0, below=1)
@@ -112,15 +131,50 @@ def private_limit(
 ) -> PrivateLimit:
     """Choose the limit of prediction sets on private units that were held out.
 
-    `model`: public already, with ``predict_proba``; it was not fitted on these rows. `X`, `y_codes`, `unit_keys`,
-    `classes`, `noise`, `n_jobs`: as in :func:`~quorate.labelling.noisy_evaluation`; of each unit one row counts.
-    `mechanism`: its share is the coverage. `reservation`: pays for it under the purpose "tuning". `key`: by which one
-    row of each unit is chosen. `n_units`, `share`, `failure`: as in :func:`private_slack`; without the first two no
-    slack is told. Raises as that and :func:`~quorate.ensemble.unit_places` do, and BudgetExhausted if the reservation
-    has no tuning step left; nothing was drawn then.
+    Parameters
+    ----------
+    model : object
+        A model that is public already and has ``predict_proba``; it was not fitted on these rows.
+    X, y_codes, unit_keys, classes, noise, n_jobs
+        As in :func:`~quorate.labelling.noisy_evaluation`. Of each unit one row counts.
+    mechanism : PrivateQuantile
+        Its share is the coverage.
+    reservation : Reservation
+        Pays for the mechanism under the purpose "tuning".
+    key : Secret[bytes]
+        By which one row of each unit is chosen.
+    n_units, share, failure
+        As in :func:`private_slack`; without the first two no slack is told.
 
+    Raises
+    ------
+    InvalidParameter, DataRefused, PreconditionFailed
+        See :func:`~quorate.ensemble.unit_places`, :func:`private_slack`; nothing was drawn.
+    BudgetExhausted
+        If the reservation has no tuning step left.
+
+    Notes
+    -----
     Privacy: the counts by place are those of :func:`~quorate.ensemble.unit_places`, and the price is the mechanism's,
-    for a unit added, removed or replaced (Angelopoulos, Bates, Zrnic, Jordan 2021, arXiv:2102.06202).
+    for a unit added, removed or replaced.
+
+    References
+    ----------
+    Angelopoulos, Bates, Zrnic, Jordan (2021), arXiv:2102.06202.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise
+    >>> model = DummyClassifier(strategy="prior").fit(np.zeros((4, 1)), ["no", "no", "no", "yes"])
+    >>> mechanism = PrivateQuantile(epsilon=1.0, share=0.7)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="limit of sets")
+    >>> limit = private_limit(model, np.zeros((400, 1)), np.arange(400) // 320, [b"%d" % row for row in range(400)],
+    ...     classes=["no", "yes"], mechanism=mechanism, reservation=paid, noise=SeededNoise(0), key=Secret(bytes(32)))
+    >>> limit.sets(np.array([[0.75, 0.25]])).tolist()
+    [[True, False]]
     """
     failure = real("failure", failure, above=0, below=1)
     if not isinstance(mechanism, PrivateQuantile):

@@ -27,11 +27,30 @@ class Released:
 
     Each query is in one of four states: answered, declined, interrupted or never asked.
 
-    `answers`: what the mechanism released, one row a query: class codes ``(n_queries,)``, noisy half-leads of class 1
-    ``(n_queries,)``, or noisy counts ``(n_queries, n_classes)``. A row without an answer holds 0 and means nothing.
-    `declined`, `interrupted` ``(n_queries,)``: the mechanism declined; or the process died between charge and storage,
-    so that the query was paid for and must never be drawn again. `never_asked` ``(n_queries,)``: the mechanism was
-    closed before the query's turn came: its votes were not looked at. By default none of them.
+    Parameters
+    ----------
+    answers : IntArray
+        What the mechanism released, one row a query: class codes ``(n_queries,)``, noisy half-leads of class 1
+        ``(n_queries,)``, or noisy counts ``(n_queries, n_classes)``. A row without an answer holds 0 and means
+        nothing.
+    declined, interrupted : NDArray[np.bool_]
+        ``(n_queries,)``. The mechanism declined; or the process died between charge and storage, so that the query
+        was paid for and must never be drawn again.
+    mechanism : Mechanism
+        What released them.
+    never_asked : NDArray[np.bool_], optional
+        ``(n_queries,)``. The mechanism was closed before the query's turn came: its votes were not looked at. By
+        default none of them.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> no = np.zeros(3, dtype=bool)
+    >>> half_leads = Released(np.array([12, -1, 0]), no, np.array([False, False, True]), NoisyCounts(5.0, "binary"))
+    >>> half_leads.codes.tolist()
+    [1, 0, -1]
+    >>> half_leads.vote_shares(40).tolist()
+    [[0.2, 0.8], [0.525, 0.475], [nan, nan]]
     """
 
     answers: IntArray
@@ -89,16 +108,31 @@ class Released:
     def share_noise(self, n_teachers: int) -> float:
         r"""Return the standard deviation of one share's noise: :math:`\sigma/K`, or :math:`1/(B\sqrt{12})` for B bins.
 
-        Raises InvalidParameter if classes were released, which have no share.
+        Raises
+        ------
+        InvalidParameter
+            If classes were released, which have no share.
         """
         return self._values().share_noise(n_teachers)
 
     def vote_shares(self, n_teachers: int) -> FloatArray:
         r"""Estimate the share of teachers that vote for each class, ``(n_queries, n_classes)``.
 
-        Noise may push a share below 0 or above 1. Rows without an answer hold NaN. How an answer becomes shares stands
-        with each kind of :mod:`~quorate.mechanisms.answers`. Raises InvalidParameter if classes were released, which
-        have no share, or `n_teachers` is no number of teachers.
+        Noise may push a share below 0 or above 1. Rows without an answer hold NaN.
+
+        Parameters
+        ----------
+        n_teachers : int
+            K ≥ 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If classes were released, which have no share, or `n_teachers` is no number of teachers.
+
+        Notes
+        -----
+        How an answer becomes shares stands with each kind of :mod:`~quorate.mechanisms.answers`.
         """
         read = self._values()
         n_teachers = whole("n_teachers", n_teachers, at_least=1)

@@ -128,11 +128,41 @@ def choose_model(
 ) -> Chosen:
     """Choose the released model that errs least on private held-out units.
 
-    `models`: at least two that are public already, such as students of the same released labels. `X`, `y_codes`,
-    `unit_keys`, `classes`: as in :func:`~quorate.labelling.noisy_evaluation`. `mechanism`: its sensitivity is the grid,
-    a whole number G ≥ 1 of steps to each unit; 1 where each unit is one row. `n_units`: declared number of held-out
-    units, to print a slack; it does not enter the choice. The other arguments, and what is raised, are as in
-    :func:`choose_teachers`; nothing was drawn then.
+    Parameters
+    ----------
+    models : sequence of object
+        At least two models that are public already, such as students of the same released labels.
+    X, y_codes, unit_keys, classes
+        As in :func:`~quorate.labelling.noisy_evaluation`.
+    mechanism : PermuteAndFlip or Exponential
+        Its sensitivity is the grid: a whole number G ≥ 1 of steps to each unit; 1 where each unit is one row.
+    reservation, noise, failure, n_jobs
+        As in :func:`choose_teachers`.
+    n_units : int, optional
+        Declared number of held-out units, to print a slack; it does not enter the choice.
+
+    Returns
+    -------
+    Chosen
+
+    Raises
+    ------
+    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
+        As in :func:`choose_teachers`; nothing was drawn.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import PermuteAndFlip
+    >>> from quorate.noise import SeededNoise
+    >>> models = [DummyClassifier(strategy="constant", constant=c).fit([[0.0], [1.0]], [0, 1]) for c in (0, 1)]
+    >>> mechanism = PermuteAndFlip(epsilon=0.5)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="which student")
+    >>> choose_model(models, np.zeros((90, 1)), np.ones(90, dtype=int), [bytes([row]) for row in range(90)],
+    ...              classes=[0, 1], mechanism=mechanism, reservation=paid, noise=SeededNoise(0)).index
+    1
     """
     grid, failure = _checked(models, mechanism, reservation, failure)
     how: dict[str, Any] = {"classes": classes, "grid": grid, "by_class": False, "n_jobs": n_jobs}

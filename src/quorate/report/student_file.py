@@ -148,8 +148,7 @@ class StudentFile(Plain):
     "category", "number" or "text". `trusted`: types that skops opens only where it is told to. `pixels`: of images: how
     many numbers one has; None where an earlier version wrote the facts. `darkest`, `lightest`: of images: the smallest
     and the largest number among the public ones. `columns`: of tables: their columns, in the order of the public pool;
-    None where an earlier version wrote the facts. `text_table`: how text tables are written, where the owner declared
-    it.
+    None where an earlier version wrote the facts.
 
     Examples
     --------

@@ -83,18 +83,38 @@ class LinearPrior:
 class StudentData:
     """Everything that a student learns from. All of it may be published, so what it makes of it may be too.
 
-    `pool` ``(n_public, n_features)``: the whole public pool as the student sees it: an array, a sparse matrix or a
-    frame. `points` ``(n_public, d)``: the same rows as numbers. `queries` ``(n_queries,)``: the rows that were asked.
-    `released`: their answers. `classes`: the declared ones, at least two. `n_teachers`: K ≥ 1.
-    `seed`: for random states and random classes; no privacy rests on it. The same data always gives the same student.
-    `declined`: what becomes of a query that was declined, where a student learns from labels. One that was never asked,
-    or whose answer was lost with a process, is left out either way.
-    `one_unit`: whether columns of `points` have one common unit, so that none is put in a unit of its own: directions
-    of public images.
-    `prior`: what is known of shares as functions of the rows of `pool`, where these are coordinates of length one.
-    `shared`: what several students of one pool share.
+    Parameters
+    ----------
+    pool : (n_public, n_features)
+        The whole public pool as the student sees it: an array, a sparse matrix or a frame.
+    points : (n_public, d) array or sparse matrix
+        The same rows as numbers.
+    queries : IntArray
+        ``(n_queries,)``, the rows that were asked.
+    released : Released
+        Their answers.
+    classes : sequence
+        The declared classes, at least two.
+    n_teachers : int
+        K ≥ 1.
+    seed : int
+        For random states and random classes; no privacy rests on it. The same data always gives the same student.
+    declined : {"drop", "random"}
+        What becomes of a query that was declined, where a student learns from labels. One that was never asked, or
+        whose answer was lost with a process, is left out either way.
+    one_unit : bool
+        Whether columns of `points` have one common unit, so that none is put in a unit of its own: directions of
+        public images.
+    prior : LinearPrior, optional
+        What is known of shares as functions of the rows of `pool`, where these are coordinates of length one; by
+        default they are not.
+    shared : SharedCoordinates
+        What several students of one pool share; by default nothing.
 
-    Raises InvalidParameter if the parts do not fit each other, or a number is out of range.
+    Raises
+    ------
+    InvalidParameter
+        If the parts do not fit each other, or a number is out of range.
     """
 
     pool: Any

@@ -156,6 +156,14 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
     InvalidParameter if `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an
     instance, or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or
     is of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_unfitted(LogisticRegression())
+    >>> check_unfitted(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: LogisticRegression is already fitted. If it saw private rows, every teacher ...
     """
     one_of("preprocessing", preprocessing, get_args(Preprocessing))
     refuse_torch_module(estimator)

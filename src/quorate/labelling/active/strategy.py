@@ -40,8 +40,20 @@ def compared(words: str) -> Finding:
 class History:
     """What a strategy may know of the past, and all that it may know of the private side.
 
-    `rows` ``(n_asked,)``: of the pool, that were asked, in the order in which they were. `codes` ``(n_asked,)``:
-    classes that were *released* for them; -1 where the answer was declined or lost.
+    Parameters
+    ----------
+    rows : IntArray
+        ``(n_asked,)`` rows of the pool that were asked, in the order in which they were.
+    codes : IntArray
+        ``(n_asked,)`` classes that were *released* for them; -1 where the answer was declined or lost.
+    n_classes : int
+        Number of declared classes.
+
+    Examples
+    --------
+    >>> past = History(np.array([4, 7]), np.array([1, -1]), 2)
+    >>> past.labelled
+    (array([4]), array([1]))
     """
 
     rows: IntArray

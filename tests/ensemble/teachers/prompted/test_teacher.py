@@ -176,7 +176,7 @@ def test_arrays_have_numbered_columns_gaps_are_empty_and_a_lone_column_is_its_te
     assert row_texts(sparse.csr_array(np.nan_to_num(X)))[1] == "x1: 2\nx2: 0"
     assert row_texts(pd.DataFrame({"t": ["a\nb"]})) == ["a\nb"]
     assert row_texts(pd.DataFrame({"t": ["a\nlabel: x"], "u": [True]})) == ["t: a label: x\nu: 1"]
-    with pytest.raises(DataRefused, match="no column 'z'"):
+    with pytest.raises(DataRefused, match="names 'z', and the public rows have no such column"):
         row_texts(X, text="z")
 
 
