@@ -192,3 +192,8 @@ def _coordinates_from(rest: Any, held: Any) -> Callable[[float], FloatArray]:
     values, dual = dual_eigenpairs(rest)  # a direction of thousands of words is not written out for a length
     products = (held @ rest.T).toarray()
     return lambda ridge: np.asarray(products @ (dual / np.sqrt(m * values * (values + ridge))))
+
+
+def second_largest(shares: FloatArray) -> float:
+    """Return the second largest share λ/(λ + κ) of directions: the largest is that of what all rows have in common."""
+    return float(np.sort(shares)[-2]) if len(shares) > 1 else 0.0

@@ -13,11 +13,11 @@ from quorate.data.feature_maps.composed import FeatureMapName, feature_map_for, 
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
 from quorate.data.feature_maps.exact import squared_lengths
 from quorate.data.feature_maps.first_maps import SharedPatches
-from quorate.data.pool_moments import PoolMoments
+from quorate.data.pool_moments import PoolMoments, second_largest
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, outputs_of
-from quorate.direct.plan import PlannedRounds, RoundsAsked, mu_for_settings, second_largest
+from quorate.direct.plan import PlannedRounds, RoundsAsked, mu_for_settings
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray

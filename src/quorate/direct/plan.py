@@ -23,7 +23,7 @@ from quorate.data.feature_maps import (
 from quorate.data.feature_maps.composed import longest_features
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.labels import STEPS
-from quorate.data.pool_moments import PoolMoments
+from quorate.data.pool_moments import PoolMoments, second_largest
 from quorate.data.rows import kind
 from quorate.direct.contributions import Grid, logits_of
 from quorate.direct.defaults import RULE, WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
@@ -50,11 +50,6 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
     alone. The noise of a round is Δ √T/μ with μ itself: both at once would be half of it.
     """
     return mu * MOVED["replace"] / MOVED[neighbours]
-
-
-def second_largest(shares: FloatArray) -> float:
-    """Return the second largest share λ/(λ + κ) of directions: the largest is that of what all rows have in common."""
-    return float(np.sort(shares)[-2]) if len(shares) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
