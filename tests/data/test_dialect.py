@@ -462,3 +462,9 @@ def test_names_of_other_letters_show_the_encoding_of_a_table(
     (tmp_path / "t.csv").write_bytes(line + b";b\n\xff;1\n")
     dialect = dialect_of_first_line(tmp_path / "t.csv", Dialect(encoding=known, decimal=","))
     assert dialect == Dialect(separator=";", encoding=shown, decimal=",")
+
+
+@pytest.mark.parametrize(("line", "shown"), [("size, in cm, of all;age", ";"), ("size,age", ""), ("size|age", "|")])
+def test_a_known_separator_stays_where_the_first_line_has_it(tmp_path: Path, line: str, shown: str) -> None:
+    (tmp_path / "t.csv").write_text(f"{line}\n1;2\n")
+    assert dialect_of_first_line(tmp_path / "t.csv", Dialect(separator=";")).separator == shown

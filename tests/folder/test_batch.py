@@ -134,7 +134,7 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run, code):
     root = make_run(**{"teachers.model": "broken_ward:teacher"})
     (root / "broken_ward.py").write_text(f"{code}\n")
     sys.modules.pop("broken_ward", None)
-    with pytest.raises(InvalidParameter, match=r"teacher 'broken_ward:teacher' could not be made"):
+    with pytest.raises(InvalidParameter, match=r"'broken_ward:teacher' could not be made"):
         load_run(root)
 
 

@@ -64,7 +64,7 @@ def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(end, run, cli, tmp_
         ("rows.csv", "out.json", (), 2, "expected a file that ends in .parquet or .csv"),
         ("rows.csv", "rows.csv", (), 4, "is there already, and is not replaced"),
         ("rows.csv", "no folder/out.csv", (), 4, "there is no folder"),
-        ("rows.csv", "out.csv", ("--keep", "ie"), 4, "has no column 'ie'"),
+        ("rows.csv", "out.csv", ("--keep", "ie"), 4, "quorate: --keep: "),
         ("wrong.csv", "out.csv", (), 4, "column 'age' of wrong.csv: a number is expected"),
         ("rows.svm", "out.csv", (), 2, "expected a table with named columns"),
         ("empty", "out.csv", (), 4, "holds no .parquet file"),

@@ -54,7 +54,9 @@ def dialect_of_first_line(path: Path, known: Dialect = PLAIN) -> Dialect:
         encoding = UTF_8
     else:
         encoding = known.encoding if known.encoding != UTF_8 or not _is_text(line, _WINDOWS) else _WINDOWS
-    return replace(known, separator=_separator([line.decode(encoding, "replace")], path), encoding=encoding)
+    text = line.decode(encoding, "replace")
+    kept = known.separator if known.separator and known.separator in text else ""  # names may hold other marks
+    return replace(known, separator=kept or _separator([text], path), encoding=encoding)
 
 
 def _is_text(content: bytes, encoding: str) -> bool:

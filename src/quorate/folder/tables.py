@@ -223,7 +223,7 @@ def _folder(data: DataSettings) -> Path:
 def _files(data: DataSettings, table: Rows, path: Source) -> list[Any]:
     """Return the column of file names; other columns would be learned from by nobody, and are to be left out."""
     names = list(table.columns)
-    require_column(data.image_column, names, path)
+    require_column(data.image_column, names, path, key=f'[data] image_column = "{data.image_column}": ')
     if len(names) > 1:
         raise DataRefused(
             f"{path.name}: beside the column of images, {data.image_column!r}, there are {len(names) - 1} more, and "
