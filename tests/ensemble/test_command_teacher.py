@@ -421,32 +421,13 @@ def refused(made: CommandTeacher, rows=X) -> str:
     return str(made.refusal(failed.value))
 
 
-TRACEBACK = """
-import sys
-def load(path):
-    return {"a long name of something": path}["a quite long name of a column that is not there, and more of it"]
-def middle(path):
-    return load(path) + load(path) + load(path) + load(path) + load(path) + load(path) + load(path) + load(path)
-print("begun", "x" * 500)
-middle(sys.argv[1])
-"""
-
-
-def test_of_a_traceback_the_last_lines_are_shown_whole(tmp_path):
-    script(tmp_path, TRACEBACK, "teach.py")
-    said = refused(CommandTeacher([sys.executable, "-S", "-E", "teach.py"], folder=tmp_path, classes=["no", "yes"]))
-    shown = said.partition("it printed: ")[2]
-    assert shown.startswith("… / ")
-    assert "/ KeyError: 'a quite long name of a column that is not there, and more of it'. Mend it" in shown
-    assert "^^" not in shown
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [
         (b"", ""),
         (b"one\n\n  two  words\n", "one / two words"),
+        (b"  load(path)\n  ~~~~^^^^^^\nKeyError: 'no such column'\n", "load(path) / KeyError: 'no such column'"),
         (b"\x1b[31mError:\x1b[0m no\tcolumn\x07\n", "Error: no column"),
         (b"first " * 60 + b"\nthe cause\n", "first " * 38 + "… / the cause"),
         (b"Error in fit: " + b"long " * 60 + b"\nhalted", "Error in fit: " + "long " * 43 + "… / halted"),

@@ -20,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 from tests.estimators.small_task import POOL, M, N, X, Y, classifier, fitted
 from tests.folder.conftest import write_run
 
-import quorate
 from quorate import (
     Budget,
     LabelPrivateClassifier,
@@ -235,7 +234,6 @@ FITS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "infinity": ({"X": np.where(np.isnan(GAPS), np.inf, GAPS)}, (DataRefused, "infinity in column 1")),
     "no label at all": ({"y": [None] * N}, (DataRefused, "a label is missing")),
     "the private rows as the pool": ({"public": PublicPool(X)}, (DataRefused, "the private rows again")),
-    "a copy of the private rows": ({"public": PublicPool(X.copy())}, (DataRefused, "the private rows again")),
     "the private rows shuffled": ({"public": PublicPool(X[::-1].copy())}, (DataRefused, "the private rows again")),
     "an id that is missing": ({"groups": [None, *range(1, N)]}, ("unit ids are missing",)),
 }
@@ -333,10 +331,6 @@ WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
         lambda p: check(PrivateClassifier, X, Y, public=PUBLIC),
         ("got the class PrivateClassifier", "PrivateClassifier(...)"),
     ),
-    "a check of another model": (
-        lambda p: check(GaussianNB(), X, Y, public=PUBLIC),
-        ("an estimator of quorate", "got GaussianNB"),
-    ),
     "evaluation without labels": (
         lambda p: check(classifier(), X, Y, public=PUBLIC, evaluation=POOL),
         ("evaluation must be a pair (X, y)", "got ndarray"),
@@ -372,7 +366,6 @@ WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
         ("there is no folder", "create it first"),
     ),
     "report to a number": (lambda p: p.done.report(5), ("path must be", "got int")),
-    "load of nothing": (lambda p: quorate.load(p.folder / "no"), ("there is no folder", "give the folder of a run")),
     "a question that is none": (
         lambda p: SubsampleAggregate(**SHARDS).fit(X).ask("mean"),
         ("must be callable", "got str"),

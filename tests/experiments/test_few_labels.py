@@ -114,15 +114,6 @@ def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
     assert growth[1] > 15
 
 
-def test_tight_constants_need_a_fifth_of_the_rows_at_most(small: FewLabels) -> None:
-    printed = of(small, "rows of LabelBoost", 'constants="paper"')
-    tight = of(small, "rows of LabelBoost", 'constants="tight"')
-    for one, other in zip(printed, tight, strict=True):
-        assert 5 * other.more["unlabelled_rows"] <= one.more["unlabelled_rows"]
-        assert 5 * other.more["labels_of_theorem"] <= one.more["labels_of_theorem"]
-    assert tight[-1].more["unlabelled_rows"] > 0
-
-
 def test_errors_at_the_rows_of_each_theorem_are_below_alpha() -> None:
     rows = [row for row in page_rows() if row["data"] == "error at the theorem's rows"]
     assert len(rows) == 7

@@ -140,11 +140,6 @@ def test_what_is_read_after_the_fact_never_passes_the_guarantee_and_grows_with_t
     assert read[-1] is None
 
 
-def test_a_cap_of_one_says_nothing_but_that_nothing_was_drawn():
-    assert ex_post_epsilon(MECHANISM, cap=1, drawn=0, delta=DELTA) == 0.0
-    assert ex_post_epsilon(MECHANISM, cap=1, drawn=1, delta=DELTA) is None
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("drawn", [1, 38, 39, 100, 150, 200])
 def test_both_prices_are_those_of_another_accountant(drawn):

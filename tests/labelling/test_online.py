@@ -126,12 +126,6 @@ def test_a_batch_that_does_not_fit_is_refused_whole(sessions):
     assert ask(online, [b"a"]).tolist() == [1]  # free for ever
 
 
-def test_nothing_asked_is_nothing_charged(sessions):
-    reservation = sessions.reserve({PURPOSE: 3})
-    assert ask(desk(reservation), []).tolist() == []
-    assert reservation.remaining(PURPOSE) == 3
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("mechanism", [BINARY, GaussianNoisyMax(sigma=6.0, form="binary"), NoisyCounts(sigma=6.0)])
 def test_after_a_restart_the_answers_are_the_same(mechanism, sessions):

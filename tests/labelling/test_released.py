@@ -96,29 +96,6 @@ def test_a_noisy_value_of_minus_one_is_an_answer(half_leads):
 
 
 @pytest.mark.heavy
-@given(counts=histograms(), data=st.data())
-def test_the_order_of_the_classes_does_not_matter_but_to_ties(counts, data):
-    order = data.draw(st.permutations(range(len(counts[0]))))
-    made, permuted = released(HISTOGRAM, counts), released(HISTOGRAM, [[row[c] for c in order] for row in counts])
-    np.testing.assert_array_equal(permuted.vote_shares(10), made.vote_shares(10)[:, order])
-    for query, row in enumerate(counts):
-        if sorted(row)[-1] > sorted(row)[-2]:
-            assert order[permuted.codes[query]] == made.codes[query]
-
-
-@given(half_lead=values.filter(bool), n_teachers=st.integers(1, 20).map(lambda half: 2 * half))
-def test_swapping_two_classes_mirrors_a_half_lead(half_lead, n_teachers):
-    there, back = released(BINARY, [half_lead]), released(BINARY, [-half_lead])
-    assert there.codes[0] == 1 - back.codes[0]
-    np.testing.assert_allclose(there.vote_shares(n_teachers)[0], back.vote_shares(n_teachers)[0, ::-1])
-
-
-def test_ties_go_to_the_lowest_class():
-    assert BINARY.answers.codes(np.array([0, 1])).tolist() == [0, 1]
-    assert HISTOGRAM.answers.codes(np.array([[3, 3, 1], [1, 3, 3]])).tolist() == [0, 1]
-
-
-@pytest.mark.heavy
 @given(n_teachers=st.integers(1, 60), data=st.data())
 def test_without_noise_the_shares_are_exact_where_all_vote_and_an_abstention_is_half_a_vote(n_teachers, data):
     ones = data.draw(st.integers(0, n_teachers))

@@ -135,11 +135,6 @@ def draws(rows: Sequence[Record], size: int) -> Iterator[tuple[float, Rows]]:
 # --- relabelling ---------------------------------------------------------------------------------------------------
 
 
-def thresholds(domain: int) -> list[Dichotomy]:
-    """Concepts with labels 1 below a border and 0 from there on."""
-    return [tuple(int(x < border) for x in range(domain)) for border in range(domain + 1)]
-
-
 def relabelled(
     S: Rows,
     T: Rows,

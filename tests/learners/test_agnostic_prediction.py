@@ -25,7 +25,7 @@ from quorate.learners.agnostic import prediction
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, votes_of, voting_error
-from quorate.learners.concepts import Thresholds
+from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
@@ -371,6 +371,17 @@ def test_a_public_attribute_does_not_turn_the_noise_down():
     asked = private(n_queries=400).fit(*rows(2_000, flipped=0.0))
     asked.plan_ = replace(asked.plan_, mechanism=PrivatePrediction(1e6))
     assert 100 < asked.ask(np.arange(400).reshape(-1, 1)).sum() < 390
+
+
+def test_scores_that_the_class_would_refuse_are_refused_before_the_charge():
+    X = np.random.default_rng(0).integers(0, 2**16, (4_000, 1))
+    ledger = Ledger(budget=Budget(10.0, 0.0))
+    asked = private(concepts=SymmetricDifference(DOMAIN), n_queries=1, epsilon=4.0, ledger=ledger)
+    with pytest.raises(InvalidParameter, match="fewer rows") as refusal:
+        asked.fit(X, X[:, 0] < 9_000)
+    assert refusal.value.charged == "nothing was charged"
+    assert ledger.spent.epsilon == 0
+    assert asked.fit(X[:30], X[:30, 0] < 9_000).ask([[1]]).shape == (1,)
 
 
 # --- a sparse vector: what the concepts agree on is free ------------------------------------------------------------

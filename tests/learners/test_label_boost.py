@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.learners.exact import EXACT, p_value
+from tests.learners.exact import EXACT, p_value, thresholds
 from tests.learners.exact import exponential as exponential_law
-from tests.learners.exact_relabelling import Inputs, Rows, boosted, price, thresholds
+from tests.learners.exact_relabelling import Inputs, Rows, boosted, price
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter

@@ -16,7 +16,7 @@ from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
 from quorate.planning.margins import MATTERS, answer_probabilities, sparse_vector_from
 from quorate.planning.page import plan_page
-from quorate.planning.plan import AtEpsilon, Plan, in_order, plan_votes, rising
+from quorate.planning.plan import Plan, in_order, plan_votes
 from quorate.planning.plan_row import Grid, PlanRow, noise_in_words, numbers_of_teachers, share_noise, vote_rows
 from quorate.planning.text import name_of, render_plan
 from quorate.run.cautions import Basis, Expected
@@ -286,16 +286,6 @@ def test_a_row_is_called_by_what_releases_and_by_its_sizes() -> None:
     assert name_of(PlanRow(way="direct", name="gradient rounds")) == "direct method"
     assert noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)) == "b = 166.7 votes"
     assert noise_in_words(PermuteAndFlip(epsilon=0.01)) == "ε = 0.01 an answer"
-
-
-def test_what_is_told_of_other_budgets_does_not_fall_as_epsilon_rises() -> None:
-    by_epsilon = {0.25: 0.72, 0.5: 0.74, 1.0: 0.73, 2.0: 0.76, 4.0: 0.75}
-    ways = [
-        AtEpsilon(epsilon=each, worlds=500, n_teachers=None, expected=likely(accuracy, 0.02))
-        for each, accuracy in by_epsilon.items()
-    ]
-    told = [at.expected.accuracy for at in rising(ways, 1.0, ways[2].expected)]
-    assert told == pytest.approx([0.72, 0.73, 0.73, 0.76, 0.76])
 
 
 # --- wrong arguments -------------------------------------------------------------------------------------------------

@@ -295,21 +295,6 @@ def test_shares_are_shares_and_what_is_lacking_is_shared_equally(rows, lack):
     np.testing.assert_allclose(onto_simplex(rows + lack), projected, atol=1e-9)
 
 
-@pytest.mark.heavy
-@given(rows=ROWS, other=ROWS)
-def test_no_other_shares_are_nearer(rows, other):
-    projected = onto_simplex(rows)
-    shares = onto_simplex(np.resize(other, rows.shape))
-    assert (np.sum((rows - projected) ** 2, axis=1) <= np.sum((rows - shares) ** 2, axis=1) + 1e-9).all()
-
-
-@given(rows=ROWS)
-def test_the_largest_stays_the_largest(rows):
-    projected = onto_simplex(rows)
-    each = np.arange(len(rows))
-    np.testing.assert_allclose(projected[each, rows.argmax(axis=1)], projected.max(axis=1), atol=1e-12)
-
-
 # --- the Gaussian process, against the posterior mean as it stands in the textbook ---
 
 

@@ -11,6 +11,7 @@ from tests.learners.concepts.tiny_worlds import (
     WORLDS,
     check_dichotomies,
     check_set_function,
+    drawn_in_worlds,
     few,
     finite_world,
     interval_world,
@@ -49,10 +50,7 @@ def test_exactly_the_realisable_labellings_are_enumerated_once_each(world, data)
     check_dichotomies(world, data.draw(places_in(world, min_size=1, max_size=7)))
 
 
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
+@drawn_in_worlds
 def test_order_and_multiplicity_of_points_do_not_matter(world, data):
     places = data.draw(places_in(world, min_size=1, max_size=6))
     again = data.draw(st.permutations(places + data.draw(st.lists(st.sampled_from(places), max_size=5))))

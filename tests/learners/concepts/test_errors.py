@@ -10,8 +10,8 @@ from tests.learners.concepts.tiny_worlds import (
     check_erm,
     check_mistakes,
     check_scores,
+    drawn_in_worlds,
     errors_of_all,
-    few,
     places_in,
     rectangle_world,
     worlds,
@@ -43,26 +43,17 @@ def labelled(data, world, max_size=9):
     return places, labels, data.draw(st.lists(weight, min_size=n, max_size=n))
 
 
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
+@drawn_in_worlds
 def test_mistakes_are_counted_as_one_by_one(world, data):
     check_mistakes(world, data.draw(places_in(world, min_size=1, max_size=5)), *labelled(data, world))
 
 
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
+@drawn_in_worlds
 def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
     check_erm(world, *labelled(data, world))
 
 
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
+@drawn_in_worlds
 def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     places, labels, weights = labelled(data, world)
     weights = [w + 1 for w in weights]  # a point that weighs nothing may be left out of a box
@@ -71,24 +62,6 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     mistakes = concepts.mistakes(points, y, w)
     assert mistakes.min() == min(errors_of_all(world, places, labels, weights))
     assert world.concept_class.erm(points, y, w) == concepts[int(np.argmin(mistakes))]
-
-
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
-def test_a_row_of_weight_w_counts_as_w_rows(world, data):
-    places, labels, _ = labelled(data, world, max_size=6)
-    weights = data.draw(st.lists(st.integers(1, 4), min_size=len(places), max_size=len(places)))
-    concepts = world.concept_class.dichotomies(world.points[places])
-    repeated = np.repeat(places, weights)
-    heavy = concepts.mistakes(world.points[places], np.array(labels), np.array(weights))
-    many = concepts.mistakes(world.points[repeated], np.repeat(labels, weights))
-    assert heavy.tolist() == many.tolist()
-    y, w = np.array(labels), np.array(weights)
-    assert world.concept_class.erm(world.points[places], y, w) == world.concept_class.erm(
-        world.points[repeated], np.repeat(y, w)
-    )
 
 
 @worlds
@@ -188,10 +161,7 @@ def test_differences_of_intervals_minimise_over_two_intervals():
 # --- scores of LWY25 Algorithm 1: the minimum over all concepts, exactly, for every dichotomy
 
 
-@pytest.mark.heavy_cases(11)
-@worlds
-@few
-@given(data=st.data())
+@drawn_in_worlds
 def test_scores_are_the_minimum_over_every_concept_of_the_class(world, data):
     in_T = data.draw(places_in(world, min_size=1, max_size=6))
     in_W = data.draw(places_in(world, min_size=1, max_size=8))
@@ -230,15 +200,6 @@ def test_scores_by_structure_are_those_of_one_minimisation_a_dichotomy(concepts,
     slow, expected = relabelling_scores_by_erm(concepts, T, W, labels)
     assert list(fast) == list(slow)
     assert scores.tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize(("concepts", "n_T", "n_W"), LARGER, ids=str)
-def test_the_best_score_is_the_least_error_on_w_where_some_dichotomy_agrees_with_the_best_concept(concepts, n_T, n_W):
-    rng = np.random.default_rng(5)
-    T, W = (concepts.check(rng.integers(0, 4, (n, concepts.n_features))) for n in (n_T, n_W))
-    labels = rng.integers(0, 2, n_W)
-    best = concepts.erm(W, labels)
-    assert concepts.relabelling_scores(T, W, labels)[1].min() == n_T * int((best.labels(W) != labels).sum())
 
 
 def test_scores_move_by_at_most_the_weight_of_a_row_of_t_when_a_row_of_w_is_replaced():

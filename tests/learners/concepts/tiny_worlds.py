@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.learners.concepts import (
@@ -143,6 +143,11 @@ worlds = pytest.mark.parametrize("world", WORLDS, ids=str)
 
 #: Few tables a class: a claim is about all 21 classes, so it is tried on more than 500 tables.
 few = settings(max_examples=25)
+
+
+def drawn_in_worlds(test):
+    """Try a test of a world on what `data` draws; half of the worlds less often."""
+    return pytest.mark.heavy_cases(11)(worlds(few(given(data=st.data())(test))))
 
 
 # --- what the tests hold every concept class against, as functions: a cheat is held against the same ones
