@@ -130,15 +130,15 @@ def test_an_event_reads_back_as_itself(event):
     assert to_json(from_json(to_json(event))) == to_json(event)
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize(
     "text",
     [
+        b"{}",
         "",
         "[]",
         "3",
         "null",
-        b"{}",
         '{"epsilon":0.5}',
         '{"epsilon":0.5,"kind":"pure"}',
         '{"epsilon":0.5,"kind":["pure_dp"]}',

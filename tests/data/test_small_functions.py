@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from quorate.data import digests
+from quorate.data.cell_text import as_column
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
+from quorate.data.database import is_database, refused_by_sqlite
 from quorate.data.digests import Overlap, order_of, pack, shared, tally
 from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps.first_maps import has_patches
@@ -25,7 +28,7 @@ from quorate.data.feature_maps.scale import (
 )
 from quorate.data.file_reading import base_of, first_line
 from quorate.data.fixed_types import label_array
-from quorate.data.formats import table_suffixes
+from quorate.data.formats import require_column, table_suffixes
 from quorate.data.formats.delimited_text import records_of
 from quorate.data.images import image_columns
 from quorate.data.labels import without_numbers
@@ -37,8 +40,9 @@ from quorate.data.notation import (
     plain_comma_number,
     text_kind,
     time_type,
+    times_of_type,
 )
-from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names
+from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import unread_in_words
 from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
@@ -54,7 +58,15 @@ def test_columns() -> None:
     assert in_words(["age", "sex"]) == "columns 'age', 'sex'"
 
 
+def test_database() -> None:
+    assert (is_database("sqlite:///clinic.db"), is_database("clinic.csv")) == (True, False)
+    error = sqlite3.OperationalError("no such column: ag")
+    assert refused_by_sqlite(error, "select ag from v") == "names a column that is not there; see how it is spelt"
+
+
 def test_date_notation() -> None:
+    berlin = times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
+    assert [time and time.isoformat() for time in berlin] == ["1970-01-01T01:00:00+01:00", None]
     assert (microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date")) == (0, None)
     assert microseconds("1.5", "duration") == 1_500_000
     assert text_kind(["2024-03-01", "2024-03-02 10:00"]) == "date"
@@ -71,6 +83,8 @@ def test_commas() -> None:
 
 
 def test_files() -> None:
+    with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
+        require_column("incom", ["age", "income"], "adult.csv", public=["age"])
     assert base_of(Path("visits/year=*/*.parquet")) == Path("visits")
     assert table_suffixes()[:4] == [".csv", ".tsv", ".tab", ".parquet"]
     open_record = records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
@@ -131,6 +145,8 @@ def test_images() -> None:
 
 
 def test_rows() -> None:
+    assert as_column(np.array([[1], [2]])).tolist() == [1, 2]
+    assert without_columns(pl.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns == ["age"]
     named = with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"]))
     assert list(named.columns) == ["0", "age/years", "sex"]
     assert flat_images(np.zeros((5, 28, 28))).shape == (5, 784)
