@@ -26,13 +26,13 @@ from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Outcome, not_covered
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Ledger, Reservation
 from quorate.release.charge import GRADIENT_ROUND
 from quorate.report import AnswerCounts, Choice, Facts, Rounds
 from quorate.report.facts import name_of as function_name
 from quorate.run.cautions import rounds_caution
 from quorate.run.checks import checks_of_cells, facts_of_cells
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, part_of
 from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,
@@ -168,15 +168,9 @@ def _facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: Run
     )
 
 
-def _draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
-    """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
-
-    def gathered(ledger: Ledger) -> tuple[Facts, Any]:
-        charge, model = task.charge_on(ledger), model_of(task, np.zeros(task.plan.start.shape))
-        result = DirectResult(task=task, model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
-        return _facts(task, result, ledger, metadata), model
-
-    return before_charge(budget, gathered)
+def _nothing(task: DirectTask, **charged: Any) -> DirectResult:
+    """Return the published model before the first round, with weights of 0."""
+    return DirectResult(task=task, model=model_of(task, np.zeros(task.plan.start.shape)), n_rounds=0, **charged)
 
 
 def _rounds(task: DirectTask, reservation: Reservation) -> Rounds:
@@ -282,7 +276,7 @@ ROUNDS: Final = Method(
     check=_check,
     cautions=_cautions,
     charge=DirectTask.charge_on,
-    draft=_draft,
+    nothing=_nothing,
     go=run_rounds,
     promised=direct_guarantee,
     facts=_facts,

@@ -47,7 +47,6 @@ from quorate.voting.config import RunConfig
 from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 from quorate.voting.method import VOTES, with_later_answers
 from quorate.voting.models import mechanism_of, student_of, teacher_of
-from quorate.voting.task import Task
 
 
 def load_run(
@@ -94,7 +93,8 @@ def load_run(
             terms=None if public is not None else folder.terms(settings.budget.composition),
             watch=watch,
         )
-        task = on_kept_pool(task, folder)
+        if task.draws_pool and (pool := task.kept_pool(FolderStages(folder.private))) is not None:
+            task = task.on(pool)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
         return LoadedRun(folder, settings, task, *labelled_rows(of_votes, data, task))
 
@@ -110,12 +110,6 @@ def load_run(
     if refused:
         refuse_hopeless(run.task.recipe.considered)
     return run
-
-
-def on_kept_pool(task: Task, folder: RunFolder) -> Task:
-    """Return the task on the pool that was drawn for it, where it was and is kept."""
-    pool = task.kept_pool(FolderStages(folder.private)) if task.draws_pool else None
-    return task if pool is None else task.on(pool)
 
 
 def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) -> tuple[Table, Table | None]:

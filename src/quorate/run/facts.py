@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, Generic, TypeVar
@@ -14,7 +12,7 @@ from quorate.accounting import delta as delta_of
 from quorate.accounting import epsilon as epsilon_of
 from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.labelling import PrivateLimit
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.guarantee import left_of, spent_of
 from quorate.report import AttackCurve, ExPost, Part, Provenance, Spending, Utility
@@ -50,16 +48,6 @@ class Result(Generic[T]):
     charge: Charge
     reservation: Reservation
     limit: PrivateLimit | None = None
-
-
-def before_charge(budget: Budget, gather: Callable[[Ledger], T]) -> T:
-    """Gather what is known of a report before the charge, on a ledger in memory: what cannot be said costs nothing."""
-
-    def gathered() -> T:
-        with Ledger(budget=budget) as ledger:
-            return gather(ledger)
-
-    return copy_context().run(gathered)  # the act of its caller has not charged anything
 
 
 def provenance_of(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +19,7 @@ from quorate.release import Charge
 from quorate.report import Facts
 from quorate.report.notation import under_label
 from quorate.run.cautions import BASES, Expected, rehearsal_caution
-from quorate.run.facts import RunMetadata
+from quorate.run.facts import Result, RunMetadata
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.public_facts import ChosenMethod
 from quorate.run.remarks import NAMES, Names
@@ -158,7 +159,8 @@ class Method(Generic[TaskT]):
     `cautions`: what its owner should hear before the budget is spent, from public facts alone: with ``pool_name=`` of
     the public rows, and ``left_out=``, columns that are no features and in no public table.
     `charge`: what a task asks of a ledger, or has asked; its key is the same for the same work.
-    `draft`: what is known of a report before the charge, and a model of the form that will be published.
+    `nothing`: what has come of a task once it was charged, with ``charge=`` and ``reservation=``; its model has the
+    form that will be published, where `form_is_known` before.
     `go`: charges and goes the whole way, or on from where it was killed, with ``stages=`` and ``watch=``. The task of
     its result has what was drawn for it.
     `promised`: what everything that was charged to the ledger guarantees together. `facts`: all that a report says.
@@ -168,10 +170,24 @@ class Method(Generic[TaskT]):
     check: Callable[[TaskT], tuple[dict[str, Any], Sequence[tuple[str, str]]]]
     cautions: Callable[..., tuple[Finding, ...]]
     charge: Callable[[TaskT, Ledger], Charge]
-    draft: Callable[[TaskT, Budget, RunMetadata], tuple[Facts, Any]]
+    nothing: Callable[..., Result[TaskT]]
     go: Callable[..., Any]
     promised: Callable[..., Guarantee]
     facts: Callable[[TaskT, Any, Ledger, RunMetadata], Facts]
+    form_is_known: bool = True
+
+    def draft(self, task: TaskT, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+        """Gather what is known of a report before the charge, on a ledger in memory: what cannot be said costs nothing;
+        and the model as far as its form is known.
+        """
+
+        def gathered() -> tuple[Facts, Any]:
+            with Ledger(budget=budget) as ledger:
+                charge = self.charge(task, ledger)
+                result = self.nothing(task, charge=charge, reservation=charge.reserve(ledger))
+                return self.facts(task, result, ledger, metadata), result.model if self.form_is_known else None
+
+        return copy_context().run(gathered)  # the act of its caller has not charged anything
 
 
 def check_of(

@@ -259,20 +259,25 @@ def votes(
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
     key = stage_key(task.key, stage, task.stage_inputs)
     stored = stages.load(stage, key)
-    if stored is not None and not task.recipe.online_answers:
-        return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     if stored is not None:
-        ensemble = teachers(task, stages, see, shards=shards)
-        return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+        asked_later = teachers(task, stages, see, shards=shards) if task.recipe.online_answers else None
+        return asked_later, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     rows = task.views.teacher(take(task.inputs.public, queries))
     chunks = None
     if stages.keeps and can_be_counted_on_the_way(task):
         chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), rows))
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _with_stage_names(task, see)
-    see("votes", 0, task.recipe.n_teachers)
-    how: dict[str, Any] = {"scheduler": task.asked.scheduler, "stages": stages}
-    counts = asked_of(task, ensemble, rows, progress=in_teachers(task, see), **how)
+    declared = task.recipe.n_teachers  # in which progress is told: there may be another number of teachers
+    see("votes", 0, declared)
+    counts = asked_of(
+        task,
+        ensemble,
+        rows,
+        progress=lambda done, total: see("votes", declared * done // max(total, 1), declared),
+        scheduler=task.asked.scheduler,
+        stages=stages,
+    )
     counts = counts if chunks is None else chunks.beside(counts)
     if stages.keeps:
         content = io.BytesIO()
@@ -289,12 +294,6 @@ def _with_stage_names(task: Task, see: Watch) -> Watch:
     elif isinstance(task.teacher, CommandTeacher) and not task.teacher.keeps_model:
         names = {"teachers": "rows", "votes": "calls"}
     return lambda stage, done, total: see(names.get(stage, stage), done, total)
-
-
-def in_teachers(task: Task, see: Watch) -> Callable[[int, int], None]:
-    """Tell how far the votes are, in teachers as they were declared: there may be another number of them."""
-    n_teachers = task.recipe.n_teachers
-    return lambda done, total: see("votes", n_teachers * done // max(total, 1), n_teachers)
 
 
 def asked_of(

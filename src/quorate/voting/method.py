@@ -20,7 +20,7 @@ from quorate.errors import InvalidParameter
 from quorate.findings import Severity
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.release_log import ReleaseBuilder
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
 from quorate.mechanisms.schedule import form_of, open_fields, scale_of
@@ -33,7 +33,6 @@ from quorate.run.facts import (
     SHOWN_EPSILONS,
     RunMetadata,
     attack_curve,
-    before_charge,
     name_of,
     provenance_of,
     spending_of,
@@ -170,23 +169,16 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
     )
 
 
-def _draft(task: Task, budget: Budget, metadata: RunMetadata) -> tuple[Facts, None]:
-    """Gather all that is known of a report before the charge; the student's form is not known then."""
-
-    def gathered(ledger: Ledger) -> tuple[Facts, None]:
-        charge = schedule(task, "draft")
-        result = RunResult(
-            task=task,
-            model=task.views.student.wrapped(task.student.learner, task.inputs.public),
-            released=ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released(),
-            queries=task.queries[:0],
-            charge=charge,
-            reservation=charge.reserve(ledger),
-            ensemble=None,
-        )
-        return facts(task, result, ledger, metadata), None
-
-    return before_charge(budget, gathered)
+def _nothing(task: Task, **charged: Any) -> RunResult:
+    """Return a student that was told nothing yet: its form is not known then."""
+    return RunResult(
+        task=task,
+        model=task.views.student.wrapped(task.student.learner, task.inputs.public),
+        released=ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released(),
+        queries=task.queries[:0],
+        ensemble=None,
+        **charged,
+    )
 
 
 def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
@@ -344,7 +336,8 @@ VOTES: Final = Method(
     check=_check,
     cautions=lambda task, **_: task.recipe.cautions,
     charge=lambda task, _: schedule(task, task.content_key),
-    draft=_draft,
+    nothing=_nothing,
+    form_is_known=False,
     go=run_pipeline,
     promised=guarantee,
     facts=facts,

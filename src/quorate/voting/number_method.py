@@ -14,14 +14,14 @@ from quorate.accounting.neighbouring import ONE_RECORD
 from quorate.ensemble import check_unfitted
 from quorate.ensemble.linear.tiny import TinyRegressor
 from quorate.findings import Finding, Outcome
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Ledger
 from quorate.mechanisms import Schedule
 from quorate.mechanisms.noisy_mean import NoisyMeans
 from quorate.release.charge import LABEL, TARGET_COUNT
 from quorate.report import AnswerCounts, Choice, Facts
 from quorate.report.facts import name_of as function_name
 from quorate.run.checks import checks_of_cells, facts_of_cells
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, before_charge, part_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, part_of
 from quorate.run.located import COUNTING
 from quorate.run.method import Method, unit_line
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
@@ -72,16 +72,10 @@ def _check(task: NumberTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     ]
 
 
-def _draft(task: NumberTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
-    """Gather all that is known of a report before the charge; and the published model, with weights of 0."""
-
-    def gathered(ledger: Ledger) -> tuple[Facts, Any]:
-        charge, model = task.charge_on(ledger), model_of(task, np.zeros(1 + task.coordinates.n_directions))
-        what: dict[str, Any] = {"charge": charge, "reservation": charge.reserve(ledger)}
-        result = NumberResult(task=task, model=model, answered=0, part=task.target_range, **what)
-        return _facts(task, result, ledger, metadata), model
-
-    return before_charge(budget, gathered)
+def _nothing(task: NumberTask, **charged: Any) -> NumberResult:
+    """Return the published model before the first answer, with weights of 0."""
+    model = model_of(task, np.zeros(1 + task.coordinates.n_directions))
+    return NumberResult(task=task, model=model, answered=0, part=task.target_range, **charged)
 
 
 def _facts(task: NumberTask, result: NumberResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
@@ -173,7 +167,7 @@ NUMBER_VOTES: Final = Method(
     check=_check,
     cautions=_cautions,
     charge=NumberTask.charge_on,
-    draft=_draft,
+    nothing=_nothing,
     go=run_votes,
     promised=promised_by,
     facts=_facts,

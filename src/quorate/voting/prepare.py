@@ -55,8 +55,10 @@ from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Arguments:
-    """What the arguments alone say, read and checked; None where a choice is left open."""
+    """What the arguments alone say, read and checked; None where a choice is left open. `grouped`: units have ids."""
 
+    config: RunConfig
+    grouped: bool
     epsilon: float
     delta: float
     teacher: Any
@@ -66,6 +68,17 @@ class _Arguments:
     online_answers: int
     unit: str
     strategy: Strategy | None
+
+    @property
+    def reads_units(self) -> bool:
+        """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
+        return self.config.n_records is None and (self.n_teachers is None or self.config.schema is not None)
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
+        declared = self.config.n_records is not None or self.config.n_rows is not None
+        return self.grouped and self.n_teachers is None and not declared
 
 
 @one_thread()
@@ -86,21 +99,21 @@ def prepare(
     the ledger to charge, where a pool is drawn.
     """
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
-    grouped = groups is not None
     images = directions_of_images(public)
     # A teacher that asks for it, such as a prompt or a function, is told what the classes are called.
     named_teacher = with_classes(config.teacher, config.classes, preprocessing=config.preprocessing)
-    args = _read(config := replace(config, teacher=named_teacher), grouped=grouped, images=images is not None)
-    inputs = _inputs(config, args, X, y, public=public, groups=groups, watch=watch)
-    views = _views(config, args, inputs, images)
-    _try_models(config, args, inputs, views)
-    facts, sets = facts_with_sets(config, _public_facts(config, args, inputs, views, grouped=grouped), args.student)
-    pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
+    config = replace(config, teacher=named_teacher)
+    args = _read(config, grouped=groups is not None, images=images is not None)
+    inputs = _inputs(args, X, y, public=public, groups=groups, watch=watch)
+    views = _views(args, inputs, images)
+    _try_models(args, inputs, views)
+    facts, sets = facts_with_sets(config, _public_facts(args, inputs, views), args.student)
+    pool = None if images is not None else _pool_for_votes(args, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
-    recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
+    recipe, partition = _recipe(args, inputs, views, facts)
     refuse_counted_shards(sets, partition)
-    on_pool = partial(_on_pool, config, args, facts, recipe)
+    on_pool = partial(_on_pool, args, facts, recipe)
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
     return Task(
@@ -112,8 +125,8 @@ def prepare(
         facts=facts,
         recipe=recipe,
         unit=args.unit,
-        n_was_read=_reads_units(config, args),
-        rows_were_read=_reads_rows(config, args, grouped=grouped),
+        n_was_read=args.reads_units,
+        rows_were_read=args.reads_rows,
         partition=partition,
         prior_matching=matches_priors(config.prior_matching, args.teacher, n_classes=len(inputs.classes)),
         key=key,
@@ -123,18 +136,16 @@ def prepare(
         memory=allowed_memory(config.memory),
         strategy=args.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
-        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
+        relation=relation_of(config, partition, terms, n_was_read=args.reads_units, unit=args.unit),
         seen=on_pool,
         sets=sets,
     )
 
 
-def _on_pool(
-    config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
-) -> tuple[Views, Any, Recipe]:
+def _on_pool(args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs) -> tuple[Views, Any, Recipe]:
     """Return how models see rows of a pool that was drawn, who votes, and the recipe; nothing is refused by then."""
-    views = _views(config, args, inputs, None)
-    pool = _pool_for_votes(config, args, inputs, views, facts)
+    views = _views(args, inputs, None)
+    pool = _pool_for_votes(args, inputs, views, facts)
     if pool is None:
         return views, args.teacher, recipe
     args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
@@ -150,12 +161,10 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
                 yield prepare(replace(before, words_as_written=words, **defaults), X, y, **how)
 
 
-def _pool_for_votes(
-    config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
-) -> PoolForVotes | None:
+def _pool_for_votes(args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts) -> PoolForVotes | None:
     """Return what coordinates of the pool follow from; None where models see rows in another way."""
-    open_ = config.student is None or args.student == AutoStudent()
-    if config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
+    open_ = args.config.student is None or args.student == AutoStudent()
+    if args.config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
         return None
     return pool_for_votes(inputs.public, views, args.mechanism)
 
@@ -178,8 +187,9 @@ def _in_coordinates(
     return args, views, with_directions_told(recipe, views)
 
 
-def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, **sides: Any) -> Inputs:
+def _inputs(args: _Arguments, X: Any, y: Any, **sides: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
+    config = args.config
     if config.schema is not None:
         return declared_inputs(config, X, y, teacher=args.teacher, **sides)
     refuse_of_drawn_pools(config)
@@ -194,25 +204,17 @@ def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, **sides: Any) -
     )
 
 
-def _reads_units(config: RunConfig, args: _Arguments) -> bool:
-    """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
-    return config.n_records is None and (args.n_teachers is None or config.schema is not None)
-
-
-def _recipe(
-    config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
-) -> tuple[Recipe, Partition]:
+def _recipe(args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    recipe = _fill_in(config, args, facts, declared=inputs.declared, grouped=grouped)
-    _try_student(config, args, recipe, inputs, views)
-    partition = _partition(config, recipe, facts, grouped=grouped)
+    recipe = _fill_in(args, facts, declared=inputs.declared)
+    _try_student(args, recipe, inputs, views)
+    partition = _partition(args, recipe, facts)
     if partition != "unit":
-        refuse_too_many_teachers(recipe.n_teachers, inputs, config.n_records, facts.unit)
-    recipe = _with_shards_looked_at(
-        config, recipe if facts.tiny else with_directions_told(recipe, views), inputs, views, facts
-    )
-    recipe = with_requests_told(args.teacher, _with_pool_looked_at(config, recipe, inputs, views, facts), facts)
-    refuse_hopeless(() if config.allow_hopeless else recipe.considered)
+        refuse_too_many_teachers(recipe.n_teachers, inputs, args.config.n_records, facts.unit)
+    recipe = recipe if facts.tiny else with_directions_told(recipe, views)
+    recipe = _with_shards_looked_at(args.config, recipe, inputs, views, facts)
+    recipe = with_requests_told(args.teacher, _with_pool_looked_at(args.config, recipe, inputs, views, facts), facts)
+    refuse_hopeless(() if args.config.allow_hopeless else recipe.considered)
     return recipe, partition
 
 
@@ -241,6 +243,8 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     refuse_plain_student(student.learner)
     n_classes = len(check_classes(config.classes))
     return _Arguments(
+        config=config,
+        grouped=grouped,
         epsilon=epsilon,
         delta=delta,
         teacher=teacher,
@@ -255,15 +259,17 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     )
 
 
-def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
+def _views(args: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
+    config = args.config
     built_in = config.built_in or (config.teacher is None and config.default_teacher is None)
     directed = built_in and is_linear(args.teacher)
     return look(inputs, teacher=args.teacher, student=args.student, built_in=built_in, directed=directed, images=images)
 
 
-def _try_models(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> None:
+def _try_models(args: _Arguments, inputs: Inputs, views: Views) -> None:
     """Try what is the user's own on public rows; teachers are fitted by a process that may have children."""
+    config = args.config
     if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()
     if config.try_models and config.teacher is not None and not config.built_in:
@@ -281,9 +287,9 @@ def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
     return as_teacher(model, preprocessing=config.preprocessing, classes=classes)
 
 
-def _try_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: Inputs, views: Views) -> None:
+def _try_student(args: _Arguments, recipe: Recipe, inputs: Inputs, views: Views) -> None:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
-    student = args.student
+    config, student = args.config, args.student
     left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
     if config.try_models and not (config.built_in or left_open):
         try_student(
@@ -297,36 +303,31 @@ def _try_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: In
         )
 
 
-def _n_records(config: RunConfig, args: _Arguments, inputs: Inputs) -> int | None:
-    """Return the declared number of units, or the one that is there, where the recipe reads it."""
-    if config.n_records is not None:
-        return count("n_records", config.n_records, at_least=1)
-    return count_units(inputs.private.reveal().unit_keys) if _reads_units(config, args) else None
-
-
-def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
-    """Gather all that the recipe may depend on."""
+def _public_facts(args: _Arguments, inputs: Inputs, views: Views) -> PublicFacts:
+    """Gather all that the recipe may depend on: numbers of units and rows as declared, or, where it reads them, those
+    that are there.
+    """
+    config, keys = args.config, inputs.private.reveal().unit_keys
+    units = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     return PublicFacts(
-        n_records=_n_records(config, args, inputs),
+        n_records=count_units(keys) if args.reads_units else units,
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=args.epsilon,
         delta=args.delta,
         online_answers=args.online_answers,
-        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
+        n_rows=len(keys) if args.reads_rows else config.n_rows,
         unit=args.unit.removesuffix(LABELS_OF.format("")),
         neighbours=config.neighbours,
     )
 
 
-def _fill_in(
-    config: RunConfig, args: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None, grouped: bool
-) -> Recipe:
+def _fill_in(args: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
-    strategy, student = args.strategy, args.student
+    config, strategy, student = args.config, args.strategy, args.student
     # Where nothing is known of how many rows a unit has, each unit is to have a teacher, if all can.
-    unknown = grouped and args.n_teachers is None and facts.n_rows is None and config.partition == "auto"
+    unknown = args.grouped and args.n_teachers is None and facts.n_rows is None and config.partition == "auto"
     alone = unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
     each_unit = config.partition == "unit" or alone
     recipe_ = recipe(
@@ -349,16 +350,16 @@ def _fill_in(
             f"{type(recipe_.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
-    if grouped and args.n_teachers is None:
+    if args.grouped and args.n_teachers is None:
         recipe_ = recipe_.saying(considered=[rows_caution(facts)])
     return recipe_ if strategy is None else with_strategy_told(strategy, recipe_, width=facts.width)
 
 
-def _partition(config: RunConfig, recipe: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:
+def _partition(args: _Arguments, recipe: Recipe, facts: PublicFacts) -> Partition:
     """A unit of several rows that is a shard by itself stays one; a hash would leave a third of the shards empty."""
-    if config.partition != "auto":
-        return config.partition
-    alone = grouped and not config.labels_only and recipe.n_teachers == facts.n_records
+    if args.config.partition != "auto":
+        return args.config.partition
+    alone = args.grouped and not args.config.labels_only and recipe.n_teachers == facts.n_records
     return "unit" if alone else "hash"
 
 
@@ -386,9 +387,3 @@ def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, view
     if views.teacher.encoder is None and views.student.encoder is None:
         return recipe
     return recipe.saying(considered=pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
-
-
-def _reads_rows(config: RunConfig, args: _Arguments, *, grouped: bool) -> bool:
-    """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
-    declared = config.n_records is not None or config.n_rows is not None
-    return grouped and args.n_teachers is None and not declared
