@@ -39,6 +39,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.mechanisms.several_votes": "quorate.mechanisms.noisy_max",
     "quorate.mechanisms.stability": "quorate.mechanisms.sparse_vector",
     "quorate.mechanisms.stable_sparse_vector": "quorate.mechanisms.sparse_vector",
+    "quorate.audit.noisy_means": "quorate.audit.rounds",
     "quorate.ensemble.bare_linear": "quorate.ensemble.training",
     "quorate.ensemble.linear.bare": "quorate.ensemble.training",
     "quorate.ensemble.class_names": "quorate.ensemble.teachers.class_names",
