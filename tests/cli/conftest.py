@@ -1,7 +1,5 @@
 """The small hospital of the runs' tests, and the command line by its own door."""
 
-from __future__ import annotations
-
 from tests.folder import conftest as runs
 
 make_run, cli, visits, toml = runs.make_run, runs.cli, runs.visits, runs.toml

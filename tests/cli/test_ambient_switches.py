@@ -1,7 +1,5 @@
 """Both methods and the command line, under all switches of a process at once: the same result, the same bytes."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import locale
@@ -11,7 +9,6 @@ import shlex
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from decimal import Context, localcontext
 from functools import cache
@@ -20,7 +17,6 @@ from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,7 +38,7 @@ from quorate.learners.concepts import Thresholds
 from quorate.mechanisms import StableSparseVector
 
 GIVEN = {"classes": ["no", "yes"], "epsilon": 3.9401, "delta": 1e-5, "n_records": 300, "unsafe_noise_seed": 1}
-METHODS: dict[str, Callable[[], Any]] = {
+METHODS = {
     "votes": lambda: PrivateClassifier(**GIVEN, n_teachers=10, n_jobs=1, allow_hopeless=True),
     "votes by a pipeline": lambda: PrivateClassifier(
         make_pipeline(StandardScaler(), SelectKBest(k=2), DecisionTreeClassifier(max_depth=2)),
@@ -52,14 +48,14 @@ METHODS: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 OF_SKLEARN = {"enable_metadata_routing": True, "assume_finite": True, "skip_parameter_validation": True}
-OF_POLARS: dict[str, Any] = {
+OF_POLARS = {
     "decimal_separator": ",", "thousands_separator": ".", "float_precision": 1, "fmt_str_lengths": 1, "tbl_rows": 1,
     "engine_affinity": "streaming", "streaming_chunk_size": 3,
 }  # fmt: skip
 
 
 @contextmanager
-def every_switch() -> Iterator[None]:
+def every_switch():
     """Set all that a user may set in a process, as unlike the defaults as it can be."""
     before = locale.setlocale(locale.LC_ALL)
     torch = sys.modules.get("torch")
@@ -88,14 +84,14 @@ def every_switch() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def tables() -> dict[str, Any]:
+def tables():
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500), "w": rng.choice(["n", "s"], 500)})
     y = np.where(X["a"] + (X["w"] == "s") + rng.normal(0, 0.3, 500) > 0.5, "yes", "no")
     return {"X": X[:300], "y": y[:300].tolist(), "U": X[300:400], "E": X[400:], "e": y[400:].tolist()}
 
 
-def _outcome(method: str, tables: dict[str, Any]) -> tuple[Any, ...]:
+def _outcome(method, tables):
     model, public = METHODS[method](), PublicPool(tables["U"])
     if method == "votes by a pipeline":
         tables = {**tables, "X": tables["X"][["a", "b"]], "E": tables["E"][["a", "b"]]}
@@ -118,13 +114,13 @@ def test_a_fit_is_the_same_under_every_switch(method, tables):
     assert "3.94," not in plain[3].replace("3.9401", "")
 
 
-def _by_plan() -> tuple[str, str]:
+def _by_plan():
     known = {"n_records": 3_000, "n_classes": 2, "n_public": 100, "width": 3, "rehearse": "no"}
     plan = quorate.plan(epsilon=1.3, delta=1e-5, **known, n_teachers=[100], queries=[100])
     return str(plan), json.dumps(plan.tree())
 
 
-def _by_a_learner() -> tuple[Any, ...]:
+def _by_a_learner():
     rng = np.random.default_rng(3)
     age, learner = (
         rng.integers(0, 128, (400, 1)),
@@ -136,7 +132,7 @@ def _by_a_learner() -> tuple[Any, ...]:
     return said, learner.concept_, str(learner.guarantee_), learner.predict(age).tolist()
 
 
-def _by_a_price() -> tuple[Any, ...]:
+def _by_a_price():
     event = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10).event
     return explain(event, 1e-6), delta(event, 0.5), rdp(event, [2.0, 60.0]).tolist(), trade_off(event)
 
@@ -152,7 +148,7 @@ def test_what_needs_no_estimator_is_the_same_under_every_switch(act):
 # --- commands --------------------------------------------------------------------------------------------------------
 
 SEEDED = {"run.unsafe_noise_seed": 1, "data.evaluation": "evaluation.csv", "budget.epsilon": 3.9401}
-RUNS: dict[str, dict[str, Any]] = {
+RUNS = {
     "votes": SEEDED,
     "direct": {**SEEDED, "method.by": "direct"},
 }
@@ -169,14 +165,14 @@ COMMANDS = (
 OF_ONE_RUN = re.compile(rb"\d{4}\\?-\d\d\\?-\d\dT[\d:\\+]*|\b[0-9a-f]{64}\b|\b[0-9a-f]{8,16}(?=\xe2\x80\xa6)")
 
 
-def _written(place: Path) -> dict[str, bytes]:
+def _written(place):
     """What commands wrote that leaves the run or its owner reads, without what no two runs share."""
     pages = [*(place / "run" / "public").rglob("*"), *(place / "run" / "private").glob("*.html")]
     files = [*(path for path in pages if path.is_file()), place / "predicted.csv"]
     return {str(path.relative_to(place)): OF_ONE_RUN.sub(b"", path.read_bytes()) for path in files}
 
 
-def _place(tmp_path: Path, name: str, method: str) -> Path:
+def _place(tmp_path, name, method):
     (tmp_path / name).mkdir()
     return write_run(tmp_path / name / "run", **RUNS[method]).parent
 
@@ -230,7 +226,7 @@ STREAMS = {
 }
 
 
-def _by_a_process(place: Path, streams: str, *libraries: str) -> int:
+def _by_a_process(place, streams, *libraries):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
     line = f"set -o pipefail; {shlex.quote(sys.executable)} -c {shlex.quote(PROCESS)} {' '.join(libraries)} {streams}"
@@ -238,11 +234,11 @@ def _by_a_process(place: Path, streams: str, *libraries: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, list[tuple[int, str, str]]]]:
+def usual(tmp_path_factory):
     """What the commands of a method print and write where nobody has set anything; worked out once."""
 
     @cache
-    def outcome(method: str) -> tuple[Path, list[tuple[int, str, str]]]:
+    def outcome(method):
         place = _place(tmp_path_factory.mktemp("usual"), "plain", method)
         return place, [shell(f"quorate {command}", place) for command in IN_A_PROCESS]
 

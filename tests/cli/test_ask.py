@@ -1,10 +1,5 @@
 """``quorate ask``: a finished run answers from what it kept back, once for each row."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -20,14 +15,14 @@ pytestmark = pytest.mark.heavy
 
 
 @pytest.fixture
-def asked(finished_run: Any) -> Path:
+def asked(finished_run):
     """A finished run with six answers kept back, and a file of five new rows beside it."""
-    root: Path = finished_run(m=60, **{"mechanism.online_answers": 6})
+    root = finished_run(m=60, **{"mechanism.online_answers": 6})
     pl.read_csv(root / "evaluation.csv").head(5).write_csv(root / "new.csv")  # with a label column, which is left out
     return root
 
 
-def left(root: Path) -> int:
+def left(root):
     with Ledger(root / "ledger.db") as ledger:
         (reservation,) = ledger.reservations()
         return reservation.remaining("online answer")
@@ -115,10 +110,10 @@ def test_a_seeded_run_says_so_with_every_answer(make_run, cli):
 
 
 def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(asked, cli, monkeypatch):
-    seen: list[np.ndarray[Any, Any]] = []
+    seen = []
     real = asking.asked_of
 
-    def overheard(*arguments: Any, **how: Any) -> Any:
+    def overheard(*arguments, **how):
         votes = real(*arguments, **how)
         seen.append(votes.reveal().copy())
         return votes
@@ -147,7 +142,7 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(ask
     for path in (asked / "private").glob("teachers-*"):
         path.unlink()
 
-    def trained(*_: Any, **__: Any) -> Any:
+    def trained(*_, **__):
         raise AssertionError("teachers are trained again")
 
     monkeypatch.setattr(module, "teachers", trained)
@@ -161,12 +156,12 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(ask
     assert cli("ask", asked, asked / "more.csv")[0] == 0
 
 
-def teachers_of(batch: Any) -> Any:
+def teachers_of(batch):
     return module.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
 
 
 def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked, cli, tmp_path):
-    def told() -> tuple[int | None, list[int], int]:
+    def told():
         facts = read_facts(asked)
         return (
             facts.spending.answers_left,

@@ -1,10 +1,7 @@
 """``quorate audit`` on a small run, and the auditor at work on known cheats."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -15,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("small_shards")
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Any:
+def finished(finished_run):
     return finished_run()
 
 
@@ -73,7 +70,7 @@ def test_wrong_values_are_exit_code_2(finished, cli, wrong):
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+def few(monkeypatch):
     """Broken mechanisms and a correct one, in the place of all."""
     broken = [case for case in cheats.CHEATS if case.name in {"noise shared by all classes", "Lyu Alg. 5"}]
     correct = [case for case in cheats.HONEST if case.name == "Laplace noisy max"]
@@ -131,7 +128,7 @@ def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(cli, tmp_path, 
     rows = {(row.setting.mechanism, row.fault): row for row in stored_sizes()}
     asked = []
 
-    def measure(name: str, fault: str) -> Any:
+    def measure(name, fault):
         asked.append((name, fault))
         return replace(rows[name, fault], size=77)
 

@@ -1,7 +1,5 @@
 """Each verb on a small run: what it prints, its JSON, its exit code."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -11,7 +9,6 @@ import sqlite3
 import stat
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -32,11 +29,11 @@ DIRECT = {"method.by": "direct"}
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Any:
+def finished(finished_run):
     return finished_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
 
 
-def interrupted(*args: object, **how: object) -> None:
+def interrupted(*args, **how):
     raise KeyboardInterrupt
 
 
@@ -441,7 +438,7 @@ def test_a_wrong_use_says_what_to_type(cli, typed, hint):
     ],
 )
 def test_a_refusal_of_the_machine_says_what_to_do_about_it(cli, tmp_path, monkeypatch, number, remedy):
-    def refused(*_: Any, **__: Any) -> None:
+    def refused(*_, **__):
         raise OSError(number, os.strerror(number), str(tmp_path / "there"))
 
     monkeypatch.setattr("quorate.release.keys.write_atomically", refused)

@@ -1,11 +1,8 @@
 """``quorate demo``, once, for real: Adult, 32,561 private rows."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.test_docs import TOGETHER, check_session
@@ -26,7 +23,7 @@ FIELDS = {
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def session(tmp_path_factory):
     """The folder of the demo that the README's session runs and goes on with, and what the demo printed."""
     place = tmp_path_factory.mktemp("demo")
     demo, *_ = check_session(TOGETHER[0], place)
@@ -34,11 +31,11 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def folder(session: tuple[Path, str]) -> Path:
+def folder(session):
     return session[0]
 
 
-def facts_of(folder: Path) -> Facts:
+def facts_of(folder):
     return Facts.from_json((folder / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
@@ -95,7 +92,7 @@ def test_the_demo_as_json_tells_its_figures(folder, tmp_path, cli, monkeypatch):
     """Of the demo above: its figures are taken as they are, and not computed again."""
     ready = iter([facts_of(folder), facts_of(folder / "direct")])
 
-    def copied(where: Path) -> Any:
+    def copied(where):
         where.mkdir()
         for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
             shutil.copy(folder / name, where / name)

@@ -1,13 +1,10 @@
 """The command line's first impression: quick, complete, helpful about a slip of the finger, and of one voice."""
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import click
 import pytest
@@ -55,7 +52,7 @@ print(*sorted(names | heavy), sep=',', file=sys.stderr)
 """
 
 
-def loaded_by(*arguments: object) -> set[str]:
+def loaded_by(*arguments):
     """The rooms, and the libraries among :data:`HEAVY` but for numpy, that a command has loaded when it ends."""
     libraries = ",".join(name for name in HEAVY if name != "numpy")
     code = LOADED.replace("sys.argv[0]", repr(libraries))
@@ -89,7 +86,7 @@ def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run):
         assert loaded_by(command, root) <= looking
 
 
-def cpu_of_help() -> float:
+def cpu_of_help():
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", HELP], stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -113,7 +110,7 @@ def test_help_lists_every_command_and_every_exit_code(cli):
         assert f"  {number}  " in out
 
 
-def _all_errors(base: type[QuorateError]) -> list[type[QuorateError]]:
+def _all_errors(base):
     return [base, *(each for sub in base.__subclasses__() for each in _all_errors(sub))]
 
 
@@ -172,7 +169,7 @@ def test_a_number_that_is_none_is_told_in_words(cli, typed, told):
     assert cli.refused(2, *typed).splitlines()[-1].endswith(told)
 
 
-def _options(command: click.Command) -> list[click.Parameter]:
+def _options(command):
     if isinstance(command, click.Group):
         return [each for name in command.commands for each in _options(command.commands[name])]
     return command.params
@@ -214,7 +211,7 @@ def test_whole_numbers_are_read_as_they_are():
 WRONG = "no-such-word"
 
 
-def options(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+def options(command, words):
     """The options of a command and of those below it, each with the words that lead there."""
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
@@ -225,7 +222,7 @@ def options(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tu
             yield words, option.opts[0]
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
+def commands():
     context = click.Context(group, info_name="quorate")
     for name in COMMANDS:
         command = group.get_command(context, name)

@@ -1,7 +1,5 @@
 """``quorate init --from``: settings from the names of the columns, and no private row is read."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty
@@ -11,7 +9,6 @@ import sys
 import tomllib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -34,13 +31,13 @@ PUBLIC = pl.DataFrame(
 class Counting(io.RawIOBase):
     """A file that says how far it was read, and cannot be read beyond its first line."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content):
         self.inner, self.far = io.BytesIO(content), 0
 
-    def readable(self) -> bool:
+    def readable(self):
         return True
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size=-1):
         found = self.inner.read(size)
         self.far += len(found)
         assert self.far <= len(HEADER), "a private row was read"
@@ -48,19 +45,19 @@ class Counting(io.RawIOBase):
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tables(tmp_path, monkeypatch):
     """A private table whose second line is rubbish, and whose reading beyond the first one fails."""
     (tmp_path / "private.csv").write_bytes(HEADER + b"\xff\x00 rubbish,,,,,,,,\n\xfe")
     PUBLIC.write_csv(tmp_path / "public.csv")
     PUBLIC.with_columns(ill=pl.Series(["yes", "no"] * 15)).write_csv(tmp_path / "evaluation.csv")
     real = Path.open
 
-    def opened(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+    def opened(self, mode="r", *args, **kwargs):
         if self.name == "private.csv" and "b" in mode:
             return Counting(self.read_bytes_really())
         return real(self, mode, *args, **kwargs)
 
-    def content(self: Path) -> bytes:
+    def content(self):
         with real(self, "rb") as stream:
             return stream.read()
 
@@ -93,7 +90,7 @@ def test_that_test_catches_one_that_reads_on(tables):
 class Terminal(io.StringIO):
     """Somebody who types."""
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
@@ -119,7 +116,7 @@ def test_what_is_not_given_is_asked_for(tables, cli, monkeypatch):
     assert "next: quorate plan run" in out
 
 
-def numbers(tables: Path) -> None:
+def numbers(tables):
     """Write public rows with numbers in the column to predict."""
     PUBLIC.with_columns(ill=pl.Series([0.5 + 3 * i for i in range(30)])).write_csv(tables / "evaluation.csv")
 
@@ -287,7 +284,7 @@ def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(tables, cli,
 
 
 def test_a_killed_init_leaves_no_half_of_a_file(tables, cli, monkeypatch):
-    def killed(self: Path, target: Any) -> Path:
+    def killed(self, target):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Path, "replace", killed)

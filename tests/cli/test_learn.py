@@ -1,10 +1,6 @@
 """``quorate learn``: a rule from a table with few labels; what is printed, written, charged and refused."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +12,7 @@ pytestmark = pytest.mark.mostly_heavy
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     random = np.random.default_rng(0)
     age, job = random.integers(18, 80, 3_000), random.choice(["nurse", "cook"], 3_000)
     label = np.where((age >= 40) & (job == "cook"), "yes", "no").tolist()
@@ -26,7 +22,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,50")) -> tuple[Any, ...]:
+def asked(table, *more, age=("--cut", "age=30,40,50")):
     cuts = (*age, "--cut", "job=cook")
     return ("learn", table, "--label", "ill", "--class", "no", "--class", "yes", "--epsilon", "1", *cuts, *more)
 
@@ -127,7 +123,7 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli, table
 def test_the_private_table_is_read_once(cli, table, tmp_path, monkeypatch):
     from quorate.learn import rule
 
-    reads: list[Path] = []
+    reads = []
     honest = rule.read_cells
     monkeypatch.setattr(rule, "read_cells", lambda path, **given: reads.append(path) or honest(path, **given))
     pool = tmp_path / "pool.csv"

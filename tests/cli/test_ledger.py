@@ -1,12 +1,8 @@
 """The owner's acts on a ledger: changed data, a larger budget, the end; each with its reason, and for ever."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -20,21 +16,21 @@ REASON = "two visits were entered twice"
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Any:
+def finished(finished_run):
     return finished_run(**{"mechanism.queries": 20, "mechanism.online_answers": 5, "mechanism.sigma": 60})
 
 
-def correct_the_data(root: Path) -> None:
+def correct_the_data(root):
     pl.read_csv(root / "private.csv").head(390).write_csv(root / "private.csv")
 
 
-def ask_for(root: Path, epsilon: str) -> None:
+def ask_for(root, epsilon):
     text = (root / "quorate.toml").read_text()
     assert "epsilon = 4.0" in text
     (root / "quorate.toml").write_text(text.replace("epsilon = 4.0", f"epsilon = {epsilon}"))
 
 
-def kinds(root: Path) -> list[str]:
+def kinds(root):
     with Ledger(root / "ledger.db") as ledger:
         return [entry.kind for entry in ledger.entries() if entry.kind != "started"]
 
@@ -95,7 +91,7 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished, cli)
 @pytest.mark.heavy
 def test_a_raise_that_is_needed_is_told_whole(finished_run, cli):
     """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
-    finished: Path = finished_run(**{"mechanism.queries": 20})
+    finished = finished_run(**{"mechanism.queries": 20})
     said = cli.refused(2, "ledger", "open", finished, "--raise-budget", REASON)
     assert "the ledger has epsilon = 4 and delta = 1e-5, and [budget] of" in said
     settings = finished / "quorate.toml"
@@ -232,7 +228,7 @@ def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path, cli):
 
 
 @pytest.fixture
-def told(tmp_path: Path, cli: Any) -> tuple[Path, str]:
+def told(tmp_path, cli):
     """A ledger that stands alone, put back with its anchor to what it was before its newest entry; and a receipt."""
     place, old = tmp_path / "ledger.db", tmp_path / "old"
     old.mkdir()

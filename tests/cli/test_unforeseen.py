@@ -1,7 +1,5 @@
 """What a command prints ends no command, what nobody foresaw is one line, and what was charged the ledger says."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -10,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +20,7 @@ from quorate.folder import methods
 PRIVATE = "born in 9999"
 
 
-METHODS: dict[str, dict[str, Any]] = {
+METHODS = {
     "votes": {},
     "direct": {"method.by": "direct"},
 }
@@ -49,7 +46,7 @@ def test_an_error_of_a_library_is_one_line_and_a_private_file(kind, options, mak
     folder = make_run()
     (folder / "private").mkdir(mode=0o700)
 
-    def fails(*_: Any, **__: Any) -> None:
+    def fails(*_, **__):
         raise error
 
     monkeypatch.setattr(methods, "load_run", fails)
@@ -85,7 +82,7 @@ def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(cli, monk
 def test_an_error_after_the_charge_says_what_the_ledger_holds(method, make_run, cli, monkeypatch):
     folder = make_run(**METHODS[method])
 
-    def fails(*_: Any, **__: Any) -> None:
+    def fails(*_, **__):
         raise ValueError(PRIVATE)
 
     with monkeypatch.context() as broken:

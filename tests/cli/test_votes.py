@@ -1,11 +1,8 @@
 """``quorate votes``: releases charge once, an analysis tells its owner alone, and no vote is ever printed."""
 
-from __future__ import annotations
-
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,16 +24,15 @@ CLASSES = ("--classes", ",".join(NAMES))
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "votes.csv"
     pl.DataFrame(COUNTS, schema=NAMES).write_csv(path)
     return path
 
 
-def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
+def release(cli, file, out, *more):
     arguments = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, *more, "--json")
-    shown: dict[str, Any] = json.loads(cli.ok(*arguments))
-    return shown
+    return json.loads(cli.ok(*arguments))
 
 
 @pytest.mark.heavy
@@ -53,6 +49,15 @@ def test_a_release_charges_once_and_repeats_its_labels(cli, file, tmp_path):
     assert labels(out) == written
     with Ledger(out / "ledger.db") as ledger:
         assert (ledger.head.sequence, len(ledger.reservations())) == (entries, 1)
+
+
+def test_a_release_says_what_the_owner_states(cli, file, tmp_path):
+    how = ("--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out", "--unit", "patient")
+    out = cli.ok("votes", "release", file, *CLASSES, *how)
+    assert "the owner's statement and was not checked" in out
+    assert "patient" in out
+    guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
+    assert "as the owner states" in guarantee["neighbours"]
 
 
 @pytest.mark.heavy
@@ -112,7 +117,7 @@ def test_a_wrong_argument_is_one_line_and_nothing_is_written(cli, file, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def forbidden(mechanism: ConfidentNoisyMax) -> list[Forbidden]:
+def forbidden(mechanism):
     secret = data_dependent_epsilon(VotesFile(Secret(COUNTS), tuple(NAMES), 250), mechanism, 1e-5).reveal()
     margins = np.sort(COUNTS, axis=1)[:, -1] - np.sort(COUNTS, axis=1)[:, -2]
     return [
@@ -127,7 +132,7 @@ FIELDS = ("--mechanism", "ConfidentNoisyMax", "--set", "threshold=150", "--set",
           "--set", "sigma_answer=41")  # fmt: skip
 
 
-def walk(file: Path, root: Path) -> Surfaces:
+def walk(file, root):
     """Analyse and release, in words and as JSON, then do both wrongly; record all that can be seen."""
     common = (*CLASSES, "--delta", "1e-5", "--out", str(root / "out"), *FIELDS)
     wrong = root / "wrong.csv"

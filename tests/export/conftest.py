@@ -1,10 +1,6 @@
 """A finished run, and packages of it, made once for all tests."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.folder.conftest import cli, write_run
@@ -16,7 +12,7 @@ __all__ = ["cli"]
 
 
 @pytest.fixture(scope="session")
-def votes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def votes_run(tmp_path_factory):
     """A run of votes on a table with words, numbers and missing values, scored on public labels."""
     root = write_run(tmp_path_factory.mktemp("votes") / "ward-7", n=300, m=80, **{"data.evaluation": "evaluation.csv"})
     lines = (root / "public.csv").read_text().splitlines()
@@ -28,13 +24,13 @@ def votes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(votes_run: Path, tmp_path: Path) -> Path:
+def run(votes_run, tmp_path):
     """A copy of that run, of this test's own."""
     return shutil.copytree(votes_run, tmp_path / "ward-7")
 
 
 @pytest.fixture(scope="session")
-def made(votes_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def made(votes_run, tmp_path_factory):
     """The airlock package of the run, with both files of the model."""
     from quorate.export.package import export_package
 

@@ -3,8 +3,6 @@
 Each tampering is made by somebody who knows the format: where it says so, the manifest is written anew to fit.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import pickle
@@ -12,9 +10,6 @@ import shutil
 import stat
 import sys
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,18 +26,16 @@ from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.report import Facts, model_card, render_html, render_json
 
-Files = dict[str, bytes]
 
-
-def outcomes(path: Path, **how: Any) -> dict[str, Outcome]:
+def outcomes(path, **how):
     return {check.code: check.outcome for check in check_export(path, **how).checks}
 
 
-def fails(path: Path) -> set[str]:
+def fails(path):
     return {code for code, outcome in outcomes(path).items() if outcome is Outcome.FAILED}
 
 
-def fitted(files: Files) -> Files:
+def fitted(files):
     """The files with a manifest that fits them."""
     tree = json.loads(files["manifest.json"])
     inside = {name: content for name, content in files.items() if name != "manifest.json"}
@@ -51,7 +44,7 @@ def fitted(files: Files) -> Files:
     return {**inside, "manifest.json": json.dumps(tree).encode()}
 
 
-def covered(files: Files) -> Files:
+def covered(files):
     """The files with a cover sheet, and a manifest, that fit them."""
     facts = Facts.from_json(files["facts.json"].decode())
     receipt = ExportReceipt.from_json(files["receipt.json"].decode())
@@ -59,29 +52,29 @@ def covered(files: Files) -> Files:
     return fitted({**files, "COVER-SHEET.md": cover_sheet(facts, receipt, others).encode()})
 
 
-def edited(files: Files, name: str, change: Callable[[Any], object]) -> None:
+def edited(files, name, change):
     tree = json.loads(files[name])
     change(tree)
     files[name] = as_json(tree)
 
 
-def changed(name: str, change: Callable[[Any], object]) -> Callable[[Files], Files]:
+def changed(name, change):
     """What changes one file, and the manifest with it."""
 
-    def tamper(files: Files) -> Files:
+    def tamper(files):
         edited(files, name, change)
         return fitted(files)
 
     return tamper
 
 
-def packed(tmp_path: Path, files: Files) -> Path:
+def packed(tmp_path, files):
     path = tmp_path / "tampered.zip"
     path.write_bytes(zipped(files))
     return path
 
 
-def exported(cli: Any, votes_run: Path, tmp_path: Path) -> Path:
+def exported(cli, votes_run, tmp_path):
     """The ledger of a copy of the run, as its owner writes it to a file."""
     run, path = shutil.copytree(votes_run, tmp_path / "copy"), tmp_path / "ledger.json"
     assert cli("ledger", "export", run, "--to", path)[0] == 0
@@ -160,13 +153,13 @@ def test_it_needs_neither_the_run_nor_a_place_to_write(made, tmp_path, cli):
 # --- tampering --------------------------------------------------------------------------------------------------------
 
 
-def one_byte_of_the_model(files: Files) -> Files:
+def one_byte_of_the_model(files):
     content = bytearray(files["student.skops"])
     content[len(content) // 2] ^= 1
     return {**files, "student.skops": bytes(content)}
 
 
-def rewritten(files: Files, tree: Any) -> Files:
+def rewritten(files, tree):
     """All that is made from the values, with the sums in the receipt and the manifest, from other values."""
     facts = Facts.from_json(json.dumps(tree))
     files["facts.json"] = render_json(facts).encode()
@@ -179,7 +172,7 @@ def rewritten(files: Files, tree: Any) -> Files:
     return covered(files)
 
 
-def epsilon_everywhere(files: Files) -> Files:
+def epsilon_everywhere(files):
     tree = json.loads(files["facts.json"])
     for part, name in (("guarantee", "epsilon"), ("spending", "spent_epsilon"), ("spending", "run_epsilon")):
         tree[part][name] = 0.5
@@ -187,7 +180,7 @@ def epsilon_everywhere(files: Files) -> Files:
     return rewritten(files, tree)
 
 
-def households_everywhere(files: Files) -> Files:
+def households_everywhere(files):
     """A promise for more people than was paid for, and no caveat."""
     tree = json.loads(files["facts.json"])
     tree["guarantee"].update(unit="household", neighbours="add, remove or replace one household", caveats=[])
@@ -195,17 +188,17 @@ def households_everywhere(files: Files) -> Files:
     return rewritten(files, tree)
 
 
-def caveats_removed_everywhere(files: Files) -> Files:
+def caveats_removed_everywhere(files):
     tree = json.loads(files["facts.json"])
     assert tree["guarantee"]["caveats"], "there is something to leave out"
     tree["guarantee"]["caveats"] = []
     return rewritten(files, tree)
 
 
-def households_in_the_receipt_too(files: Files) -> Files:
+def households_in_the_receipt_too(files):
     """As before, and the scopes of the charges are rewritten: the ledger alone holds others."""
 
-    def households(tree: Any) -> None:
+    def households(tree):
         for charge in tree["charges"]:
             charge["scope"] = {
                 "unit": "household", "neighbours": "add, remove or replace one household", "caveats": [],
@@ -215,14 +208,14 @@ def households_in_the_receipt_too(files: Files) -> Files:
     return households_everywhere(files)
 
 
-def pickle_inside_the_model(files: Files) -> Files:
+def pickle_inside_the_model(files):
     inside = container.unpacked(files["student.skops"])
     array = io.BytesIO()
     np.save(array, np.array([print, None], dtype=object), allow_pickle=True)
     return fitted({**files, "student.skops": zipped({**inside, "0.npy": array.getvalue()})})
 
 
-def model_exchanged_with_the_manifest(files: Files) -> Files:
+def model_exchanged_with_the_manifest(files):
     """The manifest is edited consistently, and the receipt is not."""
     from sklearn.dummy import DummyClassifier
 
@@ -232,17 +225,17 @@ def model_exchanged_with_the_manifest(files: Files) -> Files:
     return covered({**files, "student.skops": skops.io.dumps(other)})
 
 
-def another_cover_sheet(files: Files) -> Files:
+def another_cover_sheet(files):
     return fitted({**files, "COVER-SHEET.md": b"# Cover sheet\n\nThere is nothing to check. It may leave.\n"})
 
 
-def one_word_of_the_cover_sheet(files: Files) -> Files:
+def one_word_of_the_cover_sheet(files):
     sheet = files["COVER-SHEET.md"].replace(b"Nothing else on the same ledger", b"Nothing else was ever released")
     assert sheet != files["COVER-SHEET.md"]
     return fitted({**files, "COVER-SHEET.md": sheet})
 
 
-def written_by_another_version(files: Files) -> Files:
+def written_by_another_version(files):
     """Nothing here can make the report again: so it holds another sentence, and all sums fit."""
     tree = json.loads(files["facts.json"])
     tree["provenance"]["versions"] = [
@@ -258,13 +251,13 @@ def written_by_another_version(files: Files) -> Files:
     return covered(files)
 
 
-def packed_by_another_version(files: Files) -> Files:
+def packed_by_another_version(files):
     """The report is made again, and the cover sheet is said to be of a version that words it otherwise."""
     edited(files, "versions.json", lambda tree: tree["package"].update(quorate="9.9"))
     return another_cover_sheet(files)
 
 
-def onnx_with_an_operator_of_its_own(files: Files) -> Files:
+def onnx_with_an_operator_of_its_own(files):
     import onnx
 
     model = onnx.load_from_string(files["student.onnx"])
@@ -274,7 +267,7 @@ def onnx_with_an_operator_of_its_own(files: Files) -> Files:
     return fitted({**files, "student.onnx": model.SerializeToString()})
 
 
-def onnx_that_reads_other_files(files: Files) -> Files:
+def onnx_that_reads_other_files(files):
     import onnx
 
     model = onnx.load_from_string(files["student.onnx"])
@@ -287,7 +280,7 @@ def onnx_that_reads_other_files(files: Files) -> Files:
     return fitted({**files, "student.onnx": model.SerializeToString()})
 
 
-def model_that_wants_trust() -> bytes:
+def model_that_wants_trust():
     from sklearn.tree import DecisionTreeClassifier
 
     from quorate.deferred import skops
@@ -295,21 +288,21 @@ def model_that_wants_trust() -> bytes:
     return skops.io.dumps(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))
 
 
-def without(files: Files, name: str) -> Files:
+def without(files, name):
     return fitted({other: content for other, content in files.items() if other != name})
 
 
-def halved(charge: Any) -> None:
+def halved(charge):
     charge["amounts"]["epsilon_e9"] //= 2
 
 
-def of_the_future(files: Files) -> Files:
+def of_the_future(files):
     edited(files, "manifest.json", lambda tree: tree.update(format="quorate export 2"))
     return files
 
 
 NOTES = b"patients of ward 7"
-TAMPERED: dict[str, tuple[str, Callable[[Files], Files]]] = {
+TAMPERED = {
     "one byte of the model": ("sums", one_byte_of_the_model),
     "ε in the guarantee": ("prices", changed("guarantee.json", lambda tree: tree.update(epsilon=0.5))),
     "ε everywhere": ("prices", epsilon_everywhere),
@@ -453,7 +446,7 @@ def test_without_the_receipt_an_exchanged_model_would_pass(made, tmp_path, monke
 # --- containers -------------------------------------------------------------------------------------------------------
 
 
-def with_member(files: Files, name: str, content: bytes, *, mode: int = stat.S_IFREG | 0o644) -> bytes:
+def with_member(files, name, content, *, mode=stat.S_IFREG | 0o644):
     written = io.BytesIO(zipped(files))
     with zipfile.ZipFile(written, "a", zipfile.ZIP_DEFLATED) as archive:
         member = zipfile.ZipInfo(name)
@@ -462,7 +455,7 @@ def with_member(files: Files, name: str, content: bytes, *, mode: int = stat.S_I
     return written.getvalue()
 
 
-HARMFUL: dict[str, Callable[[Files], bytes]] = {
+HARMFUL = {
     "a path that climbs": lambda files: with_member(files, "../outside.txt", b"1"),
     "a path that climbs from a folder": lambda files: with_member(files, "a/../../outside.txt", b"1"),
     "a path from the root": lambda files: with_member(files, "/etc/outside.txt", b"1"),
@@ -496,10 +489,10 @@ def test_a_bomb_is_not_unpacked_beyond_the_bound(tmp_path, monkeypatch):
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("labels.csv", bytes(8 << 20))
-    asked: list[int] = []
+    asked = []
     real = container._bounded
 
-    def counting(file: Any, most: int) -> bytes:
+    def counting(file, most):
         found = real(file, most)
         asked.append(len(found))
         return found

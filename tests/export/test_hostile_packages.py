@@ -1,19 +1,15 @@
 """What somebody may put into a package who has read the checks: each is seen, and none breaks the check itself."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import pickle
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.ensemble.teachers.prompted.stand_in import endpoint
-from tests.export.test_check_export import Files, covered, edited, fails, fitted
+from tests.export.test_check_export import covered, edited, fails, fitted
 from tests.folder.test_prompted import write
 
 from quorate.export import check, container
@@ -21,25 +17,25 @@ from quorate.export.check import check_export, check_files
 from quorate.export.container import UnsafePackageError, read_package, unpacked, zipped
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL, as_json
 from quorate.export.file_checks import is_pickle, passed
-from quorate.export.package import Package, export_package
+from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.published import NAMES
 
 
-def failing(files: Files) -> dict[str, str]:
+def failing(files):
     return {each.code: each.evidence for each in check_files(files).checks if each.outcome is Outcome.FAILED}
 
 
 @pytest.fixture(scope="module")
-def honest(made: Package) -> Files:
+def honest(made):
     return read_package(made.path)
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
 
-METADATA: dict[str, Callable[[Any], object]] = {
+METADATA = {
     "balanced accuracy": lambda tree: tree["metrics"].update(balanced_accuracy=0.99),
     "the commonest class": lambda tree: tree["metrics"].update(accuracy_of_the_commonest_class=0.5),
     "what is found": lambda tree: tree["metrics"].update(recall=0.99),
@@ -94,12 +90,12 @@ def test_metadata_of_another_version_of_quorate_are_neither_passed_nor_failed(ho
 # --- pickles ----------------------------------------------------------------------------------------------------------
 
 
-def header(shape: str, descr: str = "'<f8'", version: int = 1) -> bytes:
+def header(shape, descr="'<f8'", version=1):
     text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
     return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 if version == 1 else 4, "little") + text
 
 
-def with_part(files: Files, content: bytes, name: str = "0.npy") -> Files:
+def with_part(files, content, name="0.npy"):
     return {**files, "student.skops": zipped({**unpacked(files["student.skops"]), name: content})}
 
 
@@ -144,15 +140,15 @@ def test_what_is_no_pickle_is_not_taken_for_one(honest):
     assert not failing(honest)
 
 
-def hidden_behind_a_byte(files: Files) -> Files:
+def hidden_behind_a_byte(files):
     return {**files, "labels.csv": b"#" + zipped({"0.npy": header("(1,)", "'|O'")})}
 
 
-def hidden_in_a_sparse_matrix(files: Files) -> Files:
+def hidden_in_a_sparse_matrix(files):
     return with_part(files, b"#" + zipped({"data.npy": header("(1,)", "'|O'")}), "1.npz")
 
 
-def zip_files_in_zip_files(files: Files) -> Files:
+def zip_files_in_zip_files(files):
     return with_part(files, zipped({"0.zip": zipped({"0.zip": b"#" + zipped({"a": b"1"})})}), "1.npz")
 
 
@@ -184,7 +180,7 @@ def test_inner_zip_files_share_one_bound(honest, monkeypatch):
 # --- ONNX -------------------------------------------------------------------------------------------------------------
 
 
-def inner_graph(node: Any, deep: int) -> Any:
+def inner_graph(node, deep):
     """A graph that holds a node at some depth, each level as the branch of an If."""
     from onnx import TensorProto, helper
 
@@ -197,7 +193,7 @@ def inner_graph(node: Any, deep: int) -> Any:
     return graph
 
 
-def external_constant() -> Any:
+def external_constant():
     from onnx import TensorProto, helper
 
     tensor = TensorProto(dims=[1], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL, name="held")
@@ -206,7 +202,7 @@ def external_constant() -> Any:
     return helper.make_node("Constant", [], ["constant"], value=tensor)
 
 
-def onnx_model(graph: Any) -> bytes:
+def onnx_model(graph):
     import onnx
 
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)])
@@ -249,7 +245,7 @@ def test_inputs_of_another_form_are_a_no_and_no_crash(honest, onnx):
 
 @pytest.mark.parametrize("error", [MemoryError, OverflowError, TypeError, RecursionError])
 def test_a_check_that_breaks_off_has_failed(honest, monkeypatch, error):
-    def breaks(_: Any) -> Any:
+    def breaks(_):
         raise error
 
     monkeypatch.setattr(check, "_QUESTIONS", (("one", "Does it break?", breaks), ("two", "", lambda _: passed("."))))
@@ -297,7 +293,7 @@ def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run, 
 
 
 @pytest.fixture(scope="module")
-def prompted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prompted(tmp_path_factory):
     with endpoint() as there:
         root = write(tmp_path_factory.mktemp("prompted") / "run", there.url)
         execute(load_run(root), command="quorate run")
@@ -305,7 +301,7 @@ def prompted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def package(prompted: Path, tmp_path_factory: pytest.TempPathFactory) -> Files:
+def package(prompted, tmp_path_factory):
     made = export_package(prompted, tmp_path_factory.mktemp("package") / "run.zip", kind="tre")
     assert check_export(made.path).passed is True
     return read_package(made.path)

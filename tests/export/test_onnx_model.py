@@ -1,13 +1,8 @@
 """A converted student says what the student says, takes columns by their names, and one that does not is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,13 +42,13 @@ from quorate.students.prediction_sets import at_temperature
 onnxruntime = pytest.importorskip("onnxruntime")
 
 
-def numbers(n: int = 200) -> tuple[Any, Any]:
+def numbers(n=200):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
     return X, np.array(["no", "maybe", "yes"])[np.clip((X[:, 0] + X[:, 1] ** 2).astype(int), 0, 2)]
 
 
-def said_by(content: bytes, fed: dict[str, Any]) -> Any:
+def said_by(content, fed):
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     single = {each.name for each in session.get_inputs() if each.type == "tensor(float)"}
     return session.run(None, {name: x.astype("f4") if name in single else x for name, x in fed.items()})
@@ -93,7 +88,7 @@ def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_column
         "ward": [None if place % 11 == 0 else ("north", "süd", "west")[place % 3] for place in range(120)],
         "smokes": (rng.random(120) > 0.5).tolist(),
     }, schema_overrides={"unused": pl.Float64})  # fmt: skip
-    rows: Any = pool if library == "polars" else pd.DataFrame(pool.to_dict(as_series=False))
+    rows = pool if library == "polars" else pd.DataFrame(pool.to_dict(as_series=False))
     if library == "pandas":
         rows["unused"] = rows["unused"].astype(float)
     encoder = public_encoder(rows)
@@ -307,7 +302,7 @@ def test_onnx_of_patches():
 # --- the student of a run meets, on its way to ONNX and in its card, the public rows as the run read them -------------
 
 
-def with_columns(root: Path) -> None:
+def with_columns(root):
     """Add codes that look like numbers, dates, and names that are to be left out."""
     for table in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{table}.csv")
@@ -319,7 +314,7 @@ def with_columns(root: Path) -> None:
         ).write_csv(root / f"{table}.csv")
 
 
-def with_images(root: Path) -> None:
+def with_images(root):
     """Files of pixels in place of the columns."""
     rng = np.random.default_rng(4)
     (root / "images").mkdir()
@@ -334,7 +329,7 @@ def with_images(root: Path) -> None:
         (named.with_columns(ill=labels) if table == "private" else named).write_csv(root / f"{table}.csv")
 
 
-RUNS: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, str]]] = {
+RUNS = {
     "votes": (
         with_columns,
         {"data.categorical": ["zip"], "data.drop": ["name"], "student.model": "logistic"},
@@ -368,7 +363,7 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(kin
     monkeypatch.chdir(tmp_path / "out")
     monkeypatch.syspath_prepend(tmp_path / "out")
     monkeypatch.delitem(sys.modules, "read_table", raising=False)
-    told: dict[str, Any] = {"rows": public_rows_of(settings_of(root), open_student(RunFolder(root)))}
+    told = {"rows": public_rows_of(settings_of(root), open_student(RunFolder(root)))}
     if kind != "images":  # the card reads a table by the program beside the model
         (root / "public.csv").rename(tmp_path / "out" / "new.csv")
     exec((tmp_path / "out" / "model_card.md").read_text().split("```")[1].removeprefix("python\n"), told)  # noqa: S102 - as a reader would
@@ -392,7 +387,7 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(kin
 )
 def test_the_program_beside_a_model_reads_a_table_as_the_run_does(written, number, day, monkeypatch):
     kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category", "t": "text"}
-    how: dict[str, Any] = {"type": "text", "written": written, "comma": written is None}
+    how = {"type": "text", "written": written, "comma": written is None}
     columns = tuple(TableColumn(name=name, holds="text", read_as=kind, **how) for name, kind in kinds.items())
     cells = {
         "n": [number, "n/a", "12", None],
@@ -405,7 +400,7 @@ def test_the_program_beside_a_model_reads_a_table_as_the_run_does(written, numbe
     table, reader = pl.DataFrame(cells), reader_of_columns(columns, None)
     expected = reader.kinds(reader(table)).fill_nan(None)
     file = StudentFile(rows="table", columns=columns)
-    program: dict[str, Any] = {"__name__": "read_table"}
+    program = {"__name__": "read_table"}
     script = table_script(SimpleNamespace(student_file=file))
     assert script is not None
     exec(script, program)  # noqa: S102 - our own
@@ -422,5 +417,5 @@ def test_a_table_that_is_taken_as_it_is_has_no_program_beside_it():
     number = TableColumn(name="age", holds="number", read_as="number", type="number")
     raw = TableColumn(name="day", holds="time", type="date")  # of a Pipeline of the owner's
     for columns in ((number,), (number, raw)):
-        facts: Any = SimpleNamespace(student_file=StudentFile(rows="table", columns=columns))
+        facts = SimpleNamespace(student_file=StudentFile(rows="table", columns=columns))
         assert table_script(facts) is None

@@ -1,14 +1,9 @@
 """A small hospital: visits with numbers and words, whose table is private, and a pool that may be shown."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil
 import tomllib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,11 +13,10 @@ from quorate.cli import main
 from quorate.folder import audits
 from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
-from quorate.report import Facts
 
 PUBLISHED = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
-DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
-SETTINGS: dict[str, dict[str, Any]] = {
+DIRECT = {"method.by": "direct", "data.n_records": 400, "method.rounds": 4}
+SETTINGS = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
     "budget": {"epsilon": 4.0, "delta": 1e-5},
     "teachers": {"count": 12},
@@ -31,7 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def visits(n: int, seed: int) -> tuple[pl.DataFrame, list[str]]:
+def visits(n, seed):
     """Features of n visits, and whether each patient was ill."""
     rng = np.random.default_rng(seed)
     age, bmi = rng.integers(18, 95, n), np.round(rng.normal(26, 4, n), 3)
@@ -40,10 +34,10 @@ def visits(n: int, seed: int) -> tuple[pl.DataFrame, list[str]]:
     return pl.DataFrame({"age": age, "bmi": bmi, "ward": ward}), np.where(ill, "yes", "no").tolist()
 
 
-def toml(settings: dict[str, dict[str, Any]]) -> str:
+def toml(settings):
     """Write settings as TOML; NaN and infinity come out as TOML spells them."""
 
-    def value(each: Any) -> str:
+    def value(each):
         if isinstance(each, bool):
             return str(each).lower()
         if isinstance(each, dict):
@@ -58,7 +52,7 @@ def toml(settings: dict[str, dict[str, Any]]) -> str:
     )
 
 
-def write_run(root: Path, n: int = 400, m: int = 150, **changes: Any) -> Path:
+def write_run(root, n=400, m=150, **changes):
     """Write the folder of a run; `changes` are ``{"section.key": value}``, and a value of None drops the key."""
     root.mkdir()
     rows, ill = visits(n, seed=1)
@@ -82,21 +76,18 @@ def write_run(root: Path, n: int = 400, m: int = 150, **changes: Any) -> Path:
     return root
 
 
-MakeRun = Callable[..., Path]
-
-
 @pytest.fixture
-def make_run(tmp_path: Path) -> MakeRun:
+def make_run(tmp_path):
     """Return ``make(name="run", n=400, m=150, **{"section.key": value})``; see :func:`write_run`."""
     return lambda name="run", n=400, m=150, **changes: write_run(tmp_path / name, n, m, **changes)
 
 
 @pytest.fixture(scope="session")
-def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
+def finished_runs(tmp_path_factory):
     """Return ``finished(**{"section.key": value})``: a run made once for all tests, which none of them may change."""
-    made: dict[str, Path] = {}
+    made = {}
 
-    def finished(**changes: Any) -> Path:
+    def finished(**changes):
         key = json.dumps(changes, sort_keys=True)
         if key not in made:
             root = write_run(tmp_path_factory.mktemp("finished") / "run", **changes)
@@ -108,30 +99,30 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
 
 
 @pytest.fixture
-def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
+def finished_run(finished_runs, tmp_path):
     """Return ``finished(**{"section.key": value})``: a finished run of this test's own, copied from one made before."""
     return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
 
 
-def run(root: Path) -> Facts:
+def run(root):
     """Make a run of any method, or make it again."""
     return execute(read_run(root), command="quorate run")
 
 
-def labels(root: Path) -> list[dict[str, str]]:
+def labels(root):
     """Rows of the labels that a run has published."""
     with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def entries(root: Path) -> int:
+def entries(root):
     """Number of entries in a run's ledger, which is verified."""
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         return ledger.head.sequence
 
 
-def charges(root: Path) -> int:
+def charges(root):
     """Number of charges in a run's ledger; none where there is no ledger."""
     if not (root / "ledger.db").exists():
         return 0
@@ -139,14 +130,14 @@ def charges(root: Path) -> int:
         return len(ledger.reservations())
 
 
-def stored(root: Path, purpose: str = "label") -> list[Any]:
+def stored(root, purpose="label"):
     """Answers of each block of a run that was charged once."""
     with Ledger(root / "ledger.db") as ledger:
         (reservation,) = ledger.reservations()
         return [block.answers for block in reservation.blocks(purpose)]
 
 
-def edit(root: Path, old: str, new: str) -> str:
+def edit(root, old, new):
     """Put other words in place of some in a run's settings; return them as they were."""
     path = root / "quorate.toml"
     text = path.read_text(encoding="utf-8")
@@ -156,7 +147,7 @@ def edit(root: Path, old: str, new: str) -> str:
 
 
 @pytest.fixture
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch):
     """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
     monkeypatch.setattr(audits, "SHARD_ROWS", 48)
     monkeypatch.setattr(audits, "SHARD_UNITS", 1)
@@ -166,7 +157,7 @@ class Said(str):
     """What a command printed on a stream."""
 
     @property
-    def words(self) -> str:
+    def words(self):
         """It in one line, wherever the terminal broke it."""
         return " ".join(self.split())
 
@@ -174,10 +165,10 @@ class Said(str):
 class Cli:
     """The command line, by the door that the console script uses."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys):
         self.capsys = capsys
 
-    def __call__(self, *arguments: object) -> tuple[int, Said, Said]:
+    def __call__(self, *arguments):
         """Return the exit code, and what was printed on either stream."""
         self.capsys.readouterr()
         with pytest.raises(SystemExit) as stop:
@@ -186,17 +177,17 @@ class Cli:
         assert isinstance(stop.value.code, int)
         return stop.value.code, Said(seen.out), Said(seen.err)
 
-    def json(self, *arguments: object) -> Any:
+    def json(self, *arguments):
         """Return what a command says to programs."""
         return json.loads(self(*arguments, "--json")[1])
 
-    def ok(self, *arguments: object) -> Said:
+    def ok(self, *arguments):
         """Return what a command prints that succeeds."""
         code, out, err = self(*arguments)
         assert code == 0, out + err
         return out
 
-    def refused(self, code: int, *arguments: object) -> Said:
+    def refused(self, code, *arguments):
         """Return what a command says that is refused with this code."""
         found, _, err = self(*arguments)
         assert found == code, err
@@ -204,6 +195,6 @@ class Cli:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(capsys):
     """The command line."""
     return Cli(capsys)

@@ -1,10 +1,7 @@
 """Runs whose queries are chosen: in memory and in a folder, killed and resumed, priced, and told to the reader."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -45,17 +42,17 @@ EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(1
 
 
 @pytest.fixture(scope="module")
-def rows() -> tuple[np.ndarray, np.ndarray]:
+def rows():
     X, y = make_classification(3_500, n_features=4, n_informative=3, n_redundant=0, class_sep=2.0, random_state=1)
     return X - X.mean(axis=0), y
 
 
-def classifier(queries: Any, **more: Any) -> PrivateClassifier:
+def classifier(queries, **more):
     given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_records": N_PRIVATE, "n_teachers": 40, "n_jobs": 1}
     return PrivateClassifier(queries=queries, **{**given, **more})
 
 
-def fitted(rows: tuple[np.ndarray, np.ndarray], queries: Any, **more: Any) -> PrivateClassifier:
+def fitted(rows, queries, **more):
     X, y = rows
     return classifier(queries, **more).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(X[N_PRIVATE:2_400]))
 
@@ -66,7 +63,7 @@ class Few(Strategy):
 
     most: int = 30
 
-    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
+    def next_batch(self, pool, history, rng):
         return history.not_asked(pool.shape[0])[: max(0, min(5, self.most - len(history.rows)))]
 
 
@@ -194,7 +191,7 @@ def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_
     class Counting(LogisticRegression):
         seen: list[int] = []  # noqa: RUF012
 
-        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        def fit(self, X, y, sample_weight=None):
             Counting.seen.append(len(X))
             return super().fit(X, y, sample_weight)
 
@@ -229,7 +226,7 @@ def test_before_fit_there_is_nothing_to_read():
 
 
 class Broken(Strategy):
-    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
+    def next_batch(self, pool, history, rng):
         raise RuntimeError("no such column")
 
 
@@ -300,7 +297,7 @@ def test_a_strategy_needs_to_be_told_how_many(queries):
         settings_from(document, folder=Path())
 
 
-def stopping(root: Path) -> Any:
+def stopping(root):
     """A run whose strategy stops after 20 of 60."""
     batch = load_run(root)
     return replace(batch, task=replace(batch.task, strategy=Few(60, most=20)))
@@ -340,7 +337,7 @@ def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run):
         ask(load_run(root), root / "evaluation.csv")
 
 
-def blocks(root: Path) -> list[Any]:
+def blocks(root):
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
         (reservation,) = ledger.reservations()
@@ -353,7 +350,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     unbroken, root = make_run("unbroken", **size), make_run("broken", **size)
     run(unbroken)
     whole = [row["row"] for row in labels(unbroken)]
-    before: list[Any] = []
+    before = []
     for reached in (8, 14):
         kill_when(root, lambda reached=reached: entries_so_far(root) >= reached, 0.0)
         now = blocks(root)

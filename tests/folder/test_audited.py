@@ -1,11 +1,7 @@
 """The audit of a run: what was charged is the claim, what answers is attacked, and nothing private is looked at."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -50,11 +46,11 @@ pytestmark = [pytest.mark.mostly_heavy, pytest.mark.usefixtures("small_shards")]
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Any:
+def finished(finished_run):
     return finished_run(**{"mechanism.online_answers": 5})
 
 
-def audit(root: Path, **how: Any) -> Any:
+def audit(root, **how):
     return audit_run(load_run(root), AuditOptions(**{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how))
 
 
@@ -191,7 +187,7 @@ OTHERS = {
 }
 
 
-def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str, **how: Any) -> Any:
+def audit_mechanism_of(make_run, monkeypatch, name, **how):
     """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
     monkeypatch.setattr(audits, "shards_of", lambda *args, **how: (None, "not here"))
     settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
@@ -248,12 +244,12 @@ def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(finished,
     assert found.verdict.startswith("VIOLATED: an attack on the mechanism proves more than was claimed")
 
 
-def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_noise(monkeypatch):
     monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
     monkeypatch.setattr(StageNoise, "draw_noisy", lambda self, distances, noise: distances)
 
 
-def without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_cutoff(monkeypatch):
     """Stages that are declined are not counted."""
     real = StableSparseVector.init
     monkeypatch.setattr(
@@ -261,10 +257,10 @@ def without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def whole_stream_without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+def whole_stream_without_cutoff(monkeypatch):
     """Answers after the end come from the votes, as if the loop over stages had no end."""
 
-    def release(self: StableSparseVector, counts: Any, noise: Any) -> Any:
+    def release(self, counts, noise):
         noisy = self.stage_noise.draw_noisy(distance_to_instability(counts), noise)
         bars = np.array([self.stage_noise.draw_bar(noise) for _ in noisy])
         return np.where(noisy > bars[np.cumsum(np.append(False, noisy <= bars))[:-1]], counts.argmax(axis=1), -1)
@@ -272,30 +268,30 @@ def whole_stream_without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StableSparseVector, "release", release)
 
 
-def without_threshold_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_threshold_noise(monkeypatch):
     monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
 
 
-def with_the_threshold_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_the_threshold_kept(monkeypatch):
     """After a declined query the next stage opens with the threshold of the one before."""
     real = StableSparseVector.step
 
-    def step(self: StableSparseVector, state: Any, counts: Any, noise: Any) -> Any:
+    def step(self, state, counts, noise):
         after, answer = real(self, state, counts, noise)
         return replace(after, noisy_threshold=state.noisy_threshold), answer
 
     monkeypatch.setattr(StableSparseVector, "step", step)
 
 
-def with_noise_shared_by_two_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shared(sigma: float, size: Any, source: Any) -> Any:
+def with_noise_shared_by_two_queries(monkeypatch):
+    def shared(sigma, size, source):
         half = discrete_gaussian(sigma, ((size[0] + 1) // 2, *size[1:]), source)
         return np.repeat(half, 2, axis=0)[: size[0]]
 
     monkeypatch.setattr(gaussian_noise, "discrete_gaussian", shared)
 
 
-def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_a_test_without_noise(monkeypatch):
     monkeypatch.setattr(
         confident_noisy_max, "discrete_gaussian", lambda sigma, size, source: np.zeros(size, dtype=np.int64)
     )
@@ -360,7 +356,7 @@ def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(finished, m
 
     real = module.train_teachers
 
-    def pooled(teacher: Any, X: Any, *args: Any, **how: Any) -> Any:
+    def pooled(teacher, X, *args, **how):
         return real(teacher, (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9), *args, **how)
 
     assert not shards_of(task, seed=2)[0].violated
@@ -378,14 +374,14 @@ def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(finished, m
 class Restless(ClassifierMixin, BaseEstimator):
     """Two trainings on the same rows differ."""
 
-    def fit(self, X: Any, y: Any) -> Restless:
+    def fit(self, X, y):
         import os
 
         self.classes_ = np.unique(y)
         self.noise_ = os.urandom(8)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return np.resize(self.classes_, X.shape[0])
 
 

@@ -1,11 +1,8 @@
 """``[method] by = "auto"``: which method a run has, by public facts; and that one which was begun keeps its own."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -19,14 +16,14 @@ from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings, settings_from
 from quorate.folder.template import filled
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
     "budget": {"epsilon": 2.0, "delta": 1e-5},
 }
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     X, y = visits(300, 0)
     X.with_columns(pl.Series("ill", y)).write_csv(tmp_path / "private.csv")
     visits(120, 1)[0].write_csv(tmp_path / "public.csv")
@@ -34,23 +31,22 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, **sections: dict[str, Any]) -> None:
+def write(folder, **sections):
     (folder / "quorate.toml").write_text(toml(changed(**sections)))
 
 
-def changed(**sections: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def changed(**sections):
     return {**SETTINGS, **{name: {**SETTINGS.get(name, {}), **keys} for name, keys in sections.items()}}
 
 
-def evaluated(folder: Path, n: int, **sections: dict[str, Any]) -> None:
+def evaluated(folder, n, **sections):
     X, y = visits(n, 2)
     X.with_columns(pl.Series("ill", y)).write_csv(folder / "evaluation.csv")
     write(folder, data={"evaluation": "evaluation.csv", "n_records": 300}, **sections)
 
 
-def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = cli.json("ledger", "show", folder)["entries"]
-    return listed
+def entries(cli, folder):
+    return cli.json("ledger", "show", folder)["entries"]
 
 
 # --- the rule --------------------------------------------------------------------------------------------------------

@@ -1,15 +1,11 @@
 """A run on a user's own CSV files: what is written, who may read it, and what leaves."""
 
-from __future__ import annotations
-
 import json
 import stat
 import sys
 from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -37,12 +33,12 @@ from quorate.voting.flow import run_pipeline
 pytestmark = pytest.mark.mostly_heavy
 
 
-def mode(path: Path) -> int:
+def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.fixture
-def finished(finished_run: Any) -> Any:
+def finished(finished_run):
     return finished_run(**{"data.evaluation": "evaluation.csv"})
 
 
@@ -104,7 +100,7 @@ def test_a_finished_run_again_and_another_student_of_it_charge_and_draw_nothing(
     assert (labels(finished), _entries(finished)) == before
 
 
-def _entries(root: Path) -> list[str]:
+def _entries(root):
     with Ledger(root / "ledger.db") as ledger:
         return [entry["kind"] for entry in ledger.export()]
 
@@ -260,7 +256,7 @@ def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run, cli, tm
 
 
 def test_the_same_seed_gives_the_same_labels_and_another_one_or_none_does_not(make_run):
-    seeds: tuple[dict[str, Any], ...] = (*({"run.unsafe_noise_seed": seed} for seed in (3, 3, 4)), {}, {})
+    seeds = (*({"run.unsafe_noise_seed": seed} for seed in (3, 3, 4)), {}, {})
     roots = [make_run(f"run{at}", **seed) for at, seed in enumerate(seeds)]
     for root in roots:
         run(root)
@@ -273,7 +269,7 @@ def test_the_same_seed_gives_the_same_labels_and_another_one_or_none_does_not(ma
 def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(make_run, monkeypatch):
     root = make_run()
 
-    def unwritable(student: object) -> bytes:
+    def unwritable(student):
         raise TypeError("a lock cannot be written")
 
     with monkeypatch.context() as patch:

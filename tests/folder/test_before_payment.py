@@ -4,12 +4,7 @@ And no sound one is: the lists are those of :mod:`tests.run.test_hopeless`. Priv
 number of teachers lets them be; what is declared of them is what the list says.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,11 +23,9 @@ from quorate.voting.recipe import recipe
 
 pytestmark = pytest.mark.mostly_heavy
 
-Facts = dict[str, Any]
-
 
 # Beyond the twelve, and fixed before the first run too: what the budget, the model or the pool tells.
-def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[str], list[str] | None]:
+def tables(facts, wish):
     """Private rows, public rows, labels and ids of a set-up; numbers, as many columns as it says."""
     known = MUSHROOM | facts
     most = (recipe(PublicFacts(**known, tiny=tiny)).n_teachers for tiny in (False, True))
@@ -45,7 +38,7 @@ def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[
     return private, public, [classes[row % len(classes)] for row in range(n)], ids
 
 
-def folder(root: Path, facts: Facts, wish: Facts) -> Path:
+def folder(root, facts, wish):
     private, public, labels, ids = tables(facts, wish)
     known = MUSHROOM | facts
     root.mkdir()
@@ -55,7 +48,7 @@ def folder(root: Path, facts: Facts, wish: Facts) -> Path:
     private.write_csv(root / "private.csv")
     public.write_csv(root / "public.csv")
     mechanism = {"name": wish["mechanism"].__name__} if "mechanism" in wish else {}
-    settings: dict[str, dict[str, Any]] = {
+    settings = {
         "data": {
             "private": "private.csv", "public": "public.csv", "label": "y", "n_records": known["n_records"],
             "classes": [f"class {c}" for c in range(known["n_classes"])],
@@ -74,11 +67,11 @@ def folder(root: Path, facts: Facts, wish: Facts) -> Path:
     return root
 
 
-def estimator(facts: Facts, wish: Facts, **how: Any) -> tuple[PrivateClassifier, Facts]:
+def estimator(facts, wish, **how):
     """The same set-up for an estimator: it, and what `fit` is given. Noise is what the budget buys."""
     private, public, labels, ids = tables(facts, wish)
     known = MUSHROOM | facts
-    mechanism: Any = "auto"
+    mechanism = "auto"
     if "mechanism" in wish:
         made = recipe(
             PublicFacts(**known), n_teachers=wish.get("n_teachers"), n_queries=wish.get("n_queries"),
@@ -105,7 +98,7 @@ def estimator(facts: Facts, wish: Facts, **how: Any) -> tuple[PrivateClassifier,
 
 
 @pytest.fixture
-def unpaid() -> Iterator[Ledger]:
+def unpaid():
     """A ledger with room for every set-up, in which nothing may be reserved."""
     with Ledger(budget=Budget(100.0, 0.1)) as ledger:
         yield ledger
@@ -115,7 +108,7 @@ def unpaid() -> Iterator[Ledger]:
 SLOW = {7, 13}  # a calibration at ε = 0.001; a table of 1,000 columns
 
 
-def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
+def listed(sets, *, short=1):
     """The set-ups of a list: one in `short`, and no slow one beside others; all of them by hand."""
     return [
         pytest.param(*each, id=str(at), marks=[pytest.mark.faults] if at % short or (at in SLOW and short > 1) else [])
@@ -194,7 +187,7 @@ def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(make_run, 
     assert charges(root) == 1
 
 
-DECLARED: dict[str, Any] = {"data.n_records": 400}
+DECLARED = {"data.n_records": 400}
 REFUSED = [
     ({"mechanism.queries": 9_000}, "[mechanism] queries = 9000 but the pool has 150 distinct points"),
     ({"teachers.count": 500, **DECLARED}, "try [teachers] count = "),

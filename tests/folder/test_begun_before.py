@@ -1,10 +1,6 @@
 """A run goes on as it was begun, whatever a word, a weight or a default means now: nothing is charged or drawn anew."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,12 +19,12 @@ from quorate.run.schema import Schema
 from quorate.voting import flow
 
 
-def history(root: Path) -> list[dict[str, Any]]:
+def history(root):
     with Ledger(root / "ledger.db") as ledger:
         return ledger.export()
 
 
-def begun(root: Path, monkeypatch: pytest.MonkeyPatch, **before: Any) -> list[dict[str, Any]]:
+def begun(root, monkeypatch, **before):
     """Begin a run as an earlier version read its settings, up to its student; return what its ledger holds."""
     with monkeypatch.context() as then:
         settled = batch._config
@@ -39,7 +35,7 @@ def begun(root: Path, monkeypatch: pytest.MonkeyPatch, **before: Any) -> list[di
     return history(root)
 
 
-def respell(path: Path) -> None:
+def respell(path):
     """Write blanks around the word of every seventh row."""
     rows = pl.read_csv(path)
     padded = pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.format(" {}  ", "ward")).otherwise("ward")
@@ -112,7 +108,7 @@ def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(make
     assert history(root) == charged
 
 
-def said_of(root: Path, batched: str | None) -> Path:
+def said_of(root, batched):
     text = (root / "quorate.toml").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("batched")]
     if batched is not None:
@@ -121,12 +117,12 @@ def said_of(root: Path, batched: str | None) -> Path:
     return root
 
 
-def charges(root: Path) -> list[str]:
+def charges(root):
     with Ledger(root / "ledger.db") as ledger:
         return [entry["key"] for entry in ledger.export() if entry["kind"] == "reserved"]
 
 
-def run(root: Path) -> tuple[int, str]:
+def run(root):
     return command("run", root, "--json")
 
 

@@ -1,10 +1,6 @@
 """A folder's probabilities are fitted on ``[data] calibration``: free, also after the run, in all that is published."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,21 +24,19 @@ from quorate.students.prediction_sets import apart
 
 pytestmark = pytest.mark.mostly_heavy
 
-MakeRun = Any
 
-
-def spent_on(root: Path) -> tuple[Any, int]:
+def spent_on(root):
     with Ledger(root / "ledger.db") as ledger:
         return ledger.spent, len(ledger.reservations())
 
 
-def with_calibration(root: Path, n: int = 300) -> None:
+def with_calibration(root, n=300):
     rows, ill = visits(n, seed=9)
     rows.with_columns(pl.Series("ill", ill)).write_csv(root / "calibration.csv")
     edit(root, "[data]\n", '[data]\ncalibration = "calibration.csv"\n')
 
 
-def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
+def made_run(make_run, by, name="run"):
     direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
     return make_run(name, **{**direct, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
 
@@ -80,7 +74,7 @@ def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_
         assert "fit 150 labelled public rows" in (root / "public" / page).read_text("utf-8")
 
 
-def predicted_with_sets(root: Path, shown: pl.DataFrame, sets: Any) -> None:
+def predicted_with_sets(root, shown, sets):
     shown.write_csv(root.parent / "rows.csv")
     predict_table(quorate.load(root), root.parent / "rows.csv", root.parent / "out.csv", coverage=0.8)
     table = pl.read_csv(root.parent / "out.csv")
@@ -98,7 +92,7 @@ def test_private_rows_for_calibration_are_noticed(make_run, by):
         with pytest.raises(DataRefused, match=r"\[data\] calibration holds the private rows again"):
             read_run(root)
         return
-    lines: list[str] = []
+    lines = []
     facts = execute(read_run(root), command="quorate run", tell=lines.append)
     assert facts.fitted.temperature is None
     assert [line[:63] for line in lines] == ["the calibration was left out: [data] calibration holds private "]
@@ -139,7 +133,7 @@ def test_a_model_without_scores_keeps_its_probabilities_and_gets_sets(make_run):
     assert facts.fitted.prediction_sets is not None
 
 
-def with_a_share(root: Path) -> None:
+def with_a_share(root):
     """Write more rows to score the model on, of which a share calibrates it."""
     rows, ill = visits(400, seed=9)
     rows.with_columns(pl.Series("ill", ill)).write_csv(root / "evaluation.csv")
@@ -170,7 +164,7 @@ def test_a_share_of_the_evaluation_calibrates_and_does_not_score(make_run, by):
     assert facts.utility.student.n_rows == 100
 
 
-def columns_of(rows: Any) -> Any:
+def columns_of(rows):
     return rows.to_numpy() if hasattr(rows, "to_numpy") else np.asarray(rows)
 
 
@@ -184,7 +178,7 @@ def test_of_an_evaluation_with_private_rows_in_one_part_neither_is_used(make_run
         for place, row in zip(at[:90], private.rows(), strict=False):
             rows[place] = row
         pl.DataFrame(rows, schema=private.schema, orient="row").write_csv(root / "evaluation.csv")
-        lines: list[str] = []
+        lines = []
         facts = execute(read_run(root), command="quorate run", tell=lines.append)
         assert sorted(line.split(":")[0] for line in lines) == [
             "the calibration was left out",
@@ -284,7 +278,7 @@ def test_the_two_ways_to_sets_are_not_asked_for_at_once(make_run):
         read_settings(alone / "quorate.toml")
 
 
-def make_rare(root: Path) -> None:
+def make_rare(root):
     """Leave one ill visit in twelve."""
     for table in ("private", "evaluation"):
         rows = pl.read_csv(root / f"{table}.csv").with_row_index("place")
@@ -355,7 +349,7 @@ def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(
     assert not (root / "ledger.db").exists()
 
 
-def make_linear(make_run: MakeRun) -> Path:
+def make_linear(make_run):
     """Leave all but the direct method, in few dimensions."""
     direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200}
     return make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
@@ -364,7 +358,7 @@ def make_linear(make_run: MakeRun) -> Path:
 def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(make_run):
     root = make_linear(make_run)
 
-    def dimension_and_charges() -> tuple[float, int]:
+    def dimension_and_charges():
         run = read_run(root)
         execute(run, command="quorate run")
         return run.task.plan.dimension, charges(root)

@@ -1,10 +1,7 @@
 """What a report calls passed was looked at, on this run; the rest says what it is."""
 
-from __future__ import annotations
-
 import importlib
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,30 +26,30 @@ pytestmark = pytest.mark.mostly_heavy
 X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
 POOL = X[300:]
 X, Y = X[:300], Y[:300]
-SETTINGS: dict[str, Any] = {
+SETTINGS = {
     "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_teachers": 10, "queries": 60, "n_jobs": 1,
 }  # fmt: skip
 
 
-def fitted(**changes: Any) -> PrivateClassifier:
+def fitted(**changes):
     return PrivateClassifier(**{**SETTINGS, **changes}).fit(X, Y, public=PublicPool(POOL))
 
 
 @pytest.fixture(scope="module")
-def ordinary() -> PrivateClassifier:
+def ordinary():
     """A fit that tests only read."""
     return fitted()
 
 
-def outcomes(facts: Facts) -> dict[str, Outcome]:
+def outcomes(facts):
     return {check.code: check.outcome for check in facts.checks}
 
 
-def check_of(facts: Facts, code: str) -> Any:
+def check_of(facts, code):
     return next(check for check in facts.checks if check.code == code)
 
 
-def function_of(name: str) -> Any:
+def function_of(name):
     """The function that a check names, wherever its module ends and a class begins, and wherever it is now."""
     parts = place_of(name).split(".")
     for cut in range(len(parts) - 1, 0, -1):
@@ -86,11 +83,11 @@ def test_what_passed_names_a_function_that_there_is(ordinary):
 # --- shards ---------------------------------------------------------------------------------------------------------
 
 
-def dealt_out(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+def dealt_out(unit_keys, n_teachers, key, *, partition):
     return Secret(np.arange(len(unit_keys)) % n_teachers)
 
 
-def one_row_moved(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+def one_row_moved(unit_keys, n_teachers, key, *, partition):
     moved = partition_rows(unit_keys, n_teachers, key, partition=partition).reveal().copy()
     moved[-1] = (moved[-1] + 1) % n_teachers
     return Secret(moved)
@@ -111,11 +108,11 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch)
     looked, given = [], []
     real_check, real_train = flow.checks.shards, kept_votes.train_chunk
 
-    def look(task: Any, assigned: Any) -> Any:
+    def look(task, assigned):
         looked.append(assigned)
         return real_check(task, assigned)
 
-    def train(trainer: Any, X: Any, codes: Any, shards: Any, **how: Any) -> Any:
+    def train(trainer, X, codes, shards, **how):
         given.append(shards)
         return real_train(trainer, X, codes, shards, **how)
 

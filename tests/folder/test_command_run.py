@@ -1,12 +1,8 @@
 """A run whose teachers are a command: settings, resuming, later questions, and what is refused."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -43,8 +39,8 @@ else:
 """
 
 
-def command_run(make_run: Any, **changes: Any) -> Path:
-    root: Path = make_run(**{
+def command_run(make_run, **changes):
+    root = make_run(**{
         "teachers.command": [sys.executable, "-S", "-E", "teach.py"], "teachers.keeps_model": True, "teachers.count": 6,
         "mechanism.online_answers": 3, **changes,
     })  # fmt: skip
@@ -52,7 +48,7 @@ def command_run(make_run: Any, **changes: Any) -> Path:
     return root
 
 
-def trained(root: Path) -> int:
+def trained(root):
     return len((root / "calls").read_text().split()) if (root / "calls").exists() else 0
 
 
@@ -104,25 +100,25 @@ with open(sys.argv[3], "w") as votes:
 COUNT = 6
 
 
-def trained_anew(make_run: Any, **changes: Any) -> Path:
+def trained_anew(make_run, **changes):
     """A run whose teachers are calls that leave nothing but votes, and that is known by its key already."""
     command = [sys.executable, "-S", "-E", "teach.py"]
-    root: Path = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
+    root = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
     (root / "teach.py").write_text(ANEW, encoding="utf-8")
     load_run(root)
     (root / "calls").write_text("")  # without the rehearsal's
     return root
 
 
-def seeds(root: Path) -> list[str]:
+def seeds(root):
     """By which teachers' calls are told apart; those of the rehearsals are small."""
     return [seed for seed in (root / "calls").read_text().split() if int(seed) > 1000]
 
 
-def broken_off(root: Path, at: int) -> None:
+def broken_off(root, at):
     """Run it until so many teachers have voted, and no further."""
 
-    def interrupt(stage: str, done: int, total: int) -> None:
+    def interrupt(stage, done, total):
         if stage == "calls" and done >= at:
             raise KeyboardInterrupt
 

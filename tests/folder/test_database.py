@@ -1,20 +1,16 @@
 """Tables from databases: by a query that can only read, in an order that is the same again, and without a password."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from tests.folder.conftest import DIRECT
-from tests.ledger.postgres_server import Server, running, why_not
+from tests.ledger.postgres_server import running, why_not
 
 from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
@@ -27,7 +23,7 @@ MAKE = "create table visits (id integer, person text, age integer, lab float, wa
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server():
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     with running() as server:
@@ -37,12 +33,12 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def on(server: Server, query: str) -> DatabaseQuery:
+def on(server, query):
     return DatabaseQuery(f"postgresql://quorate@/postgres?host={server.folder}", query, "[data] private", Path())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def asked(request, tmp_path):
     """Return ``asked(query) -> DatabaseQuery`` of a database with :data:`ROWS`."""
     if request.param == "sqlite":
         with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
@@ -322,7 +318,7 @@ def test_why_a_server_does_not_let_one_in_is_said(server, tmp_path, monkeypatch)
     rules.write_text(f"local all ann scram-sha-256\n{rules.read_text()}")
     server.sql("select pg_reload_conf()")
 
-    def told(url: str) -> str:
+    def told(url):
         with pytest.raises(PreconditionFailed) as refusal:
             DatabaseQuery(url, "select 1", "[data] private", tmp_path).names()
         return str(refusal.value).removeprefix("[data] private: the database cannot be reached: ")
@@ -438,7 +434,7 @@ def test_wrong_settings_of_a_database_are_one_line(changes, told, make_run, cli)
 def test_a_file_that_sqlite_does_not_open_is_one_line(make_run, cli, monkeypatch):
     root = make_run(**{"data.private": "sqlite:///private.csv", "data.private_query": "select * from v order by 1"})
 
-    def refused(*_: Any, **__: Any) -> None:  # as to somebody without the permission; tests may run as root
+    def refused(*_, **__):  # as to somebody without the permission; tests may run as root
         raise sqlite3.OperationalError("unable to open database file: cell")
 
     monkeypatch.setattr(sqlite3, "connect", refused)
@@ -456,7 +452,7 @@ def test_a_server_that_is_not_there_is_one_line(tmp_path):
 
 @pytest.mark.heavy
 def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run, cli):
-    def said(verb: str, name: str, query: str, **how: Any) -> str:
+    def said(verb, name, query, **how):
         root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
         with closing(sqlite3.connect(root / "c.db")) as made:
             made.execute("create table v (age integer, bmi real, ward text, ill text)")

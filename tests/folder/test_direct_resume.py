@@ -1,12 +1,7 @@
 """A direct run killed at any moment goes on: one charge, no round drawn twice, the model that of stored rounds."""
 
-from __future__ import annotations
-
 import random
 import secrets
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,28 +24,28 @@ PURPOSE = "gradient round"
 
 
 @pytest.fixture
-def make_direct(make_run: Any) -> Any:
+def make_direct(make_run):
     room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
     return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **room, **changes})
 
 
-def snapshot(root: Path) -> Snapshot:
+def snapshot(root):
     return Snapshot.of(root, PURPOSE)
 
 
-def breaches(snapshots: list[Snapshot], root: Path, n_rounds: int) -> list[str]:
+def breaches(snapshots, root, n_rounds):
     """What a resumed run promises, and that its model is that of the stored rounds."""
     same = bool((coefficients(root) == replayed(root, snapshots[-1])).all())
     found = breaches_of_ledger(snapshots, n_rounds)
     return found if same else [*found, "the model is not that of the stored rounds"]
 
 
-def coefficients(root: Path) -> Any:
+def coefficients(root):
     found = [side / "student.skops" for side in (root / "public", root / "private")]
     return skops.io.load(next(path for path in found if path.exists()))[-1].coef_
 
 
-def replayed(root: Path, last: Snapshot) -> Any:
+def replayed(root, last):
     """The coefficients that follow from stored rounds alone."""
     task = read_run(root, begin=False).task
     descent = Descent(task.plan.settings, task.plan.grid, task.plan.n_units, task.plan.start)
@@ -60,14 +55,14 @@ def replayed(root: Path, last: Snapshot) -> Any:
     return model_of(task, weights)[-1].coef_
 
 
-def killed_at_random(make_direct: Any, kills: int) -> None:
+def killed_at_random(make_direct, kills):
     """Kill a run `kills` times: before the charge, while rounds are drawn, while the public side is written."""
     rounds, chance = 20 * kills, random.Random(20261122)
     root = make_direct(**{"method.rounds": rounds})
     snapshots = [snapshot(root)]
     for number in range(kills):
         if number == 0:
-            moment: Callable[[], bool] = lambda: True  # noqa: E731 - imports, reading, coordinates
+            moment = lambda: True  # noqa: E731 - imports, reading, coordinates
             delay = chance.uniform(0.0, 0.05)
         elif number == kills - 1:
             moment, delay = (lambda: any((root / "public").glob("*guarantee.json*"))), chance.uniform(0, 0.004)
@@ -95,7 +90,7 @@ def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct):
 # --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
 
 
-def killed_and_resumed(root: Path) -> list[Snapshot]:
+def killed_and_resumed(root):
     snapshots = []
     for after, in_flight in ((2, False), (1, True)):
         perform_killed(root, after=after, in_flight=in_flight, read=read_run)
@@ -105,12 +100,12 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
 
 
 @pytest.fixture
-def addresses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+def addresses(monkeypatch):
     """Every place that noise was drawn at."""
-    seen: list[tuple[str, int]] = []
+    seen = []
     real = OSNoise.at
 
-    def at(self: OSNoise, purpose: str, index: int) -> Any:
+    def at(self, purpose, index):
         seen.append((purpose, index))
         return real(self, purpose, index)
 
@@ -129,7 +124,7 @@ def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(make_direct, 
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_direct, monkeypatch):
     real = DirectTask.charges
 
-    def fresh(self: DirectTask) -> Iterator[Charge]:
+    def fresh(self):
         charge = next(iter(real(self)))
         how = {name: getattr(charge, name) for name in ("event", "delta", "purposes", "scope", "seeded")}
         while True:
@@ -152,7 +147,7 @@ def test_the_check_catches_a_round_that_is_drawn_twice(make_direct, addresses, m
     """The twin draws the noise of a block again, and stores the mean: less noise than was charged for."""
     real = descend.release
 
-    def twice(reservation: Any, purpose: str, count: int, compute: Any, *, record: Any) -> Any:
+    def twice(reservation, purpose, count, compute, *, record):
         return real(reservation, purpose, count, lambda drawn: (compute(drawn) + compute(drawn)) // 2, record=record)
 
     monkeypatch.setattr(descend, "release", twice)

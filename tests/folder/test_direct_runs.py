@@ -1,12 +1,8 @@
 """A run of the direct method in a folder: the same ledger, report and export, and no word about private rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,18 +22,17 @@ from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 from quorate.folder.status import State, read_status
 from quorate.ledger import Ledger
-from quorate.report import Facts
 
 pytestmark = pytest.mark.mostly_heavy
 
 
 @pytest.fixture
-def make_direct(make_run: Any) -> Any:
+def make_direct(make_run):
     """``make_run`` for the direct method, with four rounds."""
     return lambda name="run", *, m=60, **changes: make_run(name, m=m, **{**DIRECT, **changes})
 
 
-def keys_of(tree: Any) -> Any:
+def keys_of(tree):
     """The form of a JSON value: its keys and the lengths of its lists, and no value."""
     if isinstance(tree, dict):
         return {key: keys_of(tree[key]) for key in tree}
@@ -110,7 +105,7 @@ def test_what_check_says_is_what_the_run_does(make_direct):
 
 
 def test_progress_is_told_by_rounds(make_direct):
-    seen: list[tuple[str, int, int]] = []
+    seen = []
     execute(read_run(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
@@ -153,11 +148,11 @@ def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charge
     assert charges(root) == 1
 
 
-def other_bits(of: Any) -> Any:
+def other_bits(of):
     """The same eigenpairs, but for the last bit of each direction: what another number of threads gives."""
 
-    def moved(features: Any) -> Spectrum:
-        spectrum: Spectrum = of(features)
+    def moved(features):
+        spectrum = of(features)
         return Spectrum(spectrum.values, np.nextafter(spectrum.vectors, np.inf))
 
     return moved
@@ -215,7 +210,7 @@ ODD = {
 }
 
 
-def everything_told(root: Path, cli: Any) -> dict[str, str]:
+def everything_told(root, cli):
     """All that a run shows to anybody: what commands print, and every file of the public side; seeded, to compare."""
     told = {}
     for command in (["check"], ["check", "--json"], ["run"], ["run", "--json"], ["status", "--json"], ["report"]):
@@ -229,7 +224,7 @@ def everything_told(root: Path, cli: Any) -> dict[str, str]:
     return {name: re.sub(moving, "#", text.replace("\\", "")).replace(root.name, "run") for name, text in told.items()}
 
 
-def add_row(root: Path, line: str) -> None:
+def add_row(root, line):
     with (root / "private.csv").open("ab") as file:
         file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
 
@@ -238,7 +233,7 @@ SEEDED = {"run.unsafe_noise_seed": 3}
 
 
 @pytest.fixture
-def without(make_direct: Any, cli: Any) -> dict[str, str]:
+def without(make_direct, cli):
     return everything_told(make_direct("warda", **SEEDED), cli)
 
 
@@ -291,7 +286,7 @@ def test_a_report_that_counts_usable_rows_is_caught(make_direct, cli, without, m
     """The twin tells how many rows it used: the comparison above sees it."""
     real = method.ROUNDS.facts
 
-    def counting(task: Any, *rest: Any) -> Facts:
+    def counting(task, *rest):
         facts = real(task, *rest)
         n_used = len(used(task)[1])
         return replace(facts, setup=replace(facts.setup, recipe=(f"{n_used} rows were used",)))

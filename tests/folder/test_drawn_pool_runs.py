@@ -1,11 +1,7 @@
 """Feature maps of a direct run, and runs without public rows: from a schema to a package, also after a kill."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +29,7 @@ from quorate.voting.models import teacher_named
 pytestmark = pytest.mark.mostly_heavy
 
 
-def transformer(root: Path, *, fit: bool = True) -> Any:
+def transformer(root, *, fit=True):
     made = ColumnTransformer([("numbers", StandardScaler(), ["age", "bmi"]), ("words", OneHotEncoder(), ["ward"])])
     return made.fit(pl.read_csv(root / "public.csv")) if fit else made
 
@@ -58,9 +54,9 @@ def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run, cli
 
 
 @pytest.fixture
-def with_notes(make_run: Any) -> Any:
-    def make(**changes: Any) -> Path:
-        root: Path = make_run(m=60, **{**DIRECT, "data.evaluation": "evaluation.csv", **changes})
+def with_notes(make_run):
+    def make(**changes):
+        root = make_run(m=60, **{**DIRECT, "data.evaluation": "evaluation.csv", **changes})
         words = {"yes": "cough fever ache", "no": "well fine healthy"}
         rng = np.random.default_rng(0)
         for name in ("private", "public", "evaluation"):
@@ -132,7 +128,7 @@ def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(make_
     assert not (root / "ledger.db").exists()
 
 
-OPEN: dict[str, Any] = {"teachers.count": None, "mechanism.queries": None}
+OPEN = {"teachers.count": None, "mechanism.queries": None}
 
 
 @pytest.mark.quick
@@ -168,10 +164,10 @@ class Killed(BaseException):
     """The process dies."""
 
 
-def killed_in(owner: Any, name: str, root: Path) -> None:
+def killed_in(owner, name, root):
     """Begin a run, and let the process die where it calls something."""
 
-    def dies(*_: Any, **_how: Any) -> Any:
+    def dies(*_, **_how):
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
@@ -241,7 +237,7 @@ def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(mak
     assert "finished" in cli("status", root)[1]
 
 
-def _entries(root: Path) -> list[Any]:
+def _entries(root):
     with Ledger(root / "ledger.db") as ledger:
         return [entry for entry in ledger.export() if entry["kind"] != "started"]
 

@@ -1,12 +1,8 @@
 """A model that does not fit the table is refused on public rows; one that fails on private rows alone is not heard."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,10 +27,10 @@ pytestmark = pytest.mark.mostly_heavy
 
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
-SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "n_jobs": 1}
+SETTINGS = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "n_jobs": 1}
 
 
-def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def table(n, seed):
     X = np.random.default_rng(seed).normal(size=(n, 3))
     return X, np.array(CLASSES)[np.digitize(X[:, 0], [-0.5, 0.5])]
 
@@ -43,41 +39,41 @@ X, Y = table(150, 1)
 POOL = table(80, 2)[0]
 
 
-def fit(teacher: Any = None, student: Any = None, *, rows: Any = X, pool: Any = POOL, **changes: Any) -> Any:
+def fit(teacher=None, student=None, *, rows=X, pool=POOL, **changes):
     return PrivateClassifier(teacher, student, **{**SETTINGS, **changes}).fit(rows, Y, public=PublicPool(pool))
 
 
-def rows_of_pandas(frame: Any) -> Any:
+def rows_of_pandas(frame):
     return frame.iloc[:].to_numpy()
 
 
 class FailsOnTheMark(ClassifierMixin, BaseEstimator):
-    def fit(self, X: Any, y: Any) -> FailsOnTheMark:
+    def fit(self, X, y):
         if np.any(X == MARK):
             raise ValueError("a private value was met")
         self.classes_ = np.unique(y)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return np.full(len(X), self.classes_[-1])
 
 
 class Answers(ClassifierMixin, BaseEstimator):
     """Predicts what it was told to, whatever it saw."""
 
-    def __init__(self, answer: Any = 0) -> None:
+    def __init__(self, answer=0):
         self.answer = answer
 
-    def fit(self, X: Any, y: Any) -> Answers:
+    def fit(self, X, y):
         self.classes_ = np.unique(y)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return np.full(len(X), self.answer)
 
 
 class Loud(GaussianNB):
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X, y):
         print("fitting")
         print("fitting", file=sys.stderr)
         warnings.warn("fitting", stacklevel=1)
@@ -101,7 +97,7 @@ def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_cha
 
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run, cli, verb):
-    root: Path = make_run(**{"teachers.model": "unread_ward:teacher"})
+    root = make_run(**{"teachers.model": "unread_ward:teacher"})
     (root / "unread_ward.py").write_text(
         "from sklearn.linear_model import LogisticRegression\n"
         "from sklearn.pipeline import make_pipeline\n"
@@ -171,7 +167,7 @@ def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing():
 class RefusesWeights(LogisticRegression):
     """Fails where noisy votes are taught, and there alone."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RefusesWeights:
+    def fit(self, X, y, sample_weight=None):
         if sample_weight is not None:
             raise ValueError("no weights here")
         return super().fit(X, y)
@@ -180,22 +176,22 @@ class RefusesWeights(LogisticRegression):
 class TeachesValuesAlone(VoteShareStudent):
     """A way to learn of the owner's own, which nothing but a trial can tell about."""
 
-    def fit(self, data: Any) -> Any:
+    def fit(self, data):
         if data.released.holds_values:
             raise RuntimeError("made for classes")
         return LabelStudent(GaussianNB()).fit(data)
 
-    def check(self, mechanism: Any) -> None:
+    def check(self, mechanism):
         del mechanism
 
 
 class HidesItsDoubt(LogisticRegression):
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X):
         raise RuntimeError("no probabilities here")
 
 
-SOFT: dict[str, Any] = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e-5, 2, 40, 10), "queries": 40}
-INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
+SOFT = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e-5, 2, 40, 10), "queries": 40}
+INTERACTIVE = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
 
 
 @pytest.mark.parametrize(
@@ -226,7 +222,7 @@ def test_a_student_that_fails_at_weights_learns_from_labels(mechanism):
     fit(GaussianNB(), RefusesWeights(), mechanism=mechanism, allow_hopeless=True)
 
 
-def labels_of(how: dict[str, Any]) -> Any:
+def labels_of(how):
     return np.where(Y == "yes", "yes", "no") if "classes" in how else Y
 
 
@@ -279,6 +275,6 @@ def test_a_method_that_stays_away_is_found_on_public_rows(model, how, said):
         prepared(PrivateClassifier(**{**SETTINGS, **rest}, allow_hopeless=True))
 
 
-def prepared(clf: PrivateClassifier) -> Any:
+def prepared(clf):
     """Everything that comes before the first charge."""
     return clf._task(X, np.where(Y == "yes", "yes", "no"), public=PublicPool(POOL), groups=None)

@@ -1,12 +1,8 @@
 """Every mechanism, named in quorate.toml: what a run with it writes, costs, says and does after a kill."""
 
-from __future__ import annotations
-
 import json
 import signal
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -39,7 +35,7 @@ from quorate.voting.method import told
 pytestmark = pytest.mark.mostly_heavy
 
 KINDS = for_runs()
-GIVEN: dict[str, dict[str, Any]] = {
+GIVEN = {
     "ConfidentNoisyMax": {"threshold": 8.0},
     "InteractiveNoisyMax": {"threshold": 8.0, "confidence": 0.9},
     "StableSparseVector": {"cutoff": 5},
@@ -49,7 +45,7 @@ DECLINING = {"ConfidentNoisyMax", "InteractiveNoisyMax", "DistanceToInstability"
 CLOSING = {"StableSparseVector", "SoftLabel"}
 
 
-def section(name: str, **more: Any) -> dict[str, Any]:
+def section(name, **more):
     return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
 
 
@@ -216,7 +212,7 @@ execute(load_run(root), command="quorate run")
 """
 
 
-def kill(root: Path, when: str, at: int) -> None:
+def kill(root, when, at):
     said = root / "said.txt"
     assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
 
@@ -285,7 +281,7 @@ X, POOL = RNG.normal(size=(400, 3)), RNG.normal(size=(30, 3))
 Y = (X[:, 0] > 0).astype(np.int64)
 
 
-def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier:
+def classifier(mechanism, tmp_path, **more):
     given = {"classes": [0, 1], "epsilon": 50.0, "delta": 1e-5, "n_teachers": 8, "n_jobs": 1, "queries": "all"}
     return PrivateClassifier(
         mechanism=mechanism, ledger=tmp_path / "ledger.db", allow_hopeless=True, **{**given, **more}
@@ -300,11 +296,11 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
         (StableSparseVector(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=29), {}, "n_queries >= 30"),
         (StableSparseVector(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=30), {"online_answers": 1}, "n_queries >= 31"),
         (SoftLabel(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=29, bins=3), {}, "n_queries >= 30"),
+        (SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3), {"classes": [0, 1, 2]}, "two classes"),
         (InteractiveNoisyMax(9.0, 40.0, 40.0, 9, 0.9, "binary"), {}, "the n_teachers=8 of this run, got 9"),
         (InteractiveNoisyMax(9.0, 40.0, 40.0, 8, 0.9, "binary"), {"student": RidgeClassifier()}, "no predict_proba"),
         (Exponential(epsilon=0.1, sensitivity=0.5), {}, "sensitivity >= 1"),
         (PermuteAndFlip(epsilon=0.1, sensitivity=0.99), {}, "sensitivity >= 1"),
-        (SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3), {"classes": [0, 1, 2]}, "two classes"),
     ],
 )
 def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(mechanism, more, said, tmp_path):

@@ -1,11 +1,8 @@
 """Every key of ``quorate.toml``: what is wrong with it is one line that names it as typed, and a new file has it."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,17 +14,17 @@ from quorate.folder.settings import KEYS_BY_ARGUMENT, SECTIONS, keys_of, setting
 from quorate.folder.template import filled, template
 
 KEYS = [(section, key) for section, shape in SECTIONS.items() for key in settings_of_section(shape)]
-WRONG: tuple[Any, ...] = ({"a": 1}, -3, [{}], "", "no such word")
+WRONG = ({"a": 1}, -3, [{}], "", "no such word")
 FREE = {"string", "path", "column_names", "_maybe_empty", "as_it_is"}  # what they read may be any text
 
 
-def document(section: str, key: str, value: Any) -> dict[str, Any]:
+def document(section, key, value):
     """A file in which one key is wrong, and all others go with it."""
-    base: dict[str, Any] = {
+    base = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ["no", "yes"]},
         "budget": {"epsilon": 1.0, "delta": 1e-6},
     }
-    beside: dict[tuple[str, str], dict[str, Any]] = {
+    beside = {
         ("data", "unit_name"): {"unit": "id"},
         ("data", "image_column"): {"images": "scans"},
         ("data", "evaluation_query"): {"evaluation": "sqlite:///file.db"},
@@ -50,7 +47,7 @@ def document(section: str, key: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("section", "key"), KEYS, ids=[".".join(names) for names in KEYS])
 def test_a_wrong_value_is_named_with_its_section_and_what_was_got(section, key):
     check = settings_of_section(SECTIONS[section])[key].check
-    refusals: dict[str, str] = {}
+    refusals = {}
     for wrong in WRONG:
         if getattr(check, "__name__", "") in FREE and isinstance(wrong, str):
             continue

@@ -1,14 +1,10 @@
 """Votes made elsewhere: charged once, bound to their ledger, and said to be what they are."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +15,6 @@ from quorate.accounting import epsilon as price
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.folder.external_votes import (
     FIGURE_LOST,
-    VotesReleased,
     _text_in_key,
     data_dependent_epsilon,
     price_of,
@@ -56,12 +51,12 @@ VOTES = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shar
 MNIST = VOTES / "mnist_250_teachers.npy.xz"
 
 
-def votes(counts: Any = COUNTS, names: tuple[str, ...] = NAMES) -> VotesFile:
+def votes(counts=COUNTS, names=NAMES):
     return VotesFile(Secret(counts), names[: counts.shape[1]], 250)
 
 
-def release(root: Path, mechanism: Any = GNMAX, file: VotesFile | None = None, **how: Any) -> VotesReleased:
-    defaults: dict[str, Any] = {
+def release(root, mechanism=GNMAX, file=None, **how):
+    defaults = {
         "budget": Budget(20.0, 1e-4),
         "delta": DELTA,
         "noise": OSNoise(),
@@ -70,11 +65,11 @@ def release(root: Path, mechanism: Any = GNMAX, file: VotesFile | None = None, *
     return release_votes(votes() if file is None else file, mechanism, root=root, **{**defaults, **how})
 
 
-def says(done: VotesReleased, caveat: str) -> bool:
+def says(done, caveat):
     return any(each.startswith(caveat) or each.endswith(caveat) for each in done.guarantee.caveats)
 
 
-def drawn(root: Path) -> tuple[Any, list[int]]:
+def drawn(root):
     """What was spent, and how many answers were drawn for each reservation; refusals leave a trace of their own."""
     with Ledger(root / "ledger.db") as ledger:
         blocks = [sum(block.count for block in each.blocks("label")) for each in ledger.reservations()]
@@ -180,11 +175,11 @@ def test_a_mechanism_that_votes_cannot_serve_is_refused_before_a_ledger_exists(t
     assert not (tmp_path / "ledger.db").exists()
 
 
-def killed(root: Path, at: Callable[[Any], bool], **how: Any) -> None:
+def killed(root, at, **how):
     """Release, and die where the answers of a block were drawn and are to be stored."""
     real = Reservation.store
 
-    def die(self: Reservation, block: Any, answers: Any) -> Any:
+    def die(self, block, answers):
         if at(block):
             raise KeyboardInterrupt
         return real(self, block, answers)

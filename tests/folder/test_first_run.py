@@ -1,11 +1,8 @@
 """What a first-time user meets: a check that writes nothing, its notes, keys that are gone, settings that changed."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -16,7 +13,7 @@ from quorate.report import Facts
 pytestmark = pytest.mark.mostly_heavy
 
 
-def files(root: Path) -> list[str]:
+def files(root):
     return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
@@ -169,7 +166,7 @@ def test_settings_say_what_to_write(make_run, cli, monkeypatch):
         (root / "quorate.toml").write_text(f"[budget]\nepsilon = {written}\n")
         assert told in cli("check", root)[2]
 
-    def denied(*_: Any, **__: Any) -> str:
+    def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_text", denied)
@@ -180,7 +177,7 @@ def test_a_ledger_that_may_not_be_written_charges_nothing(make_run, cli, monkeyp
     root = make_run()
     assert cli("run", root)[0] == 0
 
-    def denied(*_: Any, **__: Any) -> int:
+    def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("quorate.ledger.sqlite._take_lock", denied)
@@ -195,7 +192,7 @@ def test_a_ledger_that_may_not_be_written_charges_nothing(make_run, cli, monkeyp
 SCALED = "private.csv looks scaled by what was fitted on all of its rows, and public.csv does not: columns 'age', 'bmi'"
 
 
-def scale_the_private_table(root: Path) -> None:
+def scale_the_private_table(root):
     numbers = [(pl.col(name) - pl.col(name).mean()) / pl.col(name).std(ddof=0) for name in ("age", "bmi")]
     pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
 
@@ -271,7 +268,7 @@ def test_notes_about_the_public_table_have_codes(make_run, cli):
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run, cli, by):
 
-    def dated(name: str, there: str) -> str:
+    def dated(name, there):
         root = make_run(name, **({"method.by": by} if by == "direct" else {}))
         for table, entry in (("private.csv", "01.03.2024"), ("public.csv", there)):
             rows = pl.read_csv(root / table)

@@ -1,10 +1,5 @@
 """What a first-time user's tables are like: commas in numbers, few or repeated public rows, a column too many."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import polars as pl
 import pytest
@@ -16,18 +11,18 @@ from quorate.ledger import Ledger
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
 from quorate.run.schema import Schema
 
-WAYS: dict[str, dict[str, Any]] = {"votes": {}, "direct": DIRECT}
+WAYS = {"votes": {}, "direct": DIRECT}
 
 
-def with_commas(root: Path, *names: str) -> None:
+def with_commas(root, *names):
     for name in names:
         table = pl.read_csv(root / name)
         table.with_columns(pl.col("bmi").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(root / name)
 
 
-def numbers_of(root: Path, by: str) -> Any:
+def numbers_of(root, by):
     """The private rows and the labelled public ones, as numbers."""
-    run: Any = read_run(root, begin=False)
+    run = read_run(root, begin=False)
     if by == "direct":
         return used(run.task)[0], run.task.schema.numbers(run.evaluation.X)
     see = run.task.views
@@ -97,7 +92,7 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     assert 'drop = ["name", "street", "hue", "id"]' in cli("check", root)[2]
 
 
-def with_ids(root: Path, *names: str) -> None:
+def with_ids(root, *names):
     for name in names:
         table = pl.read_csv(root / name)
         table.with_columns(id=pl.int_range(table.height)).write_csv(root / name)
@@ -136,7 +131,7 @@ def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run, c
 
 def test_keys_of_data_that_would_be_passed_over_are_refused(make_run, cli):
     declared = {"data.public": None, "schema.age": [0, 120], "schema.bmi": [0, 60], "schema.ward": ["north", "south"]}
-    wrong: list[tuple[dict[str, Any], str]] = [
+    wrong = [
         ({**WAYS["direct"], **declared, "data.categorical": ["wart"]}, "[data] categorical says what columns of the"),
         ({"data.image_column": "scan"}, "[data] image_column names the column of image files, and [data] images,"),
         ({"data.evaluation_query": "select 1"}, "[data] evaluation_query is put to a database, and [data] evaluation,"),
@@ -161,14 +156,14 @@ HUGE = "1" + "0" * 400
 SMALL = {"n": 80, "m": 30, "teachers.count": 4, "mechanism.queries": 10}
 
 
-def put(file: Path, column: str, cell: str) -> None:
+def put(file, column, cell):
     """Write a cell into the fourth row of a file."""
     lines = [line.split(",") for line in file.read_text().splitlines()]
     lines[4][lines[0].index(column)] = cell
     file.write_text("\n".join(map(",".join, lines)) + "\n")
 
 
-def assert_refused(root: Path, result: tuple[int, str, str], *expected: str) -> None:
+def assert_refused(root, result, *expected):
     code, said, told = result
     assert code == 4, told
     assert said == ""

@@ -1,7 +1,5 @@
 """Images as arrays and as files: pixels or patches by default, one size by public facts, no private file refused."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -9,8 +7,6 @@ import sys
 import threading
 import tracemalloc
 import warnings
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,18 +29,18 @@ LABELS = LABELS[KEPT]
 N, M = 200, 100
 
 
-def pgm(image: Any) -> bytes:
+def pgm(image):
     return b"P5\n# a comment\n%d %d\n255\n" % image.shape[::-1] + image.astype(np.uint8).tobytes()
 
 
-def npy(image: Any) -> bytes:
+def npy(image):
     held = io.BytesIO()
     np.save(held, image)
     return held.getvalue()
 
 
-def by_pillow(kind: str) -> Any:
-    def written(image: Any) -> bytes:
+def by_pillow(kind):
+    def written(image):
         image_module = pytest.importorskip("PIL.Image")
         held = io.BytesIO()
         image_module.fromarray(image.astype(np.uint8)).save(held, format=kind)
@@ -80,7 +76,7 @@ def test_each_kind_of_file_is_read(kind, tmp_path):
     assert np.abs(found - IMAGES[0]).max() <= (0 if kind != "jpg" else 12)
 
 
-def folder(root: Path, kind: str = "pgm") -> None:
+def folder(root, kind="pgm"):
     (root / "scans").mkdir()
     for i, image in enumerate(IMAGES[:360]):
         (root / "scans" / f"{i}.{kind}").write_bytes(WRITERS[kind](image))
@@ -130,18 +126,18 @@ def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_doe
         parted.units()
 
 
-def zipped() -> bytes:
+def zipped():
     held = io.BytesIO()
     np.savez(held, IMAGES[0])
     return held.getvalue()
 
 
-def eps(image: Any) -> bytes:
+def eps(image):
     """A picture that Pillow would start a program for."""
     return b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 16 16\n%%EndComments\n%%EOF\n"
 
 
-UNUSABLE: dict[str, tuple[str, bytes | None]] = {
+UNUSABLE = {
     "an archive": ("z.npy", zipped()),
     "NUL in a name": ("a\0b.pgm", None),
     "a circle of links": ("circle.pgm", None),
@@ -203,7 +199,7 @@ def test_whether_pillow_is_needed_is_told_by_public_names_alone(tmp_path, monkey
         public_images(tmp_path, ["a.npy", "a.png"], called="public.csv")
 
 
-def cheating(root: Path, names: list[str]) -> Any:
+def cheating(root, names):
     """A twin that takes the size from the files that it reads."""
     return public_images(root, names, called="private.csv")[0]
 
@@ -268,7 +264,7 @@ def test_names_that_lead_elsewhere_are_no_images(tmp_path):
     assert read_image(tmp_path / "scans", None) is None
 
 
-DIRECT: dict[str, Any] = {"method.by": "direct", "method.rounds": 4, "data.n_records": N}
+DIRECT = {"method.by": "direct", "method.rounds": 4, "data.n_records": N}
 
 
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])

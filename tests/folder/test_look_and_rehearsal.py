@@ -1,16 +1,13 @@
 """What a check shows beside its answer: a look, on its owner's terminal alone; a rehearsal, before it is paid for."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import polars as pl
 import pytest
 
 from quorate.run.look import Look, Names
 
-DIRECT: dict[str, Any] = {"method.by": "direct", "data.n_records": 200, "method.rounds": 2}
+DIRECT = {"method.by": "direct", "data.n_records": 200, "method.rounds": 2}
 
 
 @pytest.mark.default_cases(1)
@@ -62,7 +59,7 @@ def test_a_look_at_numbers_speaks_of_no_class():
     assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())
 
 
-WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
+WITH_LABELS = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
 
 
 @pytest.mark.heavy

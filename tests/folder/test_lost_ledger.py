@@ -1,14 +1,10 @@
 """A ledger that was deleted with its anchor, or put back with it: missed; a first start that was cut short: not."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 from contextlib import suppress
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.folder.conftest import run
@@ -29,17 +25,17 @@ BUDGET = Budget(4.0, 1e-5)
 LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
 
 
-def delete(root: Path, *names: str) -> None:
+def delete(root, *names):
     for name in (*LEDGER, *names):
         path = root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def of_ledger(root: Path) -> dict[str, bytes]:
+def of_ledger(root):
     return {name: (root / name).read_bytes() for name in LEDGER if (root / name).exists()}
 
 
-def put_back(root: Path, files: dict[str, bytes]) -> None:
+def put_back(root, files):
     delete(root)
     for name, content in files.items():
         (root / name).write_bytes(content)
@@ -180,7 +176,7 @@ def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(
         assert cli("ledger", verb, root)[0] == 5
 
 
-def _head(root: Path) -> Any:
+def _head(root):
     with Ledger(root / "ledger.db") as ledger:
         return ledger.head
 

@@ -1,13 +1,9 @@
 """Runs whose target is a number, by rounds and by votes: what is charged, what goes on after a kill, what leaves."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from dataclasses import replace
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,10 +33,10 @@ N = 1_500
 FRAME = pl.DataFrame({"a": RNG.normal(size=N), "b": RNG.choice(["x", "y"], N), "c": RNG.normal(size=N)})
 PRICE = (200 + 30 * FRAME["a"].to_numpy() + 20 * (FRAME["b"] == "x").to_numpy() + RNG.normal(size=N)).round(2)
 TABLE = FRAME.with_columns(price=pl.Series(PRICE))
-NUMBER: dict[str, Any] = {"target": '"price"', "range": "[0, 4_000]"}
+NUMBER = {"target": '"price"', "range": "[0, 4_000]"}
 
 
-def written(root: Path, *, evaluation: pl.DataFrame | None = None, more: str = "", **data: Any) -> Path:
+def written(root, *, evaluation=None, more="", **data):
     """Write a folder; `data`: keys in place of those of a number, none where None."""
     root.mkdir()
     TABLE[:1_000].write_csv(root / "private.csv")
@@ -54,7 +50,7 @@ def written(root: Path, *, evaluation: pl.DataFrame | None = None, more: str = "
     return root
 
 
-def typed(*words: object, code: int = 0) -> str:
+def typed(*words, code=0):
     """Type a command that ends with this code; return all that it said."""
     found, said = command(*words)
     assert found == code, said
@@ -62,14 +58,14 @@ def typed(*words: object, code: int = 0) -> str:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory):
     root = written(tmp_path_factory.mktemp("number") / "run", more='[method]\nfeature_map = "linear"')
     said = typed("run", root)
     assert "R²" in said
     return root
 
 
-def facts_of(run: Path) -> Facts:
+def facts_of(run):
     return Facts.from_json((run / "public" / "facts.json").read_text(encoding="utf-8"))
 
 
@@ -184,17 +180,17 @@ def test_a_range_without_a_target_asks_for_one():
 
 
 VOTES = '[method]\nby = "votes"'
-CLOSE: dict[str, Any] = {"range": "[100, 300]"}
+CLOSE = {"range": "[100, 300]"}
 
 
 @pytest.fixture(scope="module")
-def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def voted(tmp_path_factory):
     root = written(tmp_path_factory.mktemp("number-votes") / "run", more=VOTES, **CLOSE)
     typed("run", root)
     return root
 
 
-def epsilon_of(mu: float, delta: float) -> float:
+def epsilon_of(mu, delta):
     """The least ε of Gaussian noise, by bisection of its exact δ."""
     low, high = 0.0, 100.0
     for _ in range(100):
@@ -260,10 +256,10 @@ def test_it_leaves_as_a_package_and_as_onnx(made, ends, tmp_path, request):
 
 
 def test_its_audit_finds_nothing_and_catches_half_of_the_noise_and_numbers_that_are_not_cut_off(voted, monkeypatch):
-    def audited() -> Any:
+    def audited():
         return audit(read_run(voted, begin=False), runs=4_000, seed=1, confidence=1 - 1e-6)
 
-    def quieter(self: NoisyMean, counts: Any, noise: Any) -> Any:
+    def quieter(self, counts, noise):
         return noisy(NoisyMean(self.sigma / 4, self.grid), counts, noise)
 
     found, noisy = audited(), NoisyMean.release_many
@@ -414,7 +410,7 @@ def test_a_plan_says_what_either_method_would_do_and_opens_no_private_file(tmp_p
     assert "leave them out" in typed("plan", root, "--curve", "50:0.8", code=2)
 
 
-def _by(root: Path, by: str) -> Any:
+def _by(root, by):
     document = tomllib.loads((root / "quorate.toml").read_text())
     return settings_from({**document, "method": {"by": by}}, folder=root)
 

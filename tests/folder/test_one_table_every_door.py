@@ -1,16 +1,11 @@
 """One table and one word, every door: what a run scored, a loaded run, a question and the service read is the same."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import runpy
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -38,7 +33,7 @@ from quorate.service.problems import Problem
 from quorate.voting.ask import asked_rows, question_keys
 
 
-def visits(n: int, seed: int) -> pl.DataFrame:
+def visits(n, seed):
     """Dates, decimal commas, categories, missing cells, whole numbers, truth values, text, and what is left out."""
     chance = np.random.default_rng(seed)
     heat = chance.uniform(35, 41, n).round(1)
@@ -57,7 +52,7 @@ def visits(n: int, seed: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     made = {}
     for name, how in (
         ("votes", {"mechanism.online_answers": 8, "budget.epsilon": 40.0}),
@@ -75,19 +70,19 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-def as_typed(table: pl.DataFrame) -> pl.DataFrame:
+def as_typed(table):
     """The same rows as somebody makes them who minds types: other columns' order, dates and numbers as such."""
     return table.select(reversed(table.columns)).with_columns(
         pl.col("came").str.to_date(), pl.col("heat").str.replace(",", ".").cast(pl.Float64)
     )
 
 
-def respelled(table: pl.DataFrame) -> pl.DataFrame:
+def respelled(table):
     """The same rows with blanks around their words."""
     return table.with_columns(ward=pl.format(" {}  ", pl.col("ward")), code=pl.format("{}\t", pl.col("code")))
 
 
-def as_served(root: Path, model: Any) -> Callable[[list[dict[str, Any]]], Any]:
+def as_served(root, model):
     """What gives the probabilities of rows as the service reads them."""
     settings = settings_of(root)
     pool = public_table(settings)
@@ -118,6 +113,17 @@ def test_a_table_reads_the_same_at_every_door(name, folders):
     written = cells.with_columns(pl.col("age", "smokes").cast(pl.String))
     for rows in (cells, numbers, written, respelled(cells)):
         assert as_served(root, run)(rows.to_dicts()).tolist() == expected.tolist()
+
+
+def test_a_question_reads_the_same_and_is_charged_once(folders):
+    root = folders["votes"]
+    table = pl.read_csv(root / "evaluation.csv", schema_overrides={"code": pl.String})[:3]
+    table.write_csv(root / "questions.csv")
+    first = ask(load_run(root), root / "questions.csv")
+    run = quorate.load(root)
+    for same in (table, as_typed(table), respelled(table)):
+        assert run.ask(same) == first.answers
+    assert ask(load_run(root), root / "questions.csv").left == first.left == 5
 
 
 @pytest.mark.parametrize(
@@ -158,7 +164,7 @@ TYPED = {
 }  # fmt: skip
 
 # Of each kind of column: one cell in all the ways in which it may be written, and what no such cell says.
-WRITINGS: dict[str, tuple[list[Any], list[Any]]] = {
+WRITINGS = {
     "number": ([38.5, "38.5"], ["high", DAY]),
     "whole": ([40, 40.0, "40"], ["old"]),
     "comma": (["38,8", 38.8, "38.8"], ["hot"]),
@@ -180,7 +186,7 @@ WRITINGS: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
-def every_kind(n: int, seed: int) -> pl.DataFrame:
+def every_kind(n, seed):
     """A table with a column of each kind."""
     chance = np.random.default_rng(seed)
     days, minutes = chance.integers(0, 60, n).tolist(), chance.integers(0, 1_400, n).tolist()
@@ -208,7 +214,7 @@ def every_kind(n: int, seed: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def typed(tmp_path_factory):
     """A finished run of teachers on a table with a column of each kind."""
     tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
     online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0, "data.numeric": ["level"]}
@@ -225,22 +231,22 @@ ROW = every_kind(1, 7).drop("ill").to_dicts()[0]
 
 
 @cache
-def loaded(root: Path) -> tuple[Any, Any, Any, Features]:
+def loaded(root):
     """The run as an estimator, what was exported from it, its task, and what its service takes."""
     run, batch = quorate.load(root), load_run(root)
     return run, quorate.load(root.parent / "outbox"), batch, features_of(batch, run.student_)
 
 
-def polars_of(row: dict[str, Any]) -> pl.DataFrame:
+def polars_of(row):
     return pl.DataFrame({name: pl.Series([cell]) for name, cell in row.items()})
 
 
-def pandas_of(row: dict[str, Any]) -> pd.DataFrame:
+def pandas_of(row):
     """One row of pandas: days and times of day are objects there."""
     return pd.DataFrame({name: pd.Series([cell]) for name, cell in row.items()})
 
 
-def by_http(root: Path, row: dict[str, Any]) -> Any:
+def by_http(root, row):
     """What the service's student says; what JSON has not is written as Python writes it, durations in seconds."""
     run, _, batch, features = loaded(root)
     kept = (bool, int, float, type(None))
@@ -250,7 +256,7 @@ def by_http(root: Path, row: dict[str, Any]) -> Any:
     return run.student_.predict_proba(batch.task.views.student.kinds(table)).tolist()
 
 
-def by_evaluation(root: Path, row: dict[str, Any]) -> Any:
+def by_evaluation(root, row):
     """What the student says of a row that the run is scored on."""
     run, _, batch, _ = loaded(root)
     path = root.parent / "scored.parquet"
@@ -259,7 +265,7 @@ def by_evaluation(root: Path, row: dict[str, Any]) -> Any:
     return run.student_.predict_proba(batch.task.views.student.kinds(rows)).tolist()
 
 
-DOORS: dict[str, Callable[[Path, dict[str, Any]], Any]] = {
+DOORS = {
     "polars": lambda root, row: loaded(root)[0].predict_proba(polars_of(row)).tolist(),
     "pandas": lambda root, row: loaded(root)[0].predict_proba(pandas_of(row)).tolist(),
     "Arrow": lambda root, row: loaded(root)[0].predict_proba(polars_of(row).to_arrow()).tolist(),
@@ -269,7 +275,7 @@ DOORS: dict[str, Callable[[Path, dict[str, Any]], Any]] = {
 }
 
 
-def told_by_doors(root: Path, rows: list[dict[str, Any]]) -> dict[tuple[str, int], Any]:
+def told_by_doors(root, rows):
     return {(door, at): call(root, row) for at, row in enumerate(rows) for door, call in DOORS.items()}
 
 
@@ -283,7 +289,7 @@ def test_a_row_says_the_same_at_every_door_however_it_is_written(typed):
     assert missing["polars", 0] != told["polars", 0]
 
 
-def by_script(root: Path, row: dict[str, Any]) -> Any:
+def by_script(root, row):
     """What the exported student says of a row that the script beside it has read."""
     path = root.parent / "read_table.py"
     path.write_text(table_script(read_facts(root)) or "", encoding="utf-8")
@@ -336,7 +342,7 @@ def test_what_a_cell_cannot_say_is_refused_in_one_sentence_at_every_door(name, t
             assert str(cell) not in words.replace("hold", "").replace(reader.expected(name), "")
 
 
-def asked_keys(root: Path, table: Any) -> list[str]:
+def asked_keys(root, table):
     batch = loaded(root)[2]
     rows, earlier = asked_rows(batch.task, table, "X")
     return [key.hex() for key in question_keys(batch.task.views.teacher, Memo(), rows, earlier)]
@@ -354,7 +360,7 @@ def test_one_point_has_one_key_whatever_holds_it(name, typed):
     assert keys != set(asked_keys(typed, polars_of({**ROW, name: None})))
 
 
-def keys_of_cells(view: Any, memo: Memo, rows: Any, earlier: Any = None) -> Sequence[bytes]:
+def keys_of_cells(view, memo, rows, earlier=None):
     """By what an earlier version kept answers: the cells as they came, so that two writings were two points."""
     return row_digests(rows if earlier is None else earlier)
 
@@ -422,7 +428,7 @@ def test_what_is_published_says_what_each_column_holds_and_how_it_is_written(typ
 
 
 # For a column, the entry that is meant (or what stands for none), and the cells that say the same.
-def drawn(n: int, seed: int) -> pl.DataFrame:
+def drawn(n, seed):
     """Rows whose class hangs on every column, so that a word that is lost is seen."""
     chance = np.random.default_rng(seed)
     age, ward = chance.normal(size=n), chance.choice(["north", "Z\u00fcrich"], n)
@@ -436,7 +442,7 @@ def drawn(n: int, seed: int) -> pl.DataFrame:
 MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
 
 
-def estimator(method: str, **how: Any) -> Any:
+def estimator(method, **how):
     """A run of a method in memory."""
     if method == "direct":
         return PrivateLogisticRegression(**MEMORY, n_records=400, rounds=4, **how)

@@ -1,13 +1,10 @@
 """A mechanism of the owner's own, beside quorate.toml: calibrated, charged, resumed, reported, audited; or refused."""
 
-from __future__ import annotations
-
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -170,7 +167,7 @@ OWN = f"{NAME}:HalfLead"
 
 
 @pytest.fixture(autouse=True)
-def _paths() -> Iterator[None]:
+def _paths():
     """Leave the places where modules are looked for as they were."""
     before = list(sys.path)
     yield
@@ -178,9 +175,9 @@ def _paths() -> Iterator[None]:
 
 
 @pytest.fixture
-def make_own(make_run: Any) -> Any:
-    def make(name: str = "run", kind: str = "HalfLead", **more: Any) -> Path:
-        root: Path = make_run(name, **{"n": 300, "m": 60, "mechanism.name": f"{NAME}:{kind}", **more})
+def make_own(make_run):
+    def make(name="run", kind="HalfLead", **more):
+        root = make_run(name, **{"n": 300, "m": 60, "mechanism.name": f"{NAME}:{kind}", **more})
         (root / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
         return root
 
@@ -188,13 +185,13 @@ def make_own(make_run: Any) -> Any:
 
 
 @pytest.fixture
-def hospital(tmp_path: Path) -> Any:
+def hospital(tmp_path):
     (tmp_path / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
     sys.path.insert(0, str(tmp_path))
     return __import__(NAME)
 
 
-def statements(caveats: Any) -> list[str]:
+def statements(caveats):
     return [each for each in caveats if "is the owner's own" in each]
 
 
@@ -377,7 +374,7 @@ def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(make_own, cli,
 # --- the estimator --------------------------------------------------------------------------------------------------
 
 
-def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
+def classifier(mechanism, **more):
     return PrivateClassifier(
         classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
         allow_hopeless=True, **more,
@@ -446,7 +443,7 @@ class Short(Votes):
 class OneColumn(NoisyHalfLeads):
     __slots__ = ()
 
-    def columns(self, classes: Any) -> list[str]:
+    def columns(self, classes):
         return ["one", "another"]
 
 

@@ -1,13 +1,9 @@
 """A mechanism of the owner's own meets votes: no step of a stream and no analysis of it lets one out."""
 
-from __future__ import annotations
-
 import json
 import re
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +38,7 @@ class Tells:
     stages_spent: int
     held: Any = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.held is not None:
             raise RuntimeError(f"votes were {self.held}")
 
@@ -57,44 +53,44 @@ class Stream(StreamMechanism):
     stages: ClassVar[int] = 3
 
     @property
-    def event(self) -> PureDP:
+    def event(self):
         return PureDP(self.epsilon)
 
     @property
-    def answers(self) -> Classes:
+    def answers(self):
         return Classes()
 
-    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+    def answerable(self, n_teachers, n_classes):
         return Answerable(probability=1.0, noise=None)
 
-    def init(self, noise: Any, stages_spent: int = 0, asked: int = 0) -> State:
+    def init(self, noise, stages_spent=0, asked=0):
         return State(stages_spent)
 
-    def step(self, state: Any, counts: Any, noise: Any) -> tuple[Any, Any]:
+    def step(self, state, counts, noise):
         discrete_laplace(1.0, 1, noise)
         if counts[0] == 37:
             return self.odd(state, counts)
         return state, counts.argmax()  # numpy's whole number is one
 
-    def odd(self, state: Any, counts: Any) -> Any:
+    def odd(self, state, counts):
         return state, None
 
-    def release(self, counts: Any, noise: Any) -> Any:
+    def release(self, counts, noise):
         discrete_laplace(1.0, 1, noise)
         return counts.argmax(axis=1)
 
 
-def _leave(state: Any, counts: Any) -> Any:
+def _leave(state, counts):
     raise SystemExit(f"votes were {counts.tolist()}")
 
 
-def _tells(state: Any, counts: Any) -> Any:
+def _tells(state, counts):
     told = Tells(state.stages_spent)
     object.__setattr__(told, "held", counts.tolist())
     return told, 0
 
 
-ODD: dict[str, Callable[[Any, Any], Any]] = {
+ODD = {
     "a count": lambda state, counts: (state, int(counts[0])),
     "a text": lambda state, counts: (state, str(counts.tolist())),
     "no JSON": lambda state, counts: (state, {1 + 37j}),
@@ -112,17 +108,17 @@ ODD: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def stream(odd: Callable[[Any, Any], Any]) -> Stream:
+def stream(odd):
     kind = type("Odd", (Stream,), {"odd": lambda _, state, counts: odd(state, counts)})
     return kind(epsilon=0.5)
 
 
-def release(root: Path, mechanism: Any, **more: Any) -> Any:
-    how: dict[str, Any] = {"budget": Budget(2.0, 1e-5), "delta": 1e-5, "noise": SeededNoise(0), **more}
+def release(root, mechanism, **more):
+    how = {"budget": Budget(2.0, 1e-5), "delta": 1e-5, "noise": SeededNoise(0), **more}
     return release_votes(FILE, mechanism, root=root, **how)
 
 
-def told_by(refusal: BaseException) -> str:
+def told_by(refusal):
     """All that is told, but for where our own lines stand: a folder's name may hold any number."""
     return re.sub(r'File "[^"]*", line \d+, in ', "in ", "".join(traceback.format_exception(refusal)))
 
@@ -171,7 +167,7 @@ def test_scores_stand_for_two_classes_however_many_teachers_there_are():
 
 def test_a_step_is_tried_before_anything_is_charged(tmp_path):
     class Wide(Stream):
-        def step(self, state: Any, counts: Any, noise: Any) -> Any:
+        def step(self, state, counts, noise):
             return state, 2
 
     with pytest.raises(InvalidParameter, match="answers what stands for no class") as refusal:
@@ -190,7 +186,7 @@ class Loud(GaussianNoisyMax):
     sensitivity: ClassVar[float] = 1.5
 
     @property
-    def data_dependent(self) -> Any:
+    def data_dependent(self):
         raise RuntimeError(f"votes were {COUNTS.tolist()}")
 
 

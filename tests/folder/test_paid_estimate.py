@@ -1,10 +1,6 @@
 """The one figure of a plan that is paid for: refused without a price, charged once, and told with its noise."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,7 +37,7 @@ count = 40
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1300, 2))
     ill = np.where(rng.random(1300) < 0.1, X[:, 0] <= 0, X[:, 0] > 0)  # one label in ten is wrong
@@ -52,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def entries(folder: Path) -> list[object]:
+def entries(folder):
     with Ledger(folder / "ledger.db") as ledger:
         return [each.event for each in ledger.reservations()]
 
@@ -150,7 +146,7 @@ def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse
 
 
 def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli, monkeypatch):
-    def fails(root: Path, *, learning_curve: Any = None, **how: Any) -> Any:
+    def fails(root, *, learning_curve=None, **how):
         if learning_curve is not None:
             raise InvalidParameter("something nobody thought of")
         return plan_folder(root, learning_curve=learning_curve, **how)
@@ -164,7 +160,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(folder, cli
 
 
 def test_what_fails_after_the_charge_says_that_it_was_charged(folder, monkeypatch):
-    def fails(*_args: object, **_how: object) -> None:
+    def fails(*_args, **_how):
         raise InvalidParameter("a teacher is wrong")
 
     monkeypatch.setattr("quorate.labelling.estimate_error", fails)

@@ -1,14 +1,10 @@
 """A plan reads the settings and the public pool alone: the private file may be one that raises when it is opened."""
 
-from __future__ import annotations
-
 import builtins
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -40,7 +36,7 @@ delta = 1e-5
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     rng = np.random.default_rng(0)
     pl.DataFrame({"age": rng.normal(50, 9, 100), "sex": rng.choice(["F", "M"], 100)}).write_csv(tmp_path / "public.csv")
     (tmp_path / "private.csv").write_text("age,sex,ill\n39,F,no\n")
@@ -49,16 +45,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def raises_when_opened(folder, monkeypatch):
     """The private file, which nobody can open without an error."""
     private, opened = folder / "private.csv", io.open
 
-    def guarded(file: Any, *args: Any, **how: Any) -> Any:
+    def guarded(file, *args, **how):
         if isinstance(file, str | Path) and Path(file) == private:
             raise AssertionError("the private file was opened")
         return opened(file, *args, **how)
 
-    def read(path: Any, **how: Any) -> Any:
+    def read(path, **how):
         if Path(path) == private:
             raise AssertionError("the private file was read")
         return original(path, **how)

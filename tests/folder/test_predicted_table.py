@@ -1,10 +1,5 @@
 """``quorate predict``: what the published model says of a table is the same however the table lies and is cut."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import polars as pl
 import pytest
 from tests.folder.conftest import visits
@@ -19,11 +14,11 @@ ROWS = visits(N, seed=9)[0].with_row_index("id")
 
 
 @pytest.fixture(scope="module")
-def run(finished_runs: Any) -> Any:
+def run(finished_runs):
     return finished_runs()
 
 
-def parts_of(folder: Path) -> Path:
+def parts_of(folder):
     """Write the table as a folder of files, one of them without rows."""
     folder.mkdir()
     for number, (first, n) in enumerate(((0, 25), (25, 0), (25, N - 25))):

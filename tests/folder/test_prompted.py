@@ -1,16 +1,11 @@
 """Runs whose teachers are prompts: asked once, resumed, rehearsed before anything is paid, and nothing told."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.ensemble.teachers.prompted.stand_in import BAD, Endpoint, endpoint, send, well
+from tests.ensemble.teachers.prompted.stand_in import BAD, endpoint, send, well
 from tests.folder.conftest import charges, edit
 
 from quorate import PrivateClassifier, PublicPool
@@ -35,7 +30,7 @@ K, N, M = 8, 96, 40
 WORDS = {"no": ["dull", "bad", "slow"], "yes": ["good", "fun", "warm"]}
 
 
-def notes(n: int, seed: int) -> tuple[list[str], list[str]]:
+def notes(n, seed):
     rng = np.random.default_rng(seed)
     labels = rng.choice(["no", "yes"], n).tolist()
     return [f"{' '.join(rng.choice(WORDS[label], 2))} film {rng.integers(10**6)}" for label in labels], labels
@@ -45,18 +40,18 @@ PRIVATE, LABELS = notes(N, 1)
 PUBLIC, TRUTH = notes(M, 2)
 
 
-def requests_for_votes(there: Endpoint) -> list[dict[str, Any]]:
+def requests_for_votes(there):
     """What was asked beside the public row of each block, which has no example, and the rehearsals."""
     return [each for each in there.asked if any(json.dumps(text) in json.dumps(each) for text in PRIVATE)]
 
 
 @pytest.fixture
-def there() -> Iterator[Endpoint]:
+def there():
     with endpoint() as running:
         yield running
 
 
-def write(root: Path, url: str, **teachers: Any) -> Path:
+def write(root, url, **teachers):
     root.mkdir()
     pl.DataFrame({"review": PRIVATE, "liked": LABELS}).write_csv(root / "private.csv")
     pl.DataFrame({"review": PUBLIC}).write_csv(root / "public.csv")
@@ -90,7 +85,7 @@ def write(root: Path, url: str, **teachers: Any) -> Path:
     return root
 
 
-def fitted(there: Endpoint) -> PrivateClassifier:
+def fitted(there):
     clf = PrivateClassifier(
         teacher=ChatTeacher(there.url, "toy", shots=4),
         classes=["no", "yes"],
@@ -115,7 +110,7 @@ def test_a_classifier_with_prompts_for_teachers(there):
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """Repeat at once what is repeated."""
     monkeypatch.setattr(endpoint_module, "_PAUSE", 0.0)
     monkeypatch.setattr(teacher_module, "PAUSES", (0.0, 0.0))
@@ -136,7 +131,7 @@ def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_agai
     assert clf.ask(new) == told  # from the memo, and both answers were left
 
 
-def in_a_folder(root: Path, url: str) -> Path:
+def in_a_folder(root, url):
     """A finished run with answers kept back, and a table of a known and of a new row."""
     write(root, url)
     edit(root, 'queries = "all"', "queries = 20\nonline_answers = 2")
@@ -180,7 +175,7 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(there, tmp_pat
     edit(root, "count = 8", "count = 4")
     rehearsed, mend = len(there.asked), there.manner
 
-    def dies(handler: Any, said: str) -> None:
+    def dies(handler, said):
         (mend if len(there.asked) - rehearsed <= REHEARSED + answers else BAD["always busy"])(handler, said)
 
     there.manner = dies
@@ -216,7 +211,7 @@ def test_a_killed_run_goes_on_without_asking_again(there, tmp_path, monkeypatch,
     monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
-    def killed(stage: str, done: int, total: int) -> None:
+    def killed(stage, done, total):
         if (stage, done) == ("votes", 3):
             raise KeyboardInterrupt
 
@@ -235,7 +230,7 @@ def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(ther
     monkeypatch.setattr(kept_votes, "PROMPTED_AT_ONCE", 10)
     root = write(tmp_path / "run", there.url)
 
-    def dies(handler: Any, said: str) -> None:
+    def dies(handler, said):
         (send(handler, b"", 503) if len(there.asked) > 120 else well(handler, said))
 
     there.manner = dies

@@ -1,15 +1,10 @@
 """What leaves the building is what the run wrote: no stranger's file, no link, no file that was changed since."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import zipfile
-from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +21,7 @@ from quorate.folder.published import NAMES, publish_files, read_facts, read_publ
 
 
 @pytest.fixture
-def run(finished_run: Any) -> Any:
+def run(finished_run):
     return finished_run()
 
 
@@ -53,40 +48,40 @@ def test_only_what_was_published_is_exported_and_the_rest_is_named(run, cli, tmp
     assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in PUBLISHED)
 
 
-def swap(file: Path) -> None:
+def swap(file):
     file.write_bytes(file.read_bytes().replace(b"a", b"b", 1))
 
 
-def link_to_the_votes(file: Path) -> None:
+def link_to_the_votes(file):
     file.unlink()
     file.symlink_to(file.parents[1] / "private" / "votes.stage")
 
 
-def link_to_the_same(file: Path) -> None:
+def link_to_the_same(file):
     kept = file.rename(file.with_name("kept"))
     file.symlink_to(kept)
 
 
-def hard_link_to_the_votes(file: Path) -> None:
+def hard_link_to_the_votes(file):
     file.unlink()
     os.link(file.parents[1] / "private" / "votes.stage", file)
 
 
-def pipe(file: Path) -> None:
+def pipe(file):
     file.unlink()
     os.mkfifo(file)
 
 
-def folder(file: Path) -> None:
+def folder(file):
     file.unlink()
     file.mkdir()
 
 
-def remove(file: Path) -> None:
+def remove(file):
     file.unlink()
 
 
-CHANGES: dict[Callable[[Path], None], str] = {
+CHANGES = {
     swap: "is not what this run wrote there",
     link_to_the_votes: "is a symbolic link",
     link_to_the_same: "is a symbolic link",
@@ -194,7 +189,7 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(run, monke
     root, done = RunFolder(run), []
     real = published.write_atomically
 
-    def write(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+    def write(path, content, *, mode=0o644):
         if len(done) == after:
             raise _Killed
         done.append(path)
@@ -219,15 +214,15 @@ def test_every_name_that_is_published_is_known(run):
     assert set(NAMES) == {*PUBLISHED, "audit.json", "prompt.json", "pool.parquet", *editions}
 
 
-def opened(content: bytes) -> object:
+def opened(content):
     return student_from(content, place="student.skops", trusted=(), name_them_in="trusted=", anew="export it again")
 
 
-def model() -> bytes:
+def model():
     return skops.io.dumps(LogisticRegression().fit(np.eye(4), [0, 1, 0, 1]))
 
 
-def damaged(content: bytes) -> bytes:
+def damaged(content):
     """The description is whole, and the numbers that it describes are cut off."""
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as read, zipfile.ZipFile(made, "w") as written:

@@ -1,11 +1,7 @@
 """Bad input to a run: one clear line with what to do, the right exit code, and nothing charged."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,10 +12,8 @@ from quorate.data.formats import DelimitedText
 from quorate.folder.settings import settings_of
 from quorate.ledger import Budget, Ledger
 
-Break = Callable[[Path], None]
 
-
-def one_line(said: str) -> str:
+def one_line(said):
     """The message, which must be one line, followed by its code and what was charged."""
     message, code, *rest = said.strip().splitlines()
     assert rest == []
@@ -129,21 +123,21 @@ def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read
     assert charges(root) == 0
 
 
-def rewrite(name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
-    def broken(root: Path) -> None:
+def rewrite(name, change):
+    def broken(root):
         change(pl.read_csv(root / name)).write_csv(root / name)
 
     return broken
 
 
-def the_private_table(how: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
-    def broken(root: Path) -> None:
+def the_private_table(how):
+    def broken(root):
         how(pl.read_csv(root / "private.csv")).write_csv(root / "public.csv")
 
     return broken
 
 
-def sparse(root: Path) -> None:
+def sparse(root):
     """Write the tables as svmlight text, which has no names of columns."""
     for name, n in (("private", 400), ("public", 150)):
         rows = [f"{i % 2} 1:{i % 7} 2:{i % 5}" for i in range(n)]
@@ -164,7 +158,7 @@ def test_columns_that_are_named_for_a_table_without_names_are_refused(make_run, 
     )
 
 
-FILES: list[tuple[str, Break, str]] = [
+FILES = [
     ("a pool with a column too few", rewrite("public.csv",
      lambda t: t.drop("bmi")), "public.csv lacks the column 'bmi' of private.csv."),
     ("a pool with a column too many", rewrite("public.csv",
@@ -282,7 +276,7 @@ def test_a_ledger_that_another_process_holds_is_refused(make_run, cli):
     assert code == 4
 
 
-def _edit_a_row(root: Path) -> None:
+def _edit_a_row(root):
     import sqlite3
 
     connection = sqlite3.connect(root / "ledger.db")
@@ -291,7 +285,7 @@ def _edit_a_row(root: Path) -> None:
     connection.close()
 
 
-TAMPERED: list[tuple[str, Break]] = [
+TAMPERED = [
     ("an edited row", _edit_a_row),
     ("a deleted anchor", lambda root: (root / "ledger.db.anchor").unlink()),
     ("an edited anchor", lambda root: (root / "ledger.db.anchor").write_text("{}") and None),

@@ -1,17 +1,13 @@
 """A run killed at any moment goes on: nothing is charged twice, nothing is drawn twice, no stored label changes."""
 
-from __future__ import annotations
-
 import csv
 import random
 import re
 import secrets
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,22 +31,22 @@ pytestmark = pytest.mark.mostly_heavy
 CLI = "from quorate.cli import main; main()"
 
 
-def start(root: Path) -> Forked:
+def start(root):
     (root / "said.txt").write_bytes(b"")
     return Forked(CLI, "run", root, said=root / "said.txt")
 
 
-def said_by(root: Path) -> str:
+def said_by(root):
     return (root / "said.txt").read_text()
 
 
-def entries_so_far(root: Path) -> int:
+def entries_so_far(root):
     """Number of entries in the ledger, as its anchor says; it is read without asking for the ledger's lock."""
     head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
     return 0 if head is None else head.sequence
 
 
-def kill_when(root: Path, condition: Callable[[], bool], delay: float) -> None:
+def kill_when(root, condition, delay):
     """Start the run and send SIGKILL a moment after the condition holds; the process must have been alive."""
     process = start(root)
     until = time.monotonic() + 120
@@ -74,7 +70,7 @@ class Snapshot:
     drawn: list[int]
 
     @classmethod
-    def of(cls, root: Path, purpose: str = "label") -> Snapshot:
+    def of(cls, root, purpose="label"):
         if not (root / "ledger.db").exists() or not entries_so_far(root):
             return cls([], None, 0, {}, [])
         with Ledger(root / "ledger.db") as ledger:
@@ -89,12 +85,12 @@ class Snapshot:
             )
 
 
-def label_rows(root: Path) -> dict[str, tuple[str, ...]]:
+def label_rows(root):
     with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
         return {row["row"]: (row["label"], row["status"], row["noisy_half_lead"]) for row in csv.DictReader(file)}
 
 
-def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
+def breaches(snapshots, n_queries):
     """What a resumed run promises, checked from one durable state to the next; a broken promise has a name here."""
     found = set()
     for before, after in pairwise(snapshots):
@@ -125,7 +121,7 @@ def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_pro
 
     chance = random.Random(20261120)
     snapshots = [Snapshot.of(broken)]
-    moments: list[Callable[[], bool]] = [lambda: True] * often  # before anything is charged: imports, reading, checking
+    moments = [lambda: True] * often  # before anything is charged: imports, reading, checking
     delays = [chance.uniform(0.2, 0.9) * until_first_entry for _ in moments]
     moments += [lambda: entries_so_far(broken) > 0] * often  # while teachers are trained
     delays += [chance.uniform(0, 0.3) for _ in range(often)]
@@ -158,7 +154,7 @@ def test_a_run_killed_at_random_moments_of_every_stage_resumes_and_keeps_its_pro
     assert found.keys() == expected.keys()
 
 
-def _unstored(root: Path) -> list[dict[str, Any]]:
+def _unstored(root):
     with Ledger(root / "ledger.db") as ledger:
         return [{"count": block.count} for block in ledger.reservations()[0].blocks("label") if block.answers is None]
 
@@ -174,11 +170,11 @@ class _Killed(BaseException):
     """Stands for the end of the process: nothing in the package may catch it and tidy up."""
 
 
-def perform_killed(root: Path, *, after: int, in_flight: bool, read: Callable[[Path], Any] = load_run) -> None:
+def perform_killed(root, *, after, in_flight, read=load_run):
     """Run until `after` blocks were drawn, and die there: between charge and storage, or just after storage."""
     real, done = Reservation.store, []
 
-    def store(self: Reservation, block: Any, answers: object) -> Any:
+    def store(self, block, answers):
         if in_flight and len(done) + 1 == after:
             raise _Killed
         receipt = real(self, block, answers)
@@ -193,7 +189,7 @@ def perform_killed(root: Path, *, after: int, in_flight: bool, read: Callable[[P
             execute(read(root), command="quorate run")
 
 
-def killed_and_resumed(root: Path) -> list[Snapshot]:
+def killed_and_resumed(root):
     snapshots = []
     for after, in_flight in ((2, False), (2, True), (1, True)):
         perform_killed(root, after=after, in_flight=in_flight)
@@ -232,7 +228,7 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run, monkeypat
     ]
 
 
-def label_rows_in_ledger(root: Path) -> list[Any]:
+def label_rows_in_ledger(root):
     with Ledger(root / "ledger.db") as ledger:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
 
@@ -252,10 +248,10 @@ def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run):
 def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(make_run, monkeypatch):
     from quorate.noise import SeededNoise
 
-    def numbered(self: SeededNoise, purpose: str, index: int) -> SeededNoise:
+    def numbered(self, purpose, index):
         return self  # one stream from start to end: a resumed run begins it again
 
-    def both() -> list[dict[str, tuple[str, ...]]]:
+    def both():
         suffix = secrets.token_hex(4)
         roots = [make_run(f"{name}-{suffix}", m=600, **{"run.unsafe_noise_seed": 5}) for name in ("whole", "killed")]
         run(roots[0])
@@ -284,7 +280,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_
     run(whole)
     real, chunks, last = kept_votes.train_chunk, list[int](), 16
 
-    def train(*rows: Any, numbers: range, **how: Any) -> Any:
+    def train(*rows, numbers, **how):
         chunks.append(numbers.start)
         if chunks == [0, 8, last]:
             raise _Killed
@@ -311,7 +307,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(make
     run(root)
     assert not list((root / "private").glob("counted-*.stage"))
 
-    def train(*_: Any, **__: Any) -> Any:
+    def train(*_, **__):
         raise AssertionError("teachers are trained again")
 
     monkeypatch.setattr(kept_votes, "train_chunk", train)
@@ -348,7 +344,7 @@ def test_control_c_stops_with_the_code_that_says_resumable(make_run):
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
-def shuffled(root: Path) -> None:
+def shuffled(root):
     lines = (root / "private.csv").read_text().splitlines()
     rows = lines[1:]
     random.Random(7).shuffle(rows)

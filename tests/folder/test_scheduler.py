@@ -1,7 +1,5 @@
 """A run whose teachers are trained by the workers of a real Dask scheduler: real processes, some of them killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -10,21 +8,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.folder.conftest import DIRECT, charges, stored, write_run
-from tests.processes import Tree, on_linux, start
+from tests.processes import on_linux, start
 
 from quorate.cli import main
 from quorate.direct import descend
 from quorate.ensemble.workers.cluster.remote import environment
 from quorate.folder.batch import load_run
-from quorate.folder.methods import PreparedRun, execute, read_run
+from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
@@ -69,15 +65,15 @@ def model():
 class Cluster:
     """A scheduler and workers, processes of their own on this machine."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place):
         self.place = place
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        self.workers: list[Tree] = []
+        self.workers = []
         self.scheduler = self._start(SCHEDULER, "--port", self.address.rpartition(":")[2])
 
-    def _start(self, code: str, *arguments: str, **more: str) -> Tree:
+    def _start(self, code, *arguments, **more):
         said = self.place / f"said-{len(self.workers)}-{len(code)}.txt"
         environment = {
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
@@ -88,13 +84,13 @@ class Cluster:
         }
         return start(code, "--host", "127.0.0.1", "--no-dashboard", *arguments, said=said, **environment)
 
-    def add_worker(self, *options: str, **environment: str) -> Tree:
+    def add_worker(self, *options, **environment):
         local = self.place / f"local-{len(self.workers)}"
         options = ("--nthreads", "1", "--local-directory", str(local), "--memory-limit", "0", *options)
         self.workers.append(self._start(WORKER, self.address, *options, **environment))
         return self.workers[-1]
 
-    def wait(self, workers: int) -> None:
+    def wait(self, workers):
         """Wait until so many workers are there, and no other one."""
         until = time.monotonic() + 120
         with distributed.Client(self.address, set_as_default=False, timeout=120) as client:
@@ -102,13 +98,13 @@ class Cluster:
                 assert time.monotonic() < until
                 time.sleep(0.1)
 
-    def end(self) -> None:
+    def end(self):
         for tree in (*self.workers, self.scheduler):
             tree.bury()
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory):
     made = Cluster(tmp_path_factory.mktemp("cluster"))
     made.add_worker("--nanny")
     made.add_worker("--no-nanny")
@@ -120,20 +116,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before(tmp_path_factory):
     """The run before it begins."""
     return ward(tmp_path_factory.mktemp("before") / "run")
 
 
 @pytest.fixture(scope="module")
-def here(before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def here(before, tmp_path_factory):
     """The same run on this machine."""
     root = copied(before, tmp_path_factory.mktemp("here") / "run")
     execute(load_run(root), command="quorate run")
     return root
 
 
-def ward(root: Path) -> Path:
+def ward(root):
     write_run(root, n=1300, m=40, **{"teachers.model": "ward:model", "teachers.count": K, "run.unsafe_noise_seed": 5})
     rows = (root / "private.csv").read_text().splitlines()
     rows[700] = rows[700].replace(rows[700].split(",")[0], "9999", 1)
@@ -142,7 +138,7 @@ def ward(root: Path) -> Path:
     return root
 
 
-def copied(before: Path, root: Path, *files: str) -> Path:
+def copied(before, root, *files):
     """A run of the same settings and rows that has not begun."""
     root.mkdir()
     for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
@@ -153,20 +149,20 @@ def copied(before: Path, root: Path, *files: str) -> Path:
     return root
 
 
-def run(root: Path, cluster: Cluster) -> Tree:
+def run(root, cluster):
     return start(COMMAND, root, "--scheduler", cluster.address, said=root / "said.txt", preloaded=True)
 
 
-def begun(root: Path) -> set[int]:
+def begun(root):
     """The Dask workers whose teachers have begun."""
     return {int(path.name.split("-")[1]) for path in root.glob("begun-*")}
 
 
-def votes(root: Path) -> bytes:
+def votes(root):
     return (root / "private" / "votes.stage").read_bytes().partition(b"\n")[2]
 
 
-def assert_same(root: Path, here: Path) -> None:
+def assert_same(root, here):
     """Votes and released bytes; the labels are of a seeded run, whose noise is the same too."""
     assert votes(root) == votes(here)
     for name in ("labels.csv", "guarantee.json"):
@@ -178,7 +174,7 @@ def assert_same(root: Path, here: Path) -> None:
     assert not list((root / "private").glob(".rows-*"))
 
 
-def alive(pid: int) -> bool:
+def alive(pid):
     return Path(f"/proc/{pid}").exists()
 
 
@@ -214,9 +210,9 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
     execute(read_run(here), command="quorate run")
-    rounds: list[int] = []
+    rounds = []
 
-    def killing(*given: Any, **options: Any) -> Any:
+    def killing(*given, **options):
         rounds.append(1)
         if len(rounds) == 2:
             os.kill(next(iter(_nannied(cluster))), signal.SIGKILL)
@@ -231,7 +227,7 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
 
 
 @contextmanager
-def a_cluster(place: Path) -> Iterator[Cluster]:
+def a_cluster(place):
     """A cluster of a test's own, without a worker."""
     place.mkdir()
     own = Cluster(place)
@@ -241,7 +237,7 @@ def a_cluster(place: Path) -> Iterator[Cluster]:
         own.end()
 
 
-def rounds_at(root: Path, address: str) -> PreparedRun:
+def rounds_at(root, address):
     """A direct run whose sums are made by the workers of a scheduler."""
     settings = settings_of(root)
     return read_run(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
@@ -290,7 +286,7 @@ def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_sche
         assert len(by_driver) == 2
         rounds, release = list[int](), descend.release
 
-        def killing(*given: Any, **options: Any) -> Any:
+        def killing(*given, **options):
             rounds.append(1)
             if len(rounds) == 2:
                 one.scheduler.signal(signal.SIGKILL)
@@ -329,7 +325,7 @@ def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster
     whole = Path(shutil.copytree(root, tmp_path / "whole"))
     execute(load_run(whole), command="test")
 
-    def interrupt(stage: str, done: int, total: int) -> None:
+    def interrupt(stage, done, total):
         if (stage, done) == ("calls", 3):
             raise KeyboardInterrupt
 
@@ -342,12 +338,12 @@ def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster
     assert (root / "private" / "votes.stage").read_bytes() == (whole / "private" / "votes.stage").read_bytes()
 
 
-def clean_processes(cluster: Cluster) -> list[str]:
+def clean_processes(cluster):
     """Processes of quorate's own that workers have started."""
     return [each for tree in cluster.workers for each in tree.alive() if "loky" in each and "tracker" not in each]
 
 
-def _nannied(cluster: Cluster) -> set[int]:
+def _nannied(cluster):
     """Process numbers under the worker that has a nanny: whatever dies there is started again."""
     return {int(each.split()[0]) for each in cluster.workers[0].alive()}
 
@@ -416,7 +412,7 @@ def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):
         time.sleep(0.5)
 
 
-def main_says(root: Path, cluster: Cluster, *, code: int) -> None:
+def main_says(root, cluster, *, code):
     with pytest.raises(SystemExit) as ended:
         main(["run", str(root), "--scheduler", cluster.address])
     assert ended.value.code == code

@@ -1,16 +1,12 @@
 """Runs whose rows are not held at once: in a file, or in folders of Parquet files; a full disk, a kill, a check."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
 
 import polars as pl
 import pytest
@@ -28,12 +24,12 @@ from quorate.release.keys import fingerprint_key
 from quorate.run import progress, usable_rows
 
 
-def no_room(*_: Any) -> NoReturn:
+def no_room(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture
-def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def make_spooled(make_run, monkeypatch):
     """Folders of direct runs whose rows are read part by part and whose coordinates lie in a file."""
     monkeypatch.setattr(usable_rows, "CELLS", 500)
     settings = {**DIRECT, "method.feature_map": "linear", "run.memory": 1e-9}
@@ -93,10 +89,10 @@ def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_k
     assert "private rows" not in cli("run", root)[2]
 
 
-def killed_after(rounds: int, release: Any) -> Any:
+def killed_after(rounds, release):
     left = [rounds]
 
-    def released(*given: Any, **how: Any) -> Any:
+    def released(*given, **how):
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
@@ -158,7 +154,7 @@ SEEDED = {"run.unsafe_noise_seed": 5}
 OTHER = "b%C3%A4d=street"
 
 
-def in_parts(root: Path, n_parts: int = 20) -> Path:
+def in_parts(root, n_parts=20):
     """Cut the tables of a run into folders, by ward: parts whose types differ, and some without rows."""
     for name in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{name}.csv")
@@ -177,7 +173,7 @@ def in_parts(root: Path, n_parts: int = 20) -> Path:
     return root
 
 
-def settings_in_parts(root: Path) -> None:
+def settings_in_parts(root):
     """Name folders in place of the files; what the folders' names say is left out."""
     place = root / "quorate.toml"
     text = (

@@ -1,7 +1,5 @@
 """Stages keyed by content, and the files of a run's folder: whole or absent, and the owner's alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

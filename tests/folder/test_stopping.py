@@ -1,17 +1,12 @@
 """A run that is told to stop: nothing of it is alive after five seconds, it goes on, and it is charged once."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.folder.test_resume import Snapshot, breaches, entries_so_far, label_rows
-from tests.processes import Tree, on_linux, start
+from tests.processes import on_linux, start
 
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
@@ -42,21 +37,21 @@ def model():
 """
 
 
-def run(root: Path, *options: str) -> Tree:
+def run(root, *options):
     return start(COMMAND, root, *options, said=root / "said.txt", preloaded=True)
 
 
-def slow(root: Path) -> Path:
+def slow(root):
     (root / "slow_ward.py").write_text(WARD.format(root=str(root), rows=ROWS))
     (root / "slow").touch()
     return root
 
 
-def begun(root: Path) -> Callable[[], bool]:
+def begun(root):
     return lambda: any(root.glob("begun-*"))
 
 
-def assert_stopped(tree: Tree, code: int) -> None:
+def assert_stopped(tree, code):
     tree.ends()
     assert tree.process.returncode == code, tree.text()
     if code == 6:
@@ -116,9 +111,9 @@ def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run):
     tree.ends()
 
 
-def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random, n_jobs: int) -> list[float]:
+def stopped_at_random_moments(make_run, moments, chance, n_jobs):
     """Send SIGTERM at random moments of runs that go on from one another; return how long each took to be gone."""
-    seconds: list[float] = []
+    seconds = []
     size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.n_jobs": n_jobs}
     whole = make_run("whole", **size)
     tree = run(whole)

@@ -1,12 +1,9 @@
 """A private table that memory does not hold: the same run, bit for bit, and the same refusals; nothing stays behind."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +14,6 @@ from quorate.errors import QuorateError
 from quorate.estimators.finished_run import load
 from quorate.estimators.predicted_table import predict_table
 from quorate.folder.batch import load_run
-from quorate.folder.loaded import LoadedRun
 from quorate.folder.methods import execute
 from quorate.release.keys import fingerprint_key
 from quorate.voting import shard_rows
@@ -28,11 +24,11 @@ SEEDED = {"run.unsafe_noise_seed": 5}
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     monkeypatch.setattr("quorate.data.stream._CELLS", 250)  # so that a small table has several blocks
 
 
-def hospital(name: str) -> pl.DataFrame:
+def hospital(name):
     """Visits with every kind of column, gaps in some, and repeated rows."""
     rng = np.random.default_rng(3)
     n = 400
@@ -56,7 +52,7 @@ def hospital(name: str) -> pl.DataFrame:
     return rows
 
 
-def written(root: Path, rows: pl.DataFrame, file: str) -> None:
+def written(root, rows, file):
     """Write the private table of a run in the format of a file's name."""
     if file.endswith(".parquet"):
         rows.write_parquet(root / file, row_group_size=90)
@@ -70,7 +66,7 @@ def written(root: Path, rows: pl.DataFrame, file: str) -> None:
         rows.write_csv(root / file)
 
 
-def both(make_run: Any, rows: pl.DataFrame, file: str, **changes: Any) -> tuple[Path, Path]:
+def both(make_run, rows, file, **changes):
     """Return two folders that differ in the allowed memory alone."""
     held = make_run(**SEEDED, **changes, **{"run.memory": 100.0, "data.private": file})
     (held / "private.csv").unlink()
@@ -83,7 +79,7 @@ def both(make_run: Any, rows: pl.DataFrame, file: str, **changes: Any) -> tuple[
     return held, with_little(held)
 
 
-def with_little(root: Path) -> Path:
+def with_little(root):
     """Copy a folder, and allow next to no memory in the copy."""
     streamed = root.with_name("streamed")
     shutil.copytree(root, streamed)
@@ -93,7 +89,7 @@ def with_little(root: Path) -> Path:
     return streamed
 
 
-def facts_of(run: LoadedRun) -> dict[str, Any]:
+def facts_of(run):
     """All that a ledger, a stage and a teacher know a run by."""
     task = run.task
     return {
@@ -135,7 +131,7 @@ def test_a_streamed_run_is_the_same_run(make_run, file, name, changes):
     assert left == {str(path.relative_to(held)) for path in held.rglob("*")}
 
 
-def given(root: Path) -> dict[int, bytes]:
+def given(root):
     """Return what each teacher of a run is trained on, as bytes."""
     task = load_run(root).task
     n_teachers = task.recipe.n_teachers
@@ -156,7 +152,7 @@ def test_each_teacher_gets_the_same_rows_in_the_same_order(make_run, monkeypatch
     assert given(streamed) == right
     put_aside = shard_rows._put_aside
 
-    def wrong(X: StreamedFrame, group_rows: list[Any]) -> Any:
+    def wrong(X, group_rows):
         first = group_rows[0].copy()
         first[0] = np.setdiff1d(np.arange(len(X)), first)[0]
         return put_aside(X, [np.sort(first), *group_rows[1:]])
@@ -165,7 +161,7 @@ def test_each_teacher_gets_the_same_rows_in_the_same_order(make_run, monkeypatch
     assert {number for number, rows in given(streamed).items() if rows != right[number]} == {0}
 
 
-WRONG: dict[str, Any] = {
+WRONG = {
     "an unknown label": lambda rows: rows.with_columns(ill=pl.lit("maybe")),
     "a missing label": lambda rows: rows.with_columns(
         ill=pl.when(pl.col("age") == 40)
@@ -206,7 +202,7 @@ def test_a_streamed_table_is_refused_in_the_same_words(make_run, what, file):
         assert said[0][0] is not object
 
 
-BROKEN: dict[str, bytes] = {
+BROKEN = {
     "empty": b"",
     "latin-1": "age,ill\n30,sí\n".encode("latin-1"),
     "utf-16": "age,ill\n30,no\n".encode("utf-16"),

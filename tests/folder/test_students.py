@@ -1,11 +1,8 @@
 """Every way to learn in a whole run: by its name in quorate.toml, and as ``PrivateClassifier(student=...)``."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,14 +25,13 @@ from quorate.students import (
     NoiseAwareStudent,
     SelfTraining,
     SpreadLabels,
-    Student,
     VoteShareStudent,
     VotingClass,
 )
 from quorate.voting.models import METHODS, SHARES, student_of
 
 CLASSES = ["no", "maybe", "yes"]
-WAYS: dict[str, tuple[Student, str]] = {
+WAYS = {
     "answers": (AutoStudent(GaussianNB()), "auto"),
     "labels": (LabelStudent(), "GaussianNoisyMax"),
     "noisy labels": (NoiseAwareStudent(), "LaplaceNoisyMax"),
@@ -50,7 +46,7 @@ WAYS: dict[str, tuple[Student, str]] = {
 }
 
 
-def rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
+def rows(n, seed):
     """A table with a number in large units and a word, and three classes."""
     rng = np.random.default_rng(seed)
     size, colour = rng.normal(1_000, 300, size=n), rng.choice(["red", "green", "blue"], size=n)
@@ -58,8 +54,8 @@ def rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
     return pl.DataFrame({"size": size, "colour": colour}), np.array(CLASSES)[np.digitize(score, [-0.7, 0.7])]
 
 
-def fitted(student: Any, mechanism: Any = "auto", **changes: Any) -> PrivateClassifier:
-    settings: dict[str, Any] = {
+def fitted(student, mechanism="auto", **changes):
+    settings = {
         "classes": CLASSES,
         "epsilon": 60.0,
         "delta": 1e-5,

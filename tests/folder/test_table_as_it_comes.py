@@ -1,11 +1,7 @@
 """A table as a spreadsheet exports it goes from `init` to `check-export` without a conversion by hand."""
 
-from __future__ import annotations
-
 import codecs
 import runpy
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +17,7 @@ from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 
 
-def visits(n: int, seed: int) -> pl.DataFrame:
+def visits(n, seed):
     """Visits as a German spreadsheet writes them."""
     rng = np.random.default_rng(seed)
     ill = rng.random(n) < 0.3
@@ -41,7 +37,7 @@ def visits(n: int, seed: int) -> pl.DataFrame:
     )
 
 
-def export_of(table: pl.DataFrame, path: Path, encoding: str = "cp1252") -> pl.DataFrame:
+def export_of(table, path, encoding="cp1252"):
     text = table.write_csv(separator=";", line_terminator="\r\n")
     path.write_bytes(text.encode(encoding))
     return table
@@ -150,7 +146,7 @@ def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_
     assert np.isfinite(rows.kinds(rows.private.reveal().X)["Aufnahme"].to_numpy()).all()
 
 
-def settings(folder: Path, **data: Any) -> Any:
+def settings(folder, **data):
     folder.mkdir(exist_ok=True)
     lines = {"private": "a.csv", "public": "b.csv", "label": "ill", "classes": ["no", "yes"], **data}
     text = "\n".join(f"{key} = {value!r}" for key, value in lines.items())
@@ -174,6 +170,8 @@ def test_what_is_declared_of_a_table_is_read(tmp_path):
         ({"missing": ["no"]}, r"^\[data\] missing names 'no', which is one of the classes"),
         ({"encoding": "utf-16"}, r"^\[data\] encoding must be one of"),
         ({"private": "a.parquet", "public": "b.parquet", "quote": "'"}, r"^\[data\] quote says how text tables"),
+        ({"text": ["ill"]}, r"^\[data\] text names 'ill', which is the label"),
+        ({"text": ["note"], "drop": ["note"]}, r"^\[data\] names column 'note' more than once"),
         ({"public": "b.parquet", "missing": "k.A."}, r"^\[data\] missing says .* b\.parquet is neither"),
         ({"date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
     ],
@@ -192,7 +190,7 @@ def test_the_same_cells_in_another_dialect_are_another_run(tmp_path, method):
         rows = pl.DataFrame({"seen": days, "age": [row + 2 * n for row in range(n)], "ill": ["no", "yes"] * (n // 2)})
         (rows if name == "private" else rows.drop("ill")).write_csv(tmp_path / f"{name}.csv")
 
-    def key(date_format: str) -> Any:
+    def key(date_format):
         (tmp_path / "quorate.toml").write_text(
             '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "ill"\nclasses = ["no", "yes"]\n'
             f'n_records = 60\n{date_format}\n[method]\nby = "{method}"\n[budget]\nepsilon = 4.0\ndelta = 1e-4\n'

@@ -1,12 +1,8 @@
 """Votes made elsewhere are read strictly: the same counts in every format, and no vote in any message."""
 
-from __future__ import annotations
-
 import io
 import lzma
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,7 +18,7 @@ NAMES = ["cat", "dog", "owl"]
 LABELS = np.array([[0, 1, 2, 0, -1], [2, 2, 2, 2, 2], [-1, -1, -1, -1, 1]])
 
 
-def write(path: Path, array: Any) -> Path:
+def write(path, array):
     if path.name.endswith(".npy.xz"):
         content = io.BytesIO()
         np.save(content, array)
@@ -74,7 +70,7 @@ def test_abstentions_need_the_number_of_teachers(tmp_path):
         read_votes(path, classes=NAMES, n_teachers=9)
 
 
-def slow_counts(labels: Any, n_classes: int) -> list[list[int]]:
+def slow_counts(labels, n_classes):
     return [[sum(vote == code for vote in row) for code in range(n_classes)] for row in labels.tolist()]
 
 
@@ -87,7 +83,7 @@ def test_labels_by_index_are_counted(tmp_path, name, dtype):
     assert found.n_teachers == 5
 
 
-def label_table(path: Path, words: Any) -> Path:
+def label_table(path, words):
     frame = pl.DataFrame({f"teacher {k}": [row[k] for row in words] for k in range(len(words[0]))})
     frame.write_csv(path) if path.suffix == ".csv" else frame.write_parquet(path)
     return path

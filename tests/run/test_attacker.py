@@ -1,7 +1,5 @@
 """The picture of the best attack is that of the run's own price: never more hopeful than the truth, and near it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -1,7 +1,5 @@
 """What is a waste is said before it is paid for; what is sound is not talked down."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -69,7 +67,7 @@ MECHANISMS = {
 def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_nowhere_else(name):
     facts = PublicFacts(**ADULT)
 
-    def coins(n_teachers: int, n_queries: int) -> bool:
+    def coins(n_teachers, n_queries):
         heard = considered(facts, MECHANISMS[name](100.0), n_teachers=n_teachers, n_queries=n_queries)
         return any(each.code == LABELS_ARE_COINS and each.applies for each in heard)
 

@@ -1,12 +1,8 @@
 """Marginals through the code that releases them: counts by a slow second way, resume, and audits that catch twins."""
 
-from __future__ import annotations
-
 import datetime as dt
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,42 +11,42 @@ import pytest
 from quorate.audit import GaussianClaim, audit_mechanism
 from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.unit_ids import one_row_of_each, usable_slots
-from quorate.ledger import Budget, Ledger, Reservation
-from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import NoisyMarginals, Partition
 from quorate.mechanisms import marginals as mechanism_module
-from quorate.noise import NoiseSource, SeededNoise
+from quorate.noise import SeededNoise
 from quorate.release.charge import MARGINAL_LEVEL
 from quorate.run import drawn_pool
-from quorate.run.drawn_pool import RULES, CellCounts, ReleasedMarginals, count_cells, partitions_of, release_marginals
+from quorate.run.drawn_pool import RULES, CellCounts, count_cells, partitions_of, release_marginals
 from quorate.run.drawn_rows import draw_rows
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 
 KEY = Secret(bytes(range(32)))
 SCHEMA = Schema({"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"})
 
 
-def table(n: int = 400, seed: int = 0) -> pl.DataFrame:
+def table(n=400, seed=0):
     rng = np.random.default_rng(seed)
     sex = rng.choice(np.array(["F", "M", "other", None], dtype=object), n).tolist()
     ages = [None if age % 10 == 0 else age for age in rng.integers(-5, 130, n).tolist()]
     return pl.DataFrame({"income": np.exp(rng.normal(5, 3, n)), "sex": sex, "note": ["-"] * n, "age": ages})
 
 
-def everybody(schema: Schema, frame: pl.DataFrame) -> Secret[tuple[CellCounts, ...]]:
+def everybody(schema, frame):
     return count_cells(schema, [frame], np.ones(len(frame), dtype=bool))
 
 
-def marginals_of(schema: Schema, mu: float = 3.0) -> NoisyMarginals:
+def marginals_of(schema, mu=3.0):
     return NoisyMarginals(partitions_of(schema), mu=mu, neighbours="add-or-remove")
 
 
-def reserved(marginals: NoisyMarginals, key: str = "levels") -> Reservation:
+def reserved(marginals, key="levels"):
     ledger = Ledger(budget=Budget(50.0, 1e-5))
     return ledger.reserve(marginals.event, delta=1e-5, purposes={MARGINAL_LEVEL: marginals.n_levels}, key=key)
 
 
 @pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def silent(monkeypatch):
     """No noise, so that exact counts can be compared."""
     monkeypatch.setattr(mechanism_module, "discrete_gaussian", lambda sigma, shape, noise: np.zeros(shape, dtype=int))
 
@@ -103,7 +99,7 @@ def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent):
     assert len(released.levels) > 5
     assert released.lost is None
     codes = [held.codes(frame[name]) for name, held in SCHEMA.columns.items()]
-    before: Any = None
+    before = None
     for level, noisy in released.levels:
         for place, (nodes, counts) in enumerate(zip(level.nodes, noisy, strict=True)):
             shift = max(partitions_of(SCHEMA)[place].depth - level.number, 0) if place != 1 else 0
@@ -122,7 +118,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
-def whole(marginals: NoisyMarginals, reservation: Reservation, noise: NoiseSource) -> ReleasedMarginals:
+def whole(marginals, reservation, noise):
     return release_marginals(marginals, everybody(SCHEMA, table(3_000)), reservation, noise)
 
 
@@ -133,7 +129,7 @@ def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(ki
     reservation, levels = reserved(marginals), []
     real = NoisyMarginals.release_level
 
-    def dying(self: NoisyMarginals, level: MarginalLevel, counts: Sequence[IntArray], noise: NoiseSource) -> Any:
+    def dying(self, level, counts, noise):
         levels.append(level.number)
         if level.number == killed_at:
             raise Killed
@@ -165,7 +161,7 @@ def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(mo
     reservation = reserved(marginals)
     real = NoisyMarginals.release_level
 
-    def watched(self: NoisyMarginals, level: MarginalLevel, counts: Any, noise: NoiseSource) -> Any:
+    def watched(self, level, counts, noise):
         blocks = reservation.blocks(MARGINAL_LEVEL)
         assert len(blocks) == level.number
         assert [block.answers is None for block in blocks] == [False] * (level.number - 1) + [True]
@@ -184,21 +180,21 @@ N = 4_000  # in one leaf and one value, so that its path is always opened
 class Unpaid:
     """A reservation of which the audit asks nothing: it runs the release many thousand times."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.drawn = -1
 
-    def blocks(self, purpose: str) -> tuple[()]:
+    def blocks(self, purpose):
         return ()
 
-    def draw(self, purpose: str, count: int) -> Any:
+    def draw(self, purpose, count):
         self.drawn += 1
         return SimpleNamespace(purpose=purpose, first=self.drawn, count=count)
 
-    def store(self, block: Any, answers: Any) -> None:
+    def store(self, block, answers):
         return None
 
 
-def columns_with(codes: Sequence[Sequence[int]]) -> Secret[tuple[CellCounts, ...]]:
+def columns_with(codes):
     """Counts of N units in cells 0 of both columns, and of the rows of one more: a code a column, each."""
     counts = (CellCounts(), CellCounts())
     for column in counts:
@@ -209,24 +205,23 @@ def columns_with(codes: Sequence[Sequence[int]]) -> Secret[tuple[CellCounts, ...
     return Secret(counts)
 
 
-Unit = tuple[tuple[int, int], ...]
-NOBODY: Unit = ()
-ONE: Unit = ((0, 0),)
-OTHER: Unit = ((7, 2),)
+NOBODY = ()
+ONE = ((0, 0),)
+OTHER = ((7, 2),)
 
 
-def unpaid(marginals: NoisyMarginals, counts: Secret[tuple[CellCounts, ...]], noise: Any) -> ReleasedMarginals:
+def unpaid(marginals, counts, noise):
     noise = SeededNoise(noise) if isinstance(noise, int) else noise
     return release_marginals(marginals, counts, Unpaid(), noise)
 
 
-def numbers_of(marginals: NoisyMarginals, unit: Unit, noise: NoiseSource) -> IntArray:
+def numbers_of(marginals, unit, noise):
     """Everything that one whole release publishes of the nodes that a unit or its replacement can be in."""
     released = unpaid(marginals, columns_with(unit), noise)
     return np.concatenate([column for _, noisy in released.levels for column in noisy])
 
 
-def moved(marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> float:
+def moved(marginals, pair):
     """μ of the whole release on two neighbours, without noise: the length of what moves, in priced σ."""
     lengths, runs = 0.0, [unpaid(marginals, columns_with(unit), 0).levels for unit in pair]
     for (_, one), (_, other) in zip(*runs, strict=True):
@@ -239,7 +234,7 @@ def moved(marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> float:
 PAIRS = {"add-or-remove": (NOBODY, ONE), "replace": (ONE, OTHER)}
 
 
-def audited(neighbours: str, mu: float = 0.9) -> NoisyMarginals:
+def audited(neighbours, mu=0.9):
     return NoisyMarginals((TREE, LIST), mu=mu, neighbours=neighbours)
 
 
@@ -252,11 +247,11 @@ def test_one_unit_moves_the_release_by_what_is_paid_for_and_not_less(neighbours,
     assert moved(marginals, PAIRS[neighbours]) > least * marginals.mu
 
 
-def with_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_root(monkeypatch):
     """The root is counted too, beside the halves."""
     real = Partition.cells_of
 
-    def cells_of(self: Partition, nodes: IntArray, level: int) -> tuple[IntArray, IntArray]:
+    def cells_of(self, nodes, level):
         first, behind = real(self, nodes, level)
         if level == 1 and self.depth:
             first, behind = np.where(nodes == 2, 0, first), behind  # what is missing, and everybody
@@ -265,11 +260,11 @@ def with_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Partition, "cells_of", cells_of)
 
 
-def drawn_again_when_visited(monkeypatch: pytest.MonkeyPatch) -> None:
+def drawn_again_when_visited(monkeypatch):
     """A node that was released once is released again below."""
     real = NoisyMarginals._opened
 
-    def opened(self: NoisyMarginals, partition: Partition, level: int, nodes: IntArray, noisy: IntArray) -> IntArray:
+    def opened(self, partition, level, nodes, noisy):
         children = real(self, partition, level, nodes, noisy)
         return np.concatenate([children, children])
 
@@ -296,20 +291,20 @@ def test_a_unit_that_moves_more_than_is_paid_for_is_caught(pair, least, silent):
 class ManyReleases:
     """The whole release on the counts that are handed in, as an audit attacks it."""
 
-    def __init__(self, marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> None:
+    def __init__(self, marginals, pair):
         self.marginals, self.pair, self.runs = marginals, pair, 0
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+    def release(self, counts, noise):
         self.runs += 1
         numbers = numbers_of(self.marginals, self.pair[int(counts[0])], noise.at("run", self.runs))
         return np.asarray(numbers[: self.length], dtype=np.int64)
 
     @property
-    def length(self) -> int:
+    def length(self):
         return 3 + 3 + 2 + 2  # level 1 of both columns, and the two nodes below the one that is always opened
 
 
-def attacked(marginals: NoisyMarginals, neighbours: str, runs: int) -> Any:
+def attacked(marginals, neighbours, runs):
     return audit_mechanism(
         ManyReleases(marginals, PAIRS[neighbours]),
         ([0, 0], [1, 0]),
@@ -349,7 +344,7 @@ KINDS = Schema(
 )
 
 
-def people(n: int = 20_000) -> pl.DataFrame:
+def people(n=20_000):
     rng = np.random.default_rng(3)
     return pl.DataFrame(
         {
@@ -364,7 +359,7 @@ def people(n: int = 20_000) -> pl.DataFrame:
     )
 
 
-def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
+def released_of(frame, mu=0.3):
     marginals = marginals_of(KINDS, mu)
     return release_marginals(marginals, everybody(KINDS, frame), reserved(marginals), SeededNoise(5))
 

@@ -1,9 +1,6 @@
 """What can answer nothing is refused before anything is charged, and what is sound is not."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,17 +18,17 @@ from quorate.mechanisms import (
 )
 from quorate.run.cautions import NOTHING_CAN_BE_ANSWERED, reach
 from quorate.run.public_facts import PublicFacts
-from quorate.voting.recipe import Recipe, recipe
+from quorate.voting.recipe import recipe
 
 MUSHROOM = {"n_records": 6_499, "n_public": 1_000, "n_classes": 2, "width": 117, "epsilon": 1.0, "delta": 1e-5}
 
 
-def mechanism(kind: type, **fields: Any) -> dict[str, Any]:
+def mechanism(kind, **fields):
     return {"mechanism": kind, "fields": fields}
 
 
 # Both lists were fixed before the first run. Each entry: changed facts, and what the user asks for.
-HOPELESS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+HOPELESS = [
     ({}, {"n_teachers": 250, "n_queries": 1_000, **mechanism(StableSparseVector, cutoff=120)}),
     ({"epsilon": 0.1}, {"n_teachers": 250, **mechanism(StableSparseVector, cutoff=10)}),
     ({"n_records": 200}, {"n_teachers": 20, **mechanism(StableSparseVector, cutoff=5)}),
@@ -45,7 +42,7 @@ HOPELESS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"n_records": 300, "n_classes": 150, "epsilon": 0.25}, {}),
     ({"epsilon": 1e-3}, {"n_teachers": 20, **mechanism(PermuteAndFlip)}),
 ]
-SOUND: list[tuple[dict[str, Any], dict[str, Any]]] = [
+SOUND = [
     *[({"epsilon": epsilon}, {}) for epsilon in (0.25, 0.5, 1.0, 2.0, 8.0)],
     *[({"n_records": n, "delta": 0.1 / n}, {}) for n in (1_000, 32_561, 1_000_000)],
     *[({"n_classes": c, "n_records": 60_000}, {}) for c in (3, 10)],
@@ -63,13 +60,13 @@ SOUND: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @cache
-def recipe_of_hopeless(at: int) -> Recipe:
+def recipe_of_hopeless(at):
     """Some take seconds to calibrate."""
     facts, wish = HOPELESS[at]
     return recipe(PublicFacts(**MUSHROOM | facts), **wish)
 
 
-def applies(made: Recipe) -> bool:
+def applies(made):
     (found,) = [each for each in made.considered if each.code == NOTHING_CAN_BE_ANSWERED]
     return found.applies
 
@@ -119,7 +116,7 @@ def test_an_estimator_refuses_it_charges_nothing_and_goes_on_where_it_is_told_to
     X, pool = rng.normal(size=(600, 3)), PublicPool(rng.normal(size=(80, 3)))
     y = (X[:, 0] > 0).astype(int)
     ledger = Ledger(budget=Budget(1.0, 1e-5))
-    asked: dict[str, Any] = {
+    asked = {
         "classes": [0, 1], "epsilon": 0.5, "delta": 1e-6, "n_teachers": 10, "n_jobs": 1, "ledger": ledger,
         "mechanism": DistanceToInstability(epsilon=0.05, delta=1e-8),
     }  # fmt: skip

@@ -1,9 +1,6 @@
 """Intervals of a number on units held out, by both methods: coverage, price, what one unit adds, what goes on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,23 +27,23 @@ PUBLIC, TEST = PublicPool(X[N : N + POOL]), slice(N + POOL, None)
 METHODS = ("direct", "votes")
 
 
-def estimator(method: str, **changes: Any) -> PrivateRegressor:
-    given: dict[str, Any] = {"target_range": (0, 1_000), "epsilon": 2.0, "delta": 1e-5, "n_records": N}
-    how: dict[str, Any] = {"calibration_share": 0.3, "unsafe_noise_seed": 4, "method": method}
+def estimator(method, **changes):
+    given = {"target_range": (0, 1_000), "epsilon": 2.0, "delta": 1e-5, "n_records": N}
+    how = {"calibration_share": 0.3, "unsafe_noise_seed": 4, "method": method}
     how |= {"feature_map": "linear"} if method == "direct" else {"n_jobs": 1}
     return PrivateRegressor(**{**given, **how, **changes})
 
 
-def fitted(method: str, **changes: Any) -> PrivateRegressor:
+def fitted(method, **changes):
     return estimator(method, **changes).fit(X[:N], Y[:N], public=PUBLIC)
 
 
-def task_of(method: str, y: Any = None, **changes: Any) -> Any:
-    how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
+def task_of(method, y=None, **changes):
+    how = {"public": PUBLIC, "groups": None, "begin": False}
     return estimator(method, **changes)._task(X[:N], Y[:N] if y is None else y, **how)
 
 
-def covered(model: PrivateRegressor) -> float:
+def covered(model):
     low, high = model.predict_interval(X[TEST]).T
     return float(np.mean((low <= Y[TEST]) & (Y[TEST] <= high)))
 
@@ -112,11 +109,11 @@ def test_a_unit_is_on_one_side_and_moves_one_place_alone(method):
     assert (alone + others == counts).all()
 
 
-def with_targets(task: Any, codes: Any) -> Any:
+def with_targets(task, codes):
     return replace(task, held=HeldOut(task.held.plan, task.held.held, Secret(codes)))
 
 
-def _places(method: str, task: Any) -> Any:
+def _places(method, task):
     rng = np.random.default_rng(0)
     if method == "votes":
         weights = rng.normal(size=1 + task.coordinates.n_directions) / 10
@@ -139,10 +136,10 @@ def test_a_place_is_never_below_the_error_and_what_is_no_number_is_the_widest():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("lost", ["before the draw", "after the draw"])
 def test_a_killed_fit_goes_on_and_draws_the_limit_once(method, lost, tmp_path, monkeypatch):
-    how: dict[str, Any] = {"ledger": tmp_path / "fit.ledger", "unsafe_noise_seed": None}
+    how = {"ledger": tmp_path / "fit.ledger", "unsafe_noise_seed": None}
     own, drawn = PrivateQuantile.release_many, []
 
-    def ends(*arguments: Any) -> Any:
+    def ends(*arguments):
         if lost == "after the draw":
             drawn.append(own(*arguments))
         raise KeyboardInterrupt

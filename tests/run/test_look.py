@@ -1,9 +1,6 @@
 """The owner's own look: counts on the terminal alone, from every container, of both methods, in Python and a folder."""
 
-from __future__ import annotations
-
 import pickle
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,32 +9,31 @@ import pytest
 
 from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.estimators import CheckResult
 from quorate.run.look import OUTSIDE
 
 N = 400
-SETTINGS: dict[str, Any] = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
+SETTINGS = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
 
 
-def rows(n: int, seed: int) -> pd.DataFrame:
+def rows(n, seed):
     rng = np.random.default_rng(seed)
     crp = [f"{value:.2f}" if value > 0.5 else "n/a" for value in rng.uniform(0, 9, n)]
     return pd.DataFrame({"ward": rng.choice(["north", "south"], n), "x": rng.normal(size=n), "crp": crp})
 
 
-def as_polars(frame: pd.DataFrame) -> pl.DataFrame:
+def as_polars(frame):
     return pl.DataFrame({name: [None if pd.isna(cell) else cell for cell in frame[name]] for name in frame})
 
 
-def labels(n: int) -> pd.Series:
+def labels(n):
     return pd.Series(np.random.default_rng(0).choice(["no", "yes"], n), dtype=object)
 
 
-def direct(**how: Any) -> PrivateLogisticRegression:
+def direct(**how):
     return PrivateLogisticRegression(**{**SETTINGS, "rounds": 2, "feature_map": "linear", **how})
 
 
-def printed(found: CheckResult) -> str:
+def printed(found):
     assert "look" not in found.to_json().lower().replace("check(..., look=true)", "")
     text = " ".join(repr(found).split())
     assert " ".join(OUTSIDE.format(private="X").split()) in text
@@ -102,7 +98,7 @@ def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said():
     assert "but for case, for blanks" in said
 
 
-def voting(**how: Any) -> PrivateClassifier:
+def voting(**how):
     return PrivateClassifier(**SETTINGS, n_teachers=10, n_jobs=1, allow_hopeless=True, **how)
 
 

@@ -1,9 +1,5 @@
 """What a folder and an estimator do with a method is the same, whichever it is."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from tests.estimators.small_task import POOL, SETTINGS, X, Y
 
@@ -13,7 +9,7 @@ from quorate.direct.method import ROUNDS
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 from quorate.run.facts import RunMetadata
-from quorate.run.method import Method, check_of
+from quorate.run.method import check_of
 from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.method import VOTES
@@ -23,12 +19,12 @@ TABLES = {"public": PublicPool(POOL), "groups": None}
 METADATA = RunMetadata(title="a ward", command="fit", started="2026-01-01T00:00:00+00:00")
 
 
-def votes_task() -> tuple[Method[Any], Any]:
+def votes_task():
     config = RunConfig(**SETTINGS, n_records=len(Y))
     return VOTES, VOTES.prepare(config, X, Y, **TABLES, key=KEY, fingerprint_key=KEY, noise=SeededNoise(1))
 
 
-def rounds_task() -> tuple[Method[Any], Any]:
+def rounds_task():
     declared = {name: SETTINGS[name] for name in ("classes", "epsilon", "delta")}
     config = DirectConfig(**declared, n_records=len(Y))
     return ROUNDS, ROUNDS.prepare(config, X, Y, **TABLES, fingerprint_key=KEY, noise=SeededNoise(1))

@@ -1,10 +1,7 @@
 """A public column of numbers or dates that other entries, or marks, keep from being read as one, which are quoted."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,14 +14,14 @@ from quorate.errors import InvalidParameter
 from quorate.run.pool_cautions import COLUMNS_OF_DATES, ENTRIES_LOST, MOSTLY_NUMBERS, pool_cautions
 
 
-def said(cells: Any, *, library: str = "polars", **given: Any) -> dict[str, str]:
-    pool: Any = pl.DataFrame({"a": cells, "b": np.arange(len(cells))})
+def said(cells, *, library="polars", **given):
+    pool = pl.DataFrame({"a": cells, "b": np.arange(len(cells))})
     pool = pool.to_pandas() if library == "pandas" else pool
     kinds = column_kinds(pool, PublicPool(pool, **given).given)
     return {each.code: each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies}
 
 
-def numbers(n: int, write: Any = "{:.2f}".format) -> list[str]:
+def numbers(n, write="{:.2f}".format):
     """Different numbers of two digits before the point, the same ones always, in ascending order."""
     return [write(10.26 + 0.83 * i) for i in range(n)]
 
@@ -87,7 +84,7 @@ def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_how
     assert ENTRIES_LOST not in said([*numbers(90), *["n/a"] * 10], numeric=["a"])
 
 
-def dates(write: str, days: Any = range(1, 98)) -> list[str]:
+def dates(write, days=range(1, 98)):
     return [f"{dt.date(2023, 1, 1) + dt.timedelta(days=day):{write}}" for day in days]
 
 

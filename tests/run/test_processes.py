@@ -1,11 +1,8 @@
 """How many worker processes there are: as many as was said, else one for each processor that may be used."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -31,14 +28,14 @@ def test_the_tests_that_do_not_say_it_have_one_worker():
 @pytest.mark.parametrize("n", [1, 3])
 def test_threads_keep_the_order_hold_few_parts_and_hear_what_their_caller_hears(n):
     """What NumPy warns of may tell of a private row, so that a worker must be as deaf as who asked it."""
-    taken: list[int] = []
+    taken = []
 
-    def parts() -> Iterator[int]:
+    def parts():
         for part in range(50):
             taken.append(part)
             yield part
 
-    def infinite(part: int) -> float:
+    def infinite(part):
         return float(np.float64(1.0 + part) / np.float64(0.0))
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -1,9 +1,6 @@
 """Progress: bars where they can be drawn, else few lines; silence unless it is asked for; no private number."""
 
-from __future__ import annotations
-
 import io
-from typing import Any
 
 import pytest
 import rich.console
@@ -14,11 +11,11 @@ from quorate.run import progress as shown
 from quorate.run.progress import PlainLines, progress, wanted
 
 
-def lines_of(steps: list[tuple[str, int, int]], *, seconds_a_step: float) -> list[str]:
-    written: list[str] = []
+def lines_of(steps, *, seconds_a_step):
+    written = []
     now = [0.0]
 
-    def clock() -> float:
+    def clock():
         now[0] += seconds_a_step
         return now[0]
 
@@ -47,11 +44,11 @@ def test_in_a_log_there_is_a_line_a_stage_and_at_most_one_every_few_seconds():
 class Screen(io.StringIO):
     """What is written to, and whether it is a terminal."""
 
-    def __init__(self, *, tty: bool) -> None:
+    def __init__(self, *, tty):
         super().__init__()
         self._tty = tty
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return self._tty
 
 
@@ -91,7 +88,7 @@ def test_silence_unless_it_is_asked_for():
             wanted(wrong)
 
 
-def fits() -> dict[str, tuple[Any, dict[str, Any]]]:
+def fits():
     from tests.estimators.small_task import POOL, SETTINGS, classifier
 
     settings = {name: value for name, value in SETTINGS.items() if name not in ("n_teachers", "n_jobs")}

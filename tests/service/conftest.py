@@ -1,23 +1,17 @@
 """A finished run of the small hospital, served in this process, and its keys."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
-import polars as pl
 import pytest
 import uvicorn
-from fastapi import FastAPI
 from tests.folder import conftest as runs
 
 from quorate.accounting import Repeated
@@ -45,11 +39,11 @@ PLACES = Features((Column("place", "number", nullable=False),), named=True, spar
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def finished(tmp_path_factory):
     """Return ``finished(**{"section.key": value})``: a finished run that no test may change; 12 answers are kept."""
-    made: dict[str, Path] = {}
+    made = {}
 
-    def make(**changes: Any) -> Path:
+    def make(**changes):
         key = repr(sorted(changes.items()))
         if key not in made:
             kept = {} if changes.get("method.by") == "direct" else {"mechanism.online_answers": 12}
@@ -63,14 +57,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return make
 
 
-def drop_sections(path: Path, *names: str) -> None:
+def drop_sections(path, *names):
     """Leave sections out of a settings file."""
     parts = path.read_text().split("\n[")
     path.write_text("\n[".join(part for part in parts if not part.startswith(names)))
 
 
 @pytest.fixture
-def own_run(finished: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+def own_run(finished, tmp_path):
     """Return ``own_run(**changes)``: a copy for this test alone."""
     return lambda **changes: shutil.copytree(finished(**changes), tmp_path / "run")
 
@@ -85,38 +79,35 @@ class Running:
     token: str
     lines: list[str] = field(default_factory=list)
 
-    def headers(self, **more: str) -> dict[str, str]:
+    def headers(self, **more):
         return {"authorization": f"Bearer {self.token}", **more}
 
-    def post(self, body: Any, **more: str) -> Any:
+    def post(self, body, **more):
         """Ask, with a body as JSON or as bytes."""
         if isinstance(body, bytes):
             headers = {"content-type": "application/json", **more}
             return self.http.post("/v1/label", content=body, headers=self.headers(**headers))
         return self.http.post("/v1/label", json=body, headers=self.headers(**more))
 
-    def get(self, path: str) -> Any:
+    def get(self, path):
         return self.http.get(path, headers=self.headers())
 
     @property
-    def left(self) -> int | None:
+    def left(self):
         return self.service.served.answers.standing.answers_left
 
     @property
-    def entries(self) -> int:
+    def entries(self):
         return self.service.served.answers.standing.entries
 
 
-Serve = Callable[..., Running]
-
-
 @contextmanager
-def running(root: Path, *, scopes: tuple[str, ...] = ("ask", "read", "admin"), **settings: Any) -> Iterator[Running]:
+def running(root, *, scopes=("ask", "read", "admin"), **settings):
     """Serve a run until the block ends."""
     keys = KeyFile(RunFolder(root).private)
     token, _ = keys.create("a test", scopes)
     chosen = ServiceSettings(**settings)
-    lines: list[str] = []
+    lines = []
     with opened(root, chosen, clock=lambda: NOW) as served:
         service = Service(served, keys, chosen, Records(write=lines.append, clock=lambda: NOW))
         with listening(create_app(service)) as url, httpx.Client(base_url=url, timeout=120) as http:
@@ -124,7 +115,7 @@ def running(root: Path, *, scopes: tuple[str, ...] = ("ask", "read", "admin"), *
 
 
 @contextmanager
-def listening(app: FastAPI, **how: Any) -> Iterator[str]:
+def listening(app, **how):
     """Have an application listen on a port of this machine, in a thread; return its address."""
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none", **how)
     server = uvicorn.Server(config)
@@ -143,37 +134,29 @@ def listening(app: FastAPI, **how: Any) -> Iterator[str]:
 
 
 @pytest.fixture
-def serve(own_run: Callable[..., Path]) -> Iterator[Serve]:
+def serve(own_run):
     """Return ``serve(run=None, **settings)``: a service that ends with the test; of a fresh run where none is given."""
     with ExitStack() as stack:
         yield lambda run=None, **settings: stack.enter_context(running(run or own_run(), **settings))
 
 
-def rows(n: int, seed: int = 7) -> list[dict[str, Any]]:
+def rows(n, seed=7):
     """Rows that nobody has asked yet, as JSON has them."""
-    frame: pl.DataFrame = visits(n, seed=seed)[0]
+    frame = visits(n, seed=seed)[0]
     return frame.to_dicts()
 
 
-def sure(places: Any) -> Secret[Any]:
+def sure(places):
     """Votes of sixty teachers who say yes to every place."""
     return Secret(np.tile([0, 60], (len(places), 1)))
 
 
-def no(places: Any) -> list[Any]:
+def no(places):
     """A student who says no to every place."""
     return ["no"] * len(places)
 
 
-def ensemble(
-    left: int,
-    ledger: Ledger | None = None,
-    *,
-    votes: Callable[[Any], Secret[Any]] = sure,
-    student: Callable[[Any], list[Any]] = no,
-    seed: int = 0,
-    **how: Any,
-) -> EnsembleAnswers:
+def ensemble(left, ledger=None, *, votes=sure, student=no, seed=0, **how):
     """An ensemble that has so many answers about places."""
     ledger, mechanism = ledger or Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
     event, purposes = Repeated(mechanism.event, left), {"online answer": left}

@@ -1,11 +1,8 @@
 """Services in processes of their own, as ``quorate serve`` starts them."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,15 +29,14 @@ class Process:
     port: int
     said: Path
 
-    def stop(self) -> int:
+    def stop(self):
         """Tell it to stop; return how it ended."""
         self.process.send_signal(signal.SIGTERM)
-        code: int = self.process.wait(60)
-        return code
+        return self.process.wait(60)
 
 
 @contextmanager
-def serving(root: Path, *arguments: object) -> Iterator[Process]:
+def serving(root, *arguments):
     """Serve a run on a free port until the block ends."""
     said = root.with_name(f"{root.name}.said")
     said.write_bytes(b"")

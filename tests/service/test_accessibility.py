@@ -3,11 +3,8 @@
 Pictures are kept in the folder that ``QUORATE_SCREENSHOTS`` names.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.report import conftest
@@ -25,7 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium h
 
 
 @pytest.fixture
-def pages(runs: Any) -> dict[str, str]:
+def pages(runs):
     plan = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
     return {
         **{f"service {state.name.lower()}": shown.html() for state, shown in STATES.items()},

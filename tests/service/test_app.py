@@ -1,14 +1,11 @@
 """The routes: what is asked, what comes back, what it costs, and who may."""
 
-from __future__ import annotations
-
 import socket
-from typing import Any
 
 import httpx
 import polars as pl
 import pytest
-from tests.service.conftest import NOW, Running, rows, running
+from tests.service.conftest import NOW, rows, running
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Receipt
@@ -18,7 +15,7 @@ from quorate.service.keys import KeyFile
 pytestmark = pytest.mark.mostly_heavy
 
 
-def charged_of(run: Running) -> int:
+def charged_of(run):
     return run.service.records.charged
 
 
@@ -148,7 +145,7 @@ SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/m
 def test_a_key_may_do_what_its_scope_says(serve, scope):
     run = serve(scopes=(scope,))
 
-    def status(path: str) -> int:
+    def status(path):
         return int((run.post({"row": rows(1)[0]}) if path == "/v1/label" else run.get(path)).status_code)
 
     allowed = {path for path, needed in SCOPES.items() if needed == scope or (scope, needed) == ("admin", "read")}
@@ -239,10 +236,10 @@ def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_res
 class Unreliable(httpx.BaseTransport):
     """Carries requests to a service, and loses every answer of the first `lost`."""
 
-    def __init__(self, lost: int) -> None:
+    def __init__(self, lost):
         self.inner, self.lost, self.seen = httpx.HTTPTransport(), lost, []
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
+    def handle_request(self, request):
         response = self.inner.handle_request(request)
         self.seen.append((request.headers.get("idempotency-key"), bytes(request.read())))
         if len(self.seen) <= self.lost:
@@ -250,11 +247,11 @@ class Unreliable(httpx.BaseTransport):
             raise httpx.ReadError("the answer is lost")
         return response
 
-    def close(self) -> None:
+    def close(self):
         self.inner.close()
 
 
-def client(run: Running, **how: Any) -> Client:
+def client(run, **how):
     return Client(str(run.http.base_url), run.token, sleep=lambda _: None, **how)
 
 
@@ -319,7 +316,7 @@ def test_what_is_no_service_is_said_to_be_none(text):
 @pytest.mark.quick
 def test_a_refusal_that_passes_is_tried_again_and_no_other():
     told = {"answers_left": 1, "epsilon_spent": 1.0, "answer": {"label": "no", "status": "answered", "by": "ensemble"}}
-    waits: list[float] = []
+    waits = []
     answers = iter(
         [
             httpx.Response(429, json={"code": "rate-limited"}, headers={"retry-after": "7"}),

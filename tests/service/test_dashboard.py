@@ -1,7 +1,5 @@
 """The page of what is left: every state, read by a strict parser (test_accessibility has a browser read them too)."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from datetime import UTC, datetime
@@ -19,7 +17,7 @@ NOW = "2026-03-04T12:00:00+00:00"
 HOSTILE = 'a "run" <script>alert(1)</script> & more'
 
 
-def standing(left: int | None, reserved: int | None = 1_200) -> Standing:
+def standing(left, reserved=1_200):
     return Standing(
         answers_left=left,
         answers_reserved=None if left is None else reserved,
@@ -30,7 +28,7 @@ def standing(left: int | None, reserved: int | None = 1_200) -> Standing:
     )
 
 
-def page(left: int | None, *, healthy: bool = True, title: str = "hospital") -> Page:
+def page(left, *, healthy=True, title="hospital"):
     records = Records(write=lambda _: None, clock=lambda: datetime(2026, 3, 4, 12, tzinfo=UTC))
     used = 0 if left is None else 1_200 - left
     if used:
@@ -54,7 +52,7 @@ def page(left: int | None, *, healthy: bool = True, title: str = "hospital") -> 
     return Page(title, standing(left), history, records, healthy, "student", NOW)
 
 
-STATES: dict[State, Page] = {
+STATES = {
     State.EMPTY: page(1_200),
     State.RUNNING: page(754),
     State.NEARLY_SPENT: page(41),
@@ -96,7 +94,7 @@ def test_words_of_a_run_are_escaped():
     assert "&lt;script&gt;" in text
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     """Relative luminance (WCAG 2.2)."""
     colour = "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour[1:]
     channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
@@ -104,12 +102,12 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
-def faults_of(text: str) -> list[str]:
+def faults_of(text):
     """What a reader with a screen reader, poor eyes or a keyboard would stumble over (after the rules of axe)."""
     read, faults = Parsed(text), []
     tags = read.seen

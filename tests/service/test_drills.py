@@ -1,7 +1,5 @@
 """What an operator does in the life of a service: the next version, a backup put back, another key."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile
@@ -12,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.service.conftest import rows
-from tests.service.processes import Process, serving
+from tests.service.processes import serving
 
 from quorate.ledger import Ledger
 from quorate.service.keys import KeyFile
@@ -21,16 +19,15 @@ ARCHIVES = Path(__file__).parents[1] / "golden" / "version_0_2_dev0"
 pytestmark = pytest.mark.heavy
 
 
-def ask(server: Process, token: str, row: dict[str, Any]) -> dict[str, Any]:
+def ask(server, token, row):
     """Ask for a point; return the whole answer."""
     headers = {"authorization": f"Bearer {token}"}
     response = httpx.post(f"http://127.0.0.1:{server.port}/v1/label", json={"row": row}, headers=headers, timeout=120)
     assert response.status_code == 200, response.text
-    answer: dict[str, Any] = response.json()
-    return answer
+    return response.json()
 
 
-def by_ensemble(answers: list[dict[str, Any]]) -> int:
+def by_ensemble(answers):
     return sum(answer["answer"]["by"] == "ensemble" for answer in answers)
 
 
@@ -62,7 +59,7 @@ def test_a_folder_that_an_earlier_version_served_is_served_on(tmp_path):
         assert reservation.remaining("online answer") == 0
 
 
-def put_back(root: Path, backup: Path) -> None:
+def put_back(root, backup):
     """Put a ledger's files back from a backup of the folder, and nothing else."""
     for file in root.glob("ledger.db*"):
         file.unlink()
@@ -103,7 +100,7 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
 
     with serving(root) as server:
 
-        def client() -> None:
+        def client():
             number = 0
             while not ended.is_set():
                 token = held[0]  # as a client that reads its key anew for each request
@@ -113,7 +110,7 @@ def test_a_key_is_changed_for_another_one_without_a_refusal(own_run, cli):
         asking = threading.Thread(target=client)
         asking.start()
 
-        def go_on(requests: int = 5) -> None:
+        def go_on(requests=5):
             enough = len(met) + requests
             while len(met) < enough:
                 assert asking.is_alive(), "a request was refused"

@@ -1,7 +1,5 @@
 """When the disk fails, the service fails closed; when it is started anew, a sparse vector's stage is over."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -10,15 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-from tests.service.conftest import PLACES, Running, ensemble, listening, rows, running
+from tests.service.conftest import PLACES, ensemble, listening, rows, running
 
 from quorate.errors import LedgerBusy, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
@@ -28,17 +23,17 @@ from quorate.service.keys import KeyFile
 from quorate.service.open_run import MANIFEST, opened
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 
 STEPS = ("begun", "inserted", "committed", "anchor written", "anchored")
 
 
-def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
+def fail_at(run, step, number, *, after=0):
     """Have the disk fail at a step of a commit, from the commit after so many on."""
-    store: Any = run.service.served.answers._ledger._store
+    store = run.service.served.answers._ledger._store
     passed = [0]
 
-    def at(reached: str) -> None:
+    def at(reached):
         passed[0] += reached == step
         if reached == step and passed[0] > after:
             raise OSError(number, os.strerror(number))
@@ -81,7 +76,7 @@ SPARSE = {  # ε is large, so that twelve teachers who agree are far from a tie
 }
 
 
-def stages_of(root: Path) -> tuple[int, set[int | None]]:
+def stages_of(root):
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
         stages = {block.stage for block in reservation.blocks("online answer")}
@@ -146,7 +141,7 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     environment = {**os.environ, "QUORATE_SERVE_METRICS_PORT": str(beside)}
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
-    ports: list[int] = []
+    ports = []
     while len(ports) < 2 and (line := process.stderr.readline()):
         ports += map(int, re.findall(r'"event": "listening".*"port": (\d+)', line))
     assert beside in ports
@@ -172,18 +167,14 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
 POINTS = 12
 
-Votes = Callable[[Any], Secret[IntArray]]
 
-
-def left_by(
-    counts: IntArray, folder: Path, seed: int, spy: Callable[[Votes, Records], Votes] = lambda votes, _: votes
-) -> tuple[list[Any], str]:
+def left_by(counts, folder, seed, spy=lambda votes, _: votes):
     """Serve an ensemble with these votes ``(POINTS, 2)``; return the answers, and all that was logged and counted."""
-    lines: list[str] = []
+    lines = []
     records = Records(write=lines.append, clock=lambda: NOW)
     ledger = Ledger(budget=Budget(40.0, 1e-5), clock=lambda: NOW)
 
-    def votes(rows: Any) -> Secret[IntArray]:
+    def votes(rows):
         return Secret(counts[rows["place"].to_numpy().astype(int)])
 
     served = Served(
@@ -209,7 +200,7 @@ def left_by(
     return told, "\n".join([*lines, metrics, page])
 
 
-def neighbours(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def neighbours(rng):
     """Votes of 60 teachers on each point, and what they are once one teacher has changed its mind everywhere."""
     first = rng.integers(5, 55, POINTS)
     counts = np.stack([first, 60 - first], axis=1).astype(np.int64)
@@ -218,7 +209,7 @@ def neighbours(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     token, _ = KeyFile(tmp_path, clock=lambda: NOW).create("a test", ["ask", "admin"])
     (tmp_path / "token").write_text(token)
     monkeypatch.setattr(secrets, "token_hex", lambda n: "0" * 2 * n)  # the name of a ledger, which its hashes hold
@@ -237,8 +228,8 @@ def test_equal_answers_leave_equal_logs_metrics_and_pages(folder):
     assert equal >= 3  # with noise of 4 votes, one vote seldom decides
 
 
-def _logs_margins(votes: Votes, records: Records) -> Votes:
-    def counted(rows: Any) -> Secret[IntArray]:
+def _logs_margins(votes, records):
+    def counted(rows):
         found = votes(rows)
         records.event("answered", margin=int(np.abs(np.diff(found.reveal())).sum()))
         return found
@@ -246,8 +237,8 @@ def _logs_margins(votes: Votes, records: Records) -> Votes:
     return counted
 
 
-def _counts_agreement(votes: Votes, records: Records) -> Votes:
-    def counted(rows: Any) -> Secret[IntArray]:
+def _counts_agreement(votes, records):
+    def counted(rows):
         found = votes(rows)
         records.points["ensemble", f"agreed by {int(found.reveal().max())}"] += 1
         return found

@@ -1,7 +1,5 @@
 """A host that fails under a service: its log, its files, its descriptors, its keys, and who runs commands beside it."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -12,10 +10,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from pathlib import Path
-from typing import Any
 
 import httpx
 import polars as pl
@@ -45,7 +40,7 @@ from quorate.voting.inputs import View, refuse_asked
 # --- the log -----------------------------------------------------------------------------------------------------
 
 
-def pipe(size: int = 4_096) -> tuple[int, int]:
+def pipe(size=4_096):
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, size)
     return reader, writer
@@ -87,7 +82,7 @@ def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch):
     reader, writer = pipe()
     real, full = os.write, [True]
 
-    def write(descriptor: int, content: bytes) -> int:
+    def write(descriptor, content):
         if descriptor == writer and full and len(content) > 2:
             return real(descriptor, content[:2])
         if descriptor == writer and full:
@@ -106,7 +101,7 @@ def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch):
 
 @pytest.mark.filterwarnings("always")
 def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(capsys):
-    lines: list[str] = []
+    lines = []
     with _logged(Records(write=lines.append)):
         error = OSError(errno.EMFILE, "4711")
         logging.getLogger("asyncio").error("socket.accept() of %s\nout of 4711", "4711", exc_info=error)
@@ -128,12 +123,12 @@ def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(caps
 def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged(serve):
     run = serve()
 
-    def fails(*_: Any, **__: Any) -> Any:
+    def fails(*_, **__):
         raise OSError(errno.ENOSPC, "4711")
 
-    told: list[str] = []
+    told = []
 
-    def write(line: str) -> None:
+    def write(line):
         told.append(line)
         if '"status": 200' in line:  # what is said of an answer; then what is said of the failure
             fails()
@@ -183,10 +178,10 @@ def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_s
 @pytest.mark.heavy
 def test_descriptors_and_memory_that_are_short_are_tried_again(serve, monkeypatch):
     run = serve()
-    store: Any = run.service.served.answers._ledger._store
+    store = run.service.served.answers._ledger._store
     real = store._refuse_replaced
 
-    def short() -> None:
+    def short():
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     store._refuse_replaced = short
@@ -220,7 +215,7 @@ def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(serve
     run = serve()
     (run.root / "private" / FILE).touch()
 
-    def short(*_: Any, **__: Any) -> int:
+    def short(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
@@ -230,12 +225,12 @@ def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(serve
     assert run.post({"row": rows(1)[0]}).status_code == 200
 
 
-def make_ledger(folder: Path) -> None:
+def make_ledger(folder):
     with Ledger(folder / "ledger.db", budget=Budget(1.0, 1e-5)) as ledger:
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="labels")
 
 
-WRITERS: dict[str, Callable[[Path], Any]] = {
+WRITERS = {
     "a file written whole": lambda folder: write_atomically(folder / "page.html", b"page"),
     "an anchor": lambda folder: AnchorFile(folder / "a.anchor", at=lambda _: None).replace(
         Ledger(budget=Budget(1.0, 1e-5)).head
@@ -282,11 +277,11 @@ def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run):
 
 
 @pytest.fixture
-def limit() -> Iterator[Callable[[int], int]]:
+def limit():
     """Return ``limit(n)``: leaves so many descriptors beyond the lowest free one; returns that one."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
 
-    def set_to(n: int) -> int:
+    def set_to(n):
         free = os.dup(0)
         os.close(free)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(free + n, before[0]), before[1]))
@@ -333,7 +328,7 @@ def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_make
 
 
 def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not():
-    async def hello(_: Any) -> PlainTextResponse:
+    async def hello(_):
         return PlainTextResponse("hello")
 
     with listening(Starlette(routes=[Route("/", hello)]), http=impatient(0.3)) as url:

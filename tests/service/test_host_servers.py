@@ -1,7 +1,5 @@
 """Real servers under the faults of a host, one after the other: released ⊆ charged, no bare 500, back to work."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -11,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +16,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.ledger.postgres_server import Server, why_not
 from tests.ledger.postgres_server import running as database
+from tests.ledger.postgres_server import why_not
 from tests.service.conftest import rows, runs
 from tests.service.processes import CLI, LISTENING
 
@@ -45,7 +42,7 @@ class Asker:
     doubtful: int = 0
     seen: list[tuple[int, str]] = field(default_factory=list)
 
-    def ask(self, port: int, *, timeout: float = 60) -> tuple[int, str]:
+    def ask(self, port, *, timeout=60):
         """Ask for a new point; return the status and the code."""
         point = self.points.pop()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=timeout) as http:
@@ -53,7 +50,7 @@ class Asker:
             response = http.post("/v1/label", json={"row": point}, headers=headers)
         return self.take(point, response)
 
-    def take(self, point: dict[str, Any], response: httpx.Response) -> tuple[int, str]:
+    def take(self, point, response):
         """Keep a response."""
         body = response.json()
         if response.status_code == 200:
@@ -68,14 +65,14 @@ class Asker:
         self.seen.append((response.status_code, code))
         return response.status_code, code
 
-    def until_answered(self, port: int, seconds: float = 20) -> None:
+    def until_answered(self, port, seconds=20):
         """Ask until a point is answered: the service is back at work, and no person was needed."""
         until = time.monotonic() + seconds
         while self.ask(port)[1] != "answered":
             assert time.monotonic() < until
             time.sleep(0.2)
 
-    def check(self, ledger: Ledger) -> None:
+    def check(self, ledger):
         """Hold what was told against the ledger: all of it is charged, and nothing was answered twice."""
         ledger.verify(prices=True)
         [reservation] = ledger.reservations()
@@ -92,26 +89,26 @@ class Serving:
     port: int
     log: Path
 
-    def ready(self) -> int:
+    def ready(self):
         return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60).status_code
 
-    def stop(self, seconds: float = 60) -> int:
+    def stop(self, seconds=60):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
-    def lines(self, event: str) -> list[dict[str, Any]]:
+    def lines(self, event):
         """Return what the log says of an event; each of its lines is JSON."""
         said = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line for line in map(json.loads, said) if line["event"] == event]
 
 
 @contextmanager
-def serving(root: Path, *, soft: int | None = None, port: int = 0, stderr: Any = None, **how: str) -> Iterator[Serving]:
+def serving(root, *, soft=None, port=0, stderr=None, **how):
     """Serve a run in a process of its own; `stderr` is a place of the log that is not a file of the test."""
     log = root.with_name(f"{root.name}.log")
     place = log.open("wb") if stderr is None else stderr
 
-    def limited() -> None:
+    def limited():
         if soft is not None:
             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft if "hard" in how else hard))
@@ -139,32 +136,32 @@ def serving(root: Path, *, soft: int | None = None, port: int = 0, stderr: Any =
             process.wait(60)
 
 
-def _listens(port: int) -> bool:
+def _listens(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     root = runs.write_run(tmp_path_factory.mktemp("host") / "run", **{"mechanism.online_answers": KEPT})
     execute(load_run(root), command="quorate run")
     return root
 
 
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> tuple[Path, Asker]:
+def run(made, tmp_path):
     root = shutil.copytree(made, tmp_path / "run")
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read", "admin"])
     return root, Asker(token)
 
 
-def files_of(root: Path) -> list[Path]:
+def files_of(root):
     return [path for path in root.iterdir() if path.name in ("ledger.db", "ledger.db-wal", "ledger.db.anchor")]
 
 
@@ -182,7 +179,7 @@ def test_a_service_survives_the_faults_of_its_host_one_after_the_other(run, tmp_
         asker.check(ledger)
 
 
-def dropped_connections(root: Path, asker: Asker) -> None:
+def dropped_connections(root, asker):
     """1,500 connections that say nothing, where 1,024 files may be open: who was there goes on, and then all."""
     for more in ({}, {"hard": "yes"}):
         with serving(root, soft=1_024, QUORATE_SERVE_BODY_SECONDS="3", **more) as server, ExitStack() as stack:
@@ -209,7 +206,7 @@ def dropped_connections(root: Path, asker: Asker) -> None:
             assert all(line.startswith(("{", "serving", "left")) for line in server.log.read_text().splitlines())
 
 
-def unread_log(root: Path, asker: Asker) -> None:
+def unread_log(root, asker):
     """A log that nobody reads: answers go on beyond what pipe and queue hold, and what is dropped is counted."""
     reader, writer = os.pipe()
     port = free_port()
@@ -232,7 +229,7 @@ def unread_log(root: Path, asker: Asker) -> None:
     os.close(reader)
 
 
-def fill_log(port: int) -> None:
+def fill_log(port):
     """Make lines of the log, more than wait for it: 11,000 requests of one connection, a hundred at a time."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         for _ in range(110):
@@ -242,7 +239,7 @@ def fill_log(port: int) -> None:
                 answered += connection.recv(1 << 16)
 
 
-def ended_log(root: Path, asker: Asker) -> None:
+def ended_log(root, asker):
     """A log whose reader ended, and one on a disk that is full: nothing is refused for it."""
     reader, writer = os.pipe()
     for place in (writer, os.open("/dev/full", os.O_WRONLY)):
@@ -256,7 +253,7 @@ def ended_log(root: Path, asker: Asker) -> None:
             assert server.stop() == 0
 
 
-def foreign_keys(root: Path, asker: Asker) -> None:
+def foreign_keys(root, asker):
     """Keys that may not be read: 503 with nothing charged, /readyz says so, and with the keys the service is back."""
     keys = root / "private" / FILE
     with serving(root) as server:
@@ -273,7 +270,7 @@ def foreign_keys(root: Path, asker: Asker) -> None:
         assert server.stop() == 0
 
 
-def older_ledger_after_a_kill(root: Path, asker: Asker, folder: Path) -> None:
+def older_ledger_after_a_kill(root, asker, folder):
     """kill -9, and an older ledger with its anchor in place: refused, and with the newest one the service is back."""
     saved, newest = folder / "saved", folder / "newest"
     with serving(root) as server:
@@ -302,7 +299,7 @@ def older_ledger_after_a_kill(root: Path, asker: Asker, folder: Path) -> None:
         assert server.stop() == 0
 
 
-def full_disk(root: Path, asker: Asker) -> None:
+def full_disk(root, asker):
     """A ledger whose disk is full: nothing is answered until a start, and the log says why."""
     with serving(root, PYTHONPATH=_with_a_small_disk(root.parent)) as server:
         codes = [asker.ask(server.port)[1] for _ in range(20)]
@@ -316,7 +313,7 @@ def full_disk(root: Path, asker: Asker) -> None:
         assert server.stop() == 0
 
 
-def _with_a_small_disk(folder: Path) -> str:
+def _with_a_small_disk(folder):
     """Make SQLite's file as large as it may get, in the process that is started with this path."""
     place = folder / "small"
     place.mkdir()
@@ -333,7 +330,7 @@ def _with_a_small_disk(folder: Path) -> str:
     return str(place)
 
 
-def removed_ledger(root: Path, asker: Asker) -> None:
+def removed_ledger(root, asker):
     """Ledger, log and anchor removed while it serves: no answer from then on, and it says so when it ends."""
     kept = root.parent / "kept"
     kept.mkdir()
@@ -373,7 +370,7 @@ def test_a_service_on_postgresql_survives_the_faults_of_its_database(tmp_path):
             asker.check(ledger)
 
 
-def idle_session(root: Path, asker: Asker, database: Server) -> None:
+def idle_session(root, asker, database):
     """Nobody asks for longer than the database keeps a session."""
     database.sql("ALTER ROLE quorate SET idle_session_timeout = '1s'")
     try:
@@ -386,7 +383,7 @@ def idle_session(root: Path, asker: Asker, database: Server) -> None:
         database.sql("ALTER ROLE quorate RESET idle_session_timeout")
 
 
-def locked_head(root: Path, asker: Asker, database: Server, url: str) -> None:
+def locked_head(root, asker, database, url):
     """Somebody holds the head for longer than is waited: try again, with nothing charged, and then it goes on."""
     with serving(root) as server:
         assert asker.ask(server.port)[0] == 200
@@ -402,7 +399,7 @@ def locked_head(root: Path, asker: Asker, database: Server, url: str) -> None:
         assert server.stop() == 0
 
 
-def frozen_database(root: Path, asker: Asker, database: Server) -> None:
+def frozen_database(root, asker, database):
     """The database says nothing any more: 503 within half a minute, and a service that is told to stop ends."""
     with serving(root) as server:
         assert asker.ask(server.port)[0] == 200
@@ -427,7 +424,7 @@ def frozen_database(root: Path, asker: Asker, database: Server) -> None:
         assert server.stop() == 0
 
 
-def stopped_database(root: Path, asker: Asker, database: Server) -> None:
+def stopped_database(root, asker, database):
     """The database is stopped: nothing is answered until a start, and the log tells its code."""
     with serving(root) as server:
         assert asker.ask(server.port)[0] == 200

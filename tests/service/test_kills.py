@@ -1,13 +1,9 @@
 """A service that is killed while many ask: what any client was told is in the ledger, and nothing is drawn twice."""
 
-from __future__ import annotations
-
 import json
 import random
 import threading
 import time
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -21,7 +17,7 @@ from quorate.service.keys import KeyFile
 CLIENTS = 8
 
 
-def ask_until_it_dies(port: int, token: str, points: list[dict[str, Any]], told: dict[str, str]) -> None:
+def ask_until_it_dies(port, token, points, told):
     """Ask for point after point, and keep each answer of the ensemble that came back whole."""
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
         for point in points:
@@ -34,7 +30,7 @@ def ask_until_it_dies(port: int, token: str, points: list[dict[str, Any]], told:
                 assert before == json.dumps(answer)  # the same answer as before a restart
 
 
-def killed(root: Path, kills: int, seed: int) -> None:
+def killed(root, kills, seed):
     """Kill the service so many times while clients ask; what they were told must be what the ledger holds."""
     rng = random.Random(seed)
     token, _ = KeyFile(root / "private").create("a test", ["ask"])
@@ -67,7 +63,7 @@ def killed(root: Path, kills: int, seed: int) -> None:
     assert is_held(root, told)
 
 
-def is_held(root: Path, told: dict[str, str]) -> bool:
+def is_held(root, told):
     """Whether what clients were told is what the ledger holds: it is told again, and free."""
     with running(root) as run:
         again = run.post({"rows": [json.loads(point) for point in told]}).json()
@@ -78,10 +74,10 @@ def is_held(root: Path, told: dict[str, str]) -> bool:
 def test_a_service_that_tells_without_its_ledger_is_caught(own_run):
     root = own_run(**{"mechanism.name": "GaussianNoisyMax"})
     for cheats in (False, True):
-        told: dict[str, str] = {}
+        told = {}
         with running(root) as run:
             if cheats:
-                answers: Any = run.service.served.answers
+                answers = run.service.served.answers
                 answers._online = WithoutLedger(answers._online)
             for point in rows(3, seed=3 + cheats):
                 told[json.dumps(point)] = json.dumps(run.post({"row": point}).json()["answer"])

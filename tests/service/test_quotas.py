@@ -1,14 +1,11 @@
 """Quotas of keys: the ledger's is its owner's to change, the key's own holds beside it, and the lower one decides."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
-from typing import Any
 
 import pytest
 from tests.service.conftest import ensemble, rows, running
@@ -19,19 +16,18 @@ from quorate.service import keys as module
 from quorate.service.keys import FILE, KeyFile
 from quorate.service.problems import Problem
 from quorate.service.turns import Answered, LabelRequest
-from quorate.service.votes import EnsembleAnswers
 
 
-def served(**how: Any) -> tuple[Ledger, EnsembleAnswers]:
+def served(**how):
     ledger = Ledger(budget=Budget(40.0, 1e-5))
     return ledger, ensemble(12, ledger, **how)
 
 
-def asked(*places: int, client: str = "ann", quota: int | None = 3) -> LabelRequest:
+def asked(*places, client="ann", quota=3):
     return LabelRequest(client, tuple((float(place),) for place in places), quota)
 
 
-def code_of(reply: Any) -> Any:
+def code_of(reply):
     return reply.code if isinstance(reply, Problem) else [point.by for point in reply.points]
 
 
@@ -95,7 +91,7 @@ def test_threads_at_once_neither_fail_nor_pass_the_quota(removed):
         ledger.remove_quota("ann", "no trial")
     start = Barrier(8)
 
-    def ask(place: int) -> Any:
+    def ask(place):
         start.wait()
         return answers.answer([asked(place)])[0]
 
@@ -110,7 +106,7 @@ def test_a_thread_that_was_slower_goes_on(monkeypatch):
     ledger, answers = served()
     set_quota = ledger.set_quota
 
-    def later(client: str, count: int, reason: str, *, first: bool = False) -> Any:
+    def later(client, count, reason, *, first=False):
         set_quota(client, count, "another server was quicker")
         return set_quota(client, count, reason, first=first)
 
@@ -135,9 +131,9 @@ def test_a_secret_has_256_bits_and_is_kept_nowhere(tmp_path):
 def test_secrets_are_compared_in_constant_time_known_or_not(tmp_path, monkeypatch):
     keys = KeyFile(tmp_path)
     token, _ = keys.create("ward 7", ["ask"])
-    seen: list[tuple[int, int]] = []
+    seen = []
 
-    def compare(one: str, other: str) -> bool:
+    def compare(one, other):
         seen.append((len(one), len(other)))
         return one == other
 

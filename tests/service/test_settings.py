@@ -1,7 +1,5 @@
 """How a run is served: file, environment, command line; and no open door without TLS."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

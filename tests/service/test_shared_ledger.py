@@ -1,16 +1,11 @@
 """A run whose ledger is in PostgreSQL: two services on two copies of its folder answer from one budget."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.ledger.postgres_server import Server, running, why_not
+from tests.ledger.postgres_server import running, why_not
 from tests.service.conftest import rows, runs
 from tests.service.processes import serving
 
@@ -26,7 +21,7 @@ KEPT = 12
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server():
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     with running() as server:
@@ -34,7 +29,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def made(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def made(server, tmp_path_factory):
     """A finished run whose ledger is on the server; no test changes its folder."""
     root = runs.write_run(tmp_path_factory.mktemp("shared") / "run", **{"mechanism.online_answers": KEPT})
     url = server.url()
@@ -44,7 +39,7 @@ def made(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 
 
 @pytest.fixture
-def copied(made: tuple[Path, str], tmp_path: Path) -> Callable[[str], Path]:
+def copied(made, tmp_path):
     return lambda name: shutil.copytree(made[0], tmp_path / name)
 
 
@@ -70,7 +65,7 @@ def test_two_services_on_one_ledger_give_exactly_the_cap(made, tmp_path):
     with serving(roots[0]) as one, serving(roots[1]) as two:
         urls = [f"http://127.0.0.1:{each.port}" for each in (one, two)]
 
-        def ask(number: int) -> tuple[str, Any]:
+        def ask(number):
             with Client(urls[number % 2], token) as client:
                 label = client.label(points[number])
                 return label.by, label.label

@@ -1,7 +1,5 @@
 """What is wrong with a request is named by its place, never quoted, and costs nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket
@@ -9,13 +7,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.service.conftest import GOOD, MARK, Running, rows, running
+from tests.service.conftest import GOOD, MARK, rows, running
 
 from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
@@ -26,11 +23,11 @@ from quorate.service.problems import PROBLEMS, Problem
 from quorate.service.requests import DEEPEST, read_json
 
 
-def with_row(**changes: Any) -> bytes:
+def with_row(**changes):
     return json.dumps({"row": {**GOOD, **changes}}).encode()
 
 
-HOSTILE: dict[str, tuple[bytes, str, str | None]] = {
+HOSTILE = {
     "NaN": (b'{"row": {"age": NaN, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
     "Infinity": (b'{"row": {"age": -Infinity, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
     "1e999": (b'{"row": {"age": 1e999, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
@@ -67,9 +64,9 @@ HOSTILE: dict[str, tuple[bytes, str, str | None]] = {
 }
 
 
-def refused(run: Running, response: Any) -> dict[str, Any]:
+def refused(run, response):
     """The problem, which is one, quotes nothing and cost nothing."""
-    told: dict[str, Any] = response.json()
+    told = response.json()
     assert response.headers["content-type"] == "application/problem+json"
     assert told["status"] == response.status_code == PROBLEMS[told["code"]].status < 500
     assert told["charged"] is False
@@ -90,7 +87,7 @@ def test_hostile_bodies_are_refused_by_their_place_and_cost_nothing(serve):
     assert run.post({"row": GOOD}).status_code == 200  # and the service goes on
 
 
-HOSTILE_HEADERS: list[tuple[dict[str, str], str]] = [
+HOSTILE_HEADERS = [
     ({"content-type": "text/plain"}, "unsupported-media-type"),
     ({"content-type": "application/x-www-form-urlencoded"}, "unsupported-media-type"),
     ({"content-type": "application/json; charset=utf-16"}, "unsupported-media-type"),
@@ -121,7 +118,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve):
     assert refused(run, run.post(with_row(ward="x" * 3_000)))["code"] == "body-too-large"
     assert refused(run, run.post({"rows": rows(4)}))["code"] == "too-many-rows"
 
-    def parts() -> Any:
+    def parts():
         for _ in range(100):
             yield b" " * 100
 
@@ -190,7 +187,7 @@ def test_a_row_is_read_as_the_tables_of_its_run_are_written():
     reader = TableReader.of(pool, column_kinds(pool, GivenKinds(dialect=dialect)))
     features = Features.of(pool, reader=reader)
 
-    def read(**changes: Any) -> tuple[Any, ...]:
+    def read(**changes):
         [row] = features.parse([{"dose": "1.234,5", "seen": "02.09.2023", "n": 2.5, **changes}])
         return reader(features.table([row])).rows()[0]
 
@@ -215,7 +212,7 @@ class Request:
     path: str = "/v1/label"
 
 
-def requests(seed: int, n: int, tokens: dict[str, str]) -> list[Request]:
+def requests(seed, n, tokens):
     """Make up `n` requests none of which may be answered.
 
     Parameters
@@ -227,7 +224,7 @@ def requests(seed: int, n: int, tokens: dict[str, str]) -> list[Request]:
     return [_one(rng, tokens) for _ in range(n)]
 
 
-def _one(rng: random.Random, tokens: dict[str, str]) -> Request:
+def _one(rng, tokens):
     headers = {"authorization": f"Bearer {tokens['good']}", "content-type": "application/json"}
     good = json.dumps({"row": {**GOOD, "bmi": rng.random()}}).encode()
     kind = rng.choice(["body", "body", "bytes", "bytes", "deep", "shape", "headers", "key", "size", "elsewhere"])
@@ -242,7 +239,7 @@ def _one(rng: random.Random, tokens: dict[str, str]) -> Request:
     if kind == "deep":
         return Request(rng.choice([b"[", b'{"a":', b'[{"row":', b'{"row":[']) * rng.randrange(5, 20_000), headers)
     if kind == "shape":
-        tree: Any = rng.choice([{"row": MARK}, {"rows": [GOOD] * 1_001}, {"rows": [GOOD, None]}, MARK, 5, None])
+        tree = rng.choice([{"row": MARK}, {"rows": [GOOD] * 1_001}, {"rows": [GOOD, None]}, MARK, 5, None])
         return Request(json.dumps(tree).encode(), headers)
     if kind == "headers":
         return Request(good, {**headers, **rng.choice(HOSTILE_HEADERS)[0]})
@@ -259,7 +256,7 @@ def _one(rng: random.Random, tokens: dict[str, str]) -> Request:
     return Request(b"", headers, method, path)
 
 
-def tokens_of(run: Running) -> dict[str, str]:
+def tokens_of(run):
     private = run.root / "private"
     past = KeyFile(private, clock=lambda: datetime.now(UTC) - timedelta(days=9))
     keys = KeyFile(private)
@@ -273,7 +270,7 @@ def tokens_of(run: Running) -> dict[str, str]:
     }
 
 
-def refused_all(run: Running, n: int, seed: int) -> Counter[int]:
+def refused_all(run, n, seed):
     """Send hostile requests; return how often each status came back."""
     tokens = tokens_of(run)
     run.post({"row": rows(1)[0]})
@@ -330,7 +327,7 @@ def test_the_application_is_what_its_document_says(serve):
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )
-        def holds(case: schemathesis.Case) -> None:
+        def holds(case):
             case.call_and_validate(headers=run.headers(), excluded_checks=[ignored_auth])  # it would send them too
 
         holds()

@@ -1,11 +1,7 @@
 """TLS from end to end: the command with a certificate of its own, and clients who trust its signer, or another one."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -21,12 +17,12 @@ OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
 
 
-def openssl(folder: Path, *arguments: str) -> None:
+def openssl(folder, *arguments):
     assert OPENSSL is not None
     subprocess.run([OPENSSL, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def authority(folder: Path, name: str) -> Path:
+def authority(folder, name):
     """Make who signs certificates."""
     openssl(
         folder,
@@ -38,7 +34,7 @@ def authority(folder: Path, name: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def certificates(tmp_path_factory):
     """A certificate for 127.0.0.1, its key, who signed it, and somebody who did not."""
     folder = tmp_path_factory.mktemp("certificates")
     ours, other = authority(folder, "ours"), authority(folder, "other")
@@ -80,7 +76,7 @@ def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_
         assert sum(each.remaining("online answer") for each in ledger.reservations()) == 11
 
 
-def _trusting(path: Path) -> Any:
+def _trusting(path):
     import ssl
 
     return ssl.create_default_context(cafile=path)

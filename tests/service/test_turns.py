@@ -1,14 +1,10 @@
 """Many clients at once: what waits together is one block, one query is one charge, and the cap holds to the answer."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from tests.service.conftest import ensemble, rows, running
@@ -16,17 +12,16 @@ from tests.service.conftest import ensemble, rows, running
 from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.service.problems import Problem
-from quorate.service.turns import Answered, AnsweringThreads, LabelRequest, Point, Reply, Standing
-from quorate.service.votes import EnsembleAnswers
+from quorate.service.turns import Answered, AnsweringThreads, LabelRequest, Point, Standing
 
 CLIENTS = 24
 
 
-def at_once(run: Any, bodies: Sequence[Any]) -> list[Any]:
+def at_once(run, bodies):
     """Post all bodies, from as many clients at the same time."""
     start = threading.Barrier(len(bodies))
 
-    def post(body: Any) -> Any:
+    def post(body):
         start.wait()
         return run.post(body)
 
@@ -77,11 +72,11 @@ NOTHING = Standing(answers_left=9, answers_reserved=9, epsilon=(1.0, 1.0), delta
 class Slow:
     """Answers each block after a while, and keeps what the blocks were."""
 
-    def __init__(self, fails: BaseException | None = None) -> None:
-        self.blocks: list[int] = []
+    def __init__(self, fails=None):
+        self.blocks = []
         self.standing, self.healthy, self.fails = NOTHING, True, fails
 
-    def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
+    def answer(self, block):
         self.blocks.append(len(block))
         time.sleep(0.05)
         if self.fails is not None:
@@ -89,8 +84,8 @@ class Slow:
         return [Answered((Point("no", "answered", "ensemble"),)) for _ in block]
 
 
-def ask_all(threads: AnsweringThreads, n: int) -> list[Reply]:
-    async def all_of_them() -> list[Reply]:
+def ask_all(threads, n):
+    async def all_of_them():
         return list(await asyncio.gather(*(threads.ask(LabelRequest("key:a", ((),))) for _ in range(n))))
 
     return asyncio.run(all_of_them())
@@ -118,7 +113,7 @@ def test_more_than_may_wait_are_refused():
 def test_what_was_not_written_may_be_tried_again_and_a_log_that_fails_ends_no_thread():
     slow = Slow(LedgerBusy("no memory is left; nothing was written"))
 
-    def fails(_: BaseException) -> None:
+    def fails(_):
         raise BrokenPipeError
 
     threads = AnsweringThreads(slow, failed=fails)
@@ -137,13 +132,13 @@ def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending():
     ends = threading.Event()
 
     class Hanging(Slow):
-        def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
+        def answer(self, block):
             ends.wait()
             return super().answer(block)
 
     threads = AnsweringThreads(Hanging())
 
-    async def ask() -> None:
+    async def ask():
         under_way = asyncio.create_task(threads.ask(LabelRequest("key:a", ((),))))
         await asyncio.sleep(0.01)
         assert not await asyncio.to_thread(threads.stop, 0.05)
@@ -157,11 +152,11 @@ def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending():
 def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_are_told():
     """Nobody is asked anew on his own where the draw was made: that would be a second charge."""
 
-    def fails(_: Any) -> Any:
+    def fails(_):
         raise PreconditionFailed("no votes")
 
     answers = ensemble(9, votes=fails)
-    said: list[BaseException] = []
+    said = []
     told = replies_of(answers, [((1.0,), (2.0,)), ((3.0,),)], said.append)
     assert {(reply.code, reply.charged) for reply in told if isinstance(reply, Problem)} == {("internal-error", True)}
     assert len(told) == 2
@@ -172,7 +167,7 @@ def test_what_was_charged_and_not_answered_is_charged_once_and_its_neighbours_ar
 def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not():
     threads = AnsweringThreads(Slow())
 
-    async def stopping() -> tuple[list[Reply], Reply]:
+    async def stopping():
         under_way = [asyncio.create_task(threads.ask(LabelRequest("key:a", ((),)))) for _ in range(9)]
         await asyncio.sleep(0.01)
         await asyncio.to_thread(threads.stop)
@@ -197,15 +192,15 @@ def test_after_an_error_of_the_ledger_nothing_is_answered_any_more():
 
 def test_a_request_that_fails_does_not_fail_its_neighbours():
     class Picky(Slow):
-        def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
+        def answer(self, block):
             if any(asked.client == "key:bad" for asked in block):
                 raise ZeroDivisionError
             return super().answer(block)
 
-    said: list[BaseException] = []
+    said = []
     threads = AnsweringThreads(Picky(), failed=said.append)
 
-    async def all_of_them() -> list[Reply]:
+    async def all_of_them():
         clients = ["key:a", "key:bad", "key:b", "key:c"]
         return list(await asyncio.gather(*(threads.ask(LabelRequest(client, ((),))) for client in clients)))
 
@@ -215,15 +210,11 @@ def test_a_request_that_fails_does_not_fail_its_neighbours():
     assert {type(each) for each in said} == {ZeroDivisionError}
 
 
-def replies_of(
-    answers: EnsembleAnswers,
-    requests: Sequence[tuple[tuple[float], ...]],
-    failed: Callable[[BaseException], None] = lambda _: None,
-) -> list[Reply]:
+def replies_of(answers, requests, failed=lambda _: None):
     """Put requests that wait together."""
     threads = AnsweringThreads(answers, threads=1, failed=failed)
 
-    async def ask() -> list[Reply]:
+    async def ask():
         return await asyncio.gather(*(threads.ask(LabelRequest("ann", each)) for each in requests))
 
     try:
@@ -233,7 +224,7 @@ def replies_of(
 
 
 def test_a_row_that_teachers_cannot_see_costs_nobody_anything():
-    def view(table: Any) -> Any:
+    def view(table):
         if (table["place"] < 0).any():
             raise ValueError("no such place")
         return table
@@ -249,12 +240,12 @@ def test_a_row_that_teachers_cannot_see_costs_nobody_anything():
 
 
 def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is_told():
-    def student(table: Any) -> list[Any]:
+    def student(table):
         if (table["place"] < 0).any():
             raise ZeroDivisionError("no such place")
         return ["no"] * len(table)
 
-    said: list[BaseException] = []
+    said = []
     answers = ensemble(2, student=student)
     requests = [((1.0,),), ((2.0,), (-1.0,)), ((3.0,),), ((-2.0,),), ((1.0,), (4.0,))]
     one, two, three, four, five = replies_of(answers, requests, said.append)

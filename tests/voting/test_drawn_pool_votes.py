@@ -1,9 +1,6 @@
 """Votes without public rows: one charge for counts and answers, resume at each stage, and questions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +8,7 @@ import pytest
 from tests.direct.test_drawn_pool_fit import LISTS, NUMBERS, Killed, patients, wards
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, check
-from quorate.accounting import Composed, DiscreteGaussian, Event, Repeated, epsilon
+from quorate.accounting import Composed, DiscreteGaussian, Repeated, epsilon
 from quorate.data.declared_schema import Schema
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -19,7 +16,6 @@ from quorate.labelling.active import Margin
 from quorate.mechanisms import ConfidentNoisyMax, LaplaceNoisyMax, NoisyMarginals
 from quorate.release.charge import COORDINATES, LABEL, MARGINAL_LEVEL
 from quorate.run.public_facts import PublicFacts
-from quorate.types import FloatArray
 from quorate.voting import flow
 from quorate.voting.recipe import recipe
 
@@ -28,17 +24,17 @@ pytestmark = pytest.mark.mostly_heavy
 N = 600
 
 
-def estimator(**changes: Any) -> PrivateClassifier:
+def estimator(**changes):
     given = {"method": "votes", "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
     return PrivateClassifier(**{**given, "n_jobs": 1, "unsafe_noise_seed": 4, **changes})
 
 
-def budget() -> Ledger:
+def budget():
     return Ledger(budget=Budget(5.0, 1e-4))
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[PrivateClassifier, Ledger]:
+def fitted():
     ledger = budget()
     return estimator(ledger=ledger).fit(*wards(N, 1), schema=LISTS), ledger
 
@@ -46,10 +42,10 @@ def fitted() -> tuple[PrivateClassifier, Ledger]:
 # --- price -----------------------------------------------------------------------------------------------------------
 
 
-def shifts_of(event: Event, times: int = 1) -> dict[float, int]:
+def shifts_of(event, times=1):
     """How many unit shifts of discrete Gaussian noise an event is, by σ."""
     if isinstance(event, Composed):
-        together: dict[float, int] = {}
+        together = {}
         for part in event.events:
             for sigma, n in shifts_of(part, times).items():
                 together[sigma] = together.get(sigma, 0) + n
@@ -60,7 +56,7 @@ def shifts_of(event: Event, times: int = 1) -> dict[float, int]:
     return {event.sigma: times * round(event.l2_sensitivity**2)}
 
 
-def losses(sigma: float, n: int) -> tuple[FloatArray, FloatArray]:
+def losses(sigma, n):
     """The privacy loss of n unit shifts and its probabilities: exact sums of integers, by one transform."""
     reach = int(12 * sigma * np.sqrt(n)) + n
     x = np.arange(-reach, reach + 1)
@@ -69,8 +65,8 @@ def losses(sigma: float, n: int) -> tuple[FloatArray, FloatArray]:
     return n / (2 * sigma**2) - x / sigma**2, np.maximum(np.roll(law, reach), 0.0)
 
 
-def delta_by_enumeration(event: Event, eps: float) -> float:
-    total: tuple[FloatArray, FloatArray] = (np.zeros(1), np.ones(1))
+def delta_by_enumeration(event, eps):
+    total = (np.zeros(1), np.ones(1))
     for sigma, n in shifts_of(event).items():
         values, weights = losses(sigma, n)
         kept = weights > 1e-16
@@ -161,7 +157,7 @@ def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted):
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(stage, tmp_path, monkeypatch):
     rows, labels = wards(N, 1)
 
-    def dies(*_: Any, **_how: Any) -> Any:
+    def dies(*_, **_how):
         raise Killed
 
     places = {
@@ -265,7 +261,7 @@ def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones():
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
 
-    def alone() -> PrivateClassifier:
+    def alone():
         ledger = Ledger(budget=Budget(1.0, 1e-5))
         return estimator(n_records=6_000, epsilon=1.0, unsafe_noise_seed=None, ledger=ledger)
 

@@ -1,7 +1,5 @@
 """Default teachers and students see images in directions of public patches; what is the user's own sees pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -28,7 +26,7 @@ ROWS = IMAGES.reshape(len(IMAGES), -1)
 
 
 @pytest.fixture(scope="module")
-def directions() -> PoolDirections:
+def directions():
     return PoolDirections.of_images(ROWS[N : N + M])
 
 

@@ -4,15 +4,11 @@ A cell is tried as a run would: the tables are checked, the model is tried on pu
 shard of private rows as it would see them, and votes. ``python -m tests.voting.test_model_kinds`` writes the table.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,44 +46,44 @@ WORDS = (["fever", "cough", "pain"], ["well", "fine", "rest"])
 # --- data ---------------------------------------------------------------------------------------------------------
 
 
-def truth(rng: np.random.Generator, n: int) -> np.ndarray:
+def truth(rng, n):
     return np.where(rng.random(n) < 0.5, 1, 0)
 
 
-def numbers(rng: np.random.Generator, y: np.ndarray) -> Any:
+def numbers(rng, y):
     return np.column_stack([2.0 * y + rng.normal(0, 0.4, len(y)), rng.normal(size=len(y))])
 
 
-def holes(rng: np.random.Generator, y: np.ndarray) -> Any:
+def holes(rng, y):
     rows = numbers(rng, y)
     rows[rng.random(len(y)) < 0.2, 1] = np.nan
     return rows
 
 
-def table(rng: np.random.Generator, y: np.ndarray) -> Any:
+def table(rng, y):
     ward = np.where(y == 1, "west", rng.choice(["north", "south"], len(y)))
     age = [None if hole else float(value) for value, hole in zip(40 + 20 * y, rng.random(len(y)) < 0.1, strict=True)]
     return pl.DataFrame({"age": age, "ward": ward})
 
 
-def texts(rng: np.random.Generator, y: np.ndarray) -> Any:
+def texts(rng, y):
     said = [" ".join([*rng.choice(WORDS[1 - code], 3), f"note{rng.integers(10**6)}"]) for code in y]
     return pl.DataFrame({"letter": said})
 
 
-def images(rng: np.random.Generator, y: np.ndarray) -> Any:
+def images(rng, y):
     pixels = rng.integers(0, 4, (len(y), 8, 8)).astype(np.float64)
     pixels[:, 2:6, 2:6] += 8.0 * y[:, None, None]
     return pixels.reshape(len(y), 64)
 
 
-def sparse(rng: np.random.Generator, y: np.ndarray) -> Any:
+def sparse(rng, y):
     dense = (rng.random((len(y), 30)) < 0.05).astype(np.float64)
     dense[:, 3] = y
     return scipy.sparse.csr_array(dense)
 
 
-DATA: dict[str, Callable[..., Any]] = {
+DATA = {
     "numbers": numbers,
     "numbers, some missing": holes,
     "table of numbers and words": table,
@@ -103,14 +99,14 @@ DATA: dict[str, Callable[..., Any]] = {
 class NearestMean:
     """A plain class."""
 
-    def fit(self, X: Any, y: Any) -> None:
+    def fit(self, X, y):
         self.means = np.array([X[y == each].mean(axis=0) for each in (0, 1)])
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X):
         return np.argmin([((X - mean) ** 2).sum(axis=1) for mean in self.means], axis=0)
 
 
-def pipeline(data: str) -> Any:
+def pipeline(data):
     if data == "texts":
         return make_pipeline(ColumnTransformer([("words", CountVectorizer(), "letter")]), LogisticRegression())
     if data == "table of numbers and words":
@@ -122,7 +118,7 @@ def pipeline(data: str) -> Any:
     return make_pipeline(StandardScaler(), HistGradientBoostingClassifier(min_samples_leaf=5, max_iter=5))
 
 
-def commonest_of_nearest(X: Any, y: Any, X_new: Any) -> list[Any]:
+def commonest_of_nearest(X, y, X_new):
     """A function that reads whatever it is given."""
     if isinstance(X, pl.DataFrame):
         column = X.columns[-1]
@@ -151,21 +147,21 @@ with open(votes, "w") as file:
 """
 
 
-def command(_: str) -> Any:
+def command(_):
     return CommandTeacher([sys.executable, "-S", "-E", "-c", SCRIPT])
 
 
-def xgboost_trees(_: str) -> Any:
+def xgboost_trees(_):
     pytest.importorskip("xgboost")
     return built_in("xgboost", "teacher").set_params(n_estimators=5)
 
 
-def lightgbm_trees(_: str) -> Any:
+def lightgbm_trees(_):
     pytest.importorskip("lightgbm")
     return built_in("lightgbm", "teacher").set_params(n_estimators=5)
 
 
-def net(data: str) -> Any:
+def net(data):
     torch, skorch = pytest.importorskip("torch"), pytest.importorskip("skorch")
     return skorch.NeuralNetClassifier(
         lazy_net(), criterion=torch.nn.CrossEntropyLoss, optimizer=torch.optim.Adam, lr=0.05, max_epochs=12,
@@ -174,22 +170,22 @@ def net(data: str) -> Any:
 
 
 @cache
-def lazy_net() -> Any:
+def lazy_net():
     """A class of nets that take as many columns as there are; made here, so that torch is imported when it is used."""
     import torch
 
     class Net(torch.nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.layers = torch.nn.Sequential(torch.nn.LazyLinear(8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
 
-        def forward(self, X: Any) -> Any:
+        def forward(self, X):
             return self.layers((X.to_dense() if X.is_sparse else X).float())
 
     return Net
 
 
-MODELS: dict[str, Callable[[str], Any]] = {
+MODELS = {
     "scikit-learn, linear": lambda _: LogisticRegression(),
     "scikit-learn, tree": lambda _: DecisionTreeClassifier(),
     "scikit-learn, dense rows alone": lambda _: GaussianNB(),
@@ -207,7 +203,7 @@ MODELS: dict[str, Callable[[str], Any]] = {
 # --- cells --------------------------------------------------------------------------------------------------------
 
 
-def tried(model: str, data: str) -> str:
+def tried(model, data):
     """``"yes"``, or what is said where a cell cannot work."""
     rng = np.random.default_rng(7)
     y, shown = truth(rng, N_PRIVATE), truth(rng, N_PUBLIC)
@@ -298,7 +294,7 @@ def test_a_pipeline_takes_missing_values_where_its_steps_do(steps, takes):
     assert _takes_missing(make_pipeline(*steps)) == takes
 
 
-def rendered() -> str:
+def rendered():
     """The page's table."""
     lines = ["| model | " + " | ".join(DATA) + " |", "| --- " * (len(DATA) + 1) + "|"]
     lines += [

@@ -1,9 +1,6 @@
 """What the owner is told beside an answer: no remark fails a command, and what voids the guarantee is said."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +15,11 @@ from quorate.errors import PrivacyWarning
 from quorate.findings import note
 from quorate.run.remarks import note_on_shared_ids, notes_on_tables, remarks
 
-SETTINGS: dict[str, Any] = {"classes": [False, True], "epsilon": 2.0, "delta": 1e-5, "n_records": 400}
-VOTES: dict[str, Any] = {**SETTINGS, "n_teachers": 10, "queries": 30, "n_jobs": 1}
+SETTINGS = {"classes": [False, True], "epsilon": 2.0, "delta": 1e-5, "n_records": 400}
+VOTES = {**SETTINGS, "n_teachers": 10, "queries": 30, "n_jobs": 1}
 
 
-def tables(seed: int = 0) -> tuple[Any, Any, Any]:
+def tables(seed=0):
     rng = np.random.default_rng(seed)
     X, pool = rng.normal(size=(400, 3)) * 100 + 500, rng.normal(size=(100, 3)) * 100 + 500
     return X, X[:, 0] > 500, pool
@@ -33,11 +30,11 @@ class Panic(BaseException):
 
 
 def test_a_remark_that_cannot_be_worked_out_is_left_out_and_the_others_are_made():
-    def panics() -> Any:
+    def panics():
         yield note("half", "a half")
         raise Panic
 
-    def warns() -> Any:
+    def warns():
         yield note("large", str(np.array([1e300]) ** 2))
 
     with warnings.catch_warnings():
@@ -111,6 +108,12 @@ def test_the_direct_method_warns_of_nothing_that_private_rows_show():
             warnings.simplefilter("always")
             PrivateLogisticRegression(**SETTINGS, rounds=2).fit(rows, y, public=PublicPool(pool))
         assert not [each for each in heard if "scaled" in str(each.message)]
+
+
+def test_a_column_of_other_words_is_noted():
+    pool, rows = (pl.DataFrame({"ward": words * 30}) for words in (["north", "south"], ["3", "4"]))
+    notes = notes_on_tables(rows, pool, column_kinds(pool)).reveal()
+    assert "private-words-are-unknown" in [note.code for note in notes]
 
 
 def test_ids_in_both_tables_are_noted_without_a_word_of_which_or_how_many():

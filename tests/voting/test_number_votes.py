@@ -1,11 +1,8 @@
 """Votes for a number: what one unit moves, what is charged, what goes on after a kill, what is refused."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 from math import sqrt
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +24,7 @@ from quorate.release.charge import TARGET_COUNT
 from quorate.report import render_html, render_text
 from quorate.types import Secret
 from quorate.voting import number_flow, numbers
-from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
+from quorate.voting.numbers import NumberConfig, prepare_numbers
 
 N, POOL = 600, 120
 _rng = np.random.default_rng(0)
@@ -39,22 +36,22 @@ G = 2**15
 KEY = Secret(bytes(range(32)))
 
 
-def estimator(**changes: Any) -> PrivateRegressor:
-    given: dict[str, Any] = {"target_range": (0, 100), "epsilon": 8.0, "delta": 1e-5, "n_records": N}
+def estimator(**changes):
+    given = {"target_range": (0, 100), "epsilon": 8.0, "delta": 1e-5, "n_records": N}
     return PrivateRegressor(**{**given, "method": "votes", "n_jobs": 1, "unsafe_noise_seed": 1, **changes})
 
 
-def fitted(**changes: Any) -> PrivateRegressor:
+def fitted(**changes):
     return estimator(**changes).fit(X, Y, public=PUBLIC)
 
 
-def task(x: Any = X, y: Any = Y, *, groups: Any = None, **changes: Any) -> NumberTask:
+def task(x=X, y=Y, *, groups=None, **changes):
     given = {"target_range": TargetRange(0.0, 100.0), "epsilon": 4.0, "delta": 1e-5, "n_records": N}
     how = {"public": PUBLIC, "groups": groups, "fingerprint_key": KEY, "noise": SeededNoise(0)}
     return prepare_numbers(NumberConfig(**{**given, **changes}), x, y, **how)
 
 
-def sums(of: NumberTask) -> Any:
+def sums(of):
     return number_flow.sums_of(of, number_flow.shards_of(of), (0, STEPS), lambda *_: None).reveal()[:, 0]
 
 
@@ -72,9 +69,9 @@ class TestOneUnit:
             assert np.sum(moved**2) <= len(moved) * G**2  # twice a half of the range's half, on each
 
     def test_leaves_the_votes_of_all_other_teachers_as_they_are(self, monkeypatch):
-        votes: list[list[Any]] = []
+        votes = []
 
-        def kept(voters: Any, asked: Any, mechanism: Any, **how: Any) -> Any:
+        def kept(voters, asked, mechanism, **how):
             votes.append([voter.vote(asked) for voter in voters.reveal()])
             return sum_numbers(voters, asked, mechanism, **how)
 
@@ -86,7 +83,7 @@ class TestOneUnit:
         assert sum(not np.array_equal(one, other) for one, other in zip(*votes, strict=True)) == 1
 
     def test_in_two_shards_is_refused_before_anything_is_fitted(self, monkeypatch):
-        def by_row(slots: Any, n_teachers: int, key: Any, *, partition: str, fewer: bool) -> Any:
+        def by_row(slots, n_teachers, key, *, partition, fewer):
             return Secret(np.arange(len(slots)) % n_teachers)
 
         monkeypatch.setattr(number_flow, "partition_rows", by_row)
@@ -95,19 +92,19 @@ class TestOneUnit:
             sums(task(groups=self.IDS, n_records=200))
 
 
-def failing(how: str) -> Any:
+def failing(how):
     """Return a regressor, of a class that travels to another process whole, that says nothing in one way or another."""
 
     class Failing(RegressorMixin, BaseEstimator):
-        def __init__(self, how: str = "raises") -> None:
+        def __init__(self, how="raises"):
             self.how = how
 
-        def fit(self, X: Any, y: Any) -> Any:
+        def fit(self, X, y):
             if self.how == "raises":
                 raise RuntimeError(str(y[0]))
             return self
 
-        def predict(self, X: Any) -> Any:
+        def predict(self, X):
             n = len(X)
             return {"nan": [float("nan")] * n, "text": ["many"] * n, "shape": [[0.0, 0.0]] * n}[self.how]
 
@@ -125,7 +122,7 @@ def test_a_teacher_without_a_number_is_the_middle_and_says_nothing(how, capfd):
 @pytest.mark.parametrize("value", [-1e9, 0.0, 25.0, 50.0, 100.0, 1e300])
 def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value):
     class Fixed(LinearRegression):
-        def predict(self, X: Any) -> Any:
+        def predict(self, X):
             return np.full(len(X), value)
 
     voter = RegressorTeacher(Fixed(), TargetRange(0.0, 100.0), G).train(X, np.zeros(N, dtype=np.int64), 0)
@@ -136,10 +133,10 @@ def test_a_prediction_is_clipped_to_the_range_and_counted_from_its_middle(value)
 
 def test_targets_reach_a_teacher_in_their_own_unit():
     places = TargetRange(-40.0, 60.0).steps_of([10.0, -40.0, 60.0])
-    seen: list[Any] = []
+    seen = []
 
     class Noting(LinearRegression):
-        def fit(self, X: Any, y: Any) -> Any:
+        def fit(self, X, y):
             seen.extend(y.tolist())
             return super().fit(X, y)
 
@@ -147,8 +144,8 @@ def test_targets_reach_a_teacher_in_their_own_unit():
     assert seen == pytest.approx([10.0, -40.0, 60.0])
 
 
-def epsilon_by_hand(mu: float, delta: float) -> float:
-    def excess(eps: float) -> float:
+def epsilon_by_hand(mu, delta):
+    def excess(eps):
         return float(norm.cdf(mu / 2 - eps / mu) - np.exp(eps) * norm.cdf(-mu / 2 - eps / mu) - delta)
 
     return float(brentq(excess, 0, 100))
@@ -232,7 +229,7 @@ class TestWhereTargetsLie:
         path, drawn = tmp_path / "ledger.db", []
         real = TargetCounts.release_many
 
-        def counted(self: TargetCounts, counts: Any, noise: Any) -> Any:
+        def counted(self, counts, noise):
             drawn.append(len(counts))
             noisy = real(self, counts, noise)
             if dies == "in a count" and len(drawn) == 1:
@@ -262,7 +259,7 @@ class TestWhereTargetsLie:
     ):
         calibrated = numbers.NumberRelease.calibrated
 
-        def as_before(budget: Any, n_units: int, *, at_once: bool = False) -> Any:
+        def as_before(budget, n_units, *, at_once=False):
             return calibrated(budget, n_units, at_once=False)
 
         with monkeypatch.context() as before:
@@ -304,7 +301,7 @@ class TestGoingOn:
         path, drawn = tmp_path / "ledger.db", []
         real = NoisyMean.release_many
 
-        def dying(self: NoisyMean, counts: Any, noise: Any) -> Any:
+        def dying(self, counts, noise):
             drawn.append(len(counts))
             real(self, counts, noise)
             raise KeyboardInterrupt

@@ -1,7 +1,5 @@
 """A teacher that is no estimator: it trains on a shard and votes in its own way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The default recipe: a pure function of public facts, within the budget, and never more than there is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import FrozenInstanceError, replace
 

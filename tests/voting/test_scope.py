@@ -1,10 +1,7 @@
 """A guarantee is for everything on its ledger: for the changes of which all of it holds, and with every caveat."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -44,16 +41,16 @@ POOL = RNG.normal(size=(60, 3))
 GROUPS = np.arange(N) // 4
 
 
-def ledger_for_several() -> Ledger:
+def ledger_for_several():
     return Ledger(budget=Budget(100.0, 1e-2))
 
 
-def fit(ledger: Ledger, *, groups: Any = None, **changes: Any) -> PrivateClassifier:
+def fit(ledger, *, groups=None, **changes):
     settings = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1, **changes}
     return PrivateClassifier(GaussianNB(), ledger=ledger, **settings).fit(X, Y, public=PublicPool(POOL), groups=groups)
 
 
-def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> SubsampleAggregate:
+def aggregate(ledger, *, groups=None, **changes):
     settings = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "n_jobs": 1, **changes}
     return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
 
@@ -149,7 +146,7 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path):
     counts = RNG.multinomial(100, [0.7, 0.2, 0.1], size=20).astype(np.int64)
     file = VotesFile(Secret(counts), ("a", "b", "c"), 100)
 
-    def release(unit: str, sigma: float) -> Any:
+    def release(unit, sigma):
         how = {"root": tmp_path, "budget": Budget(50.0, 1e-3), "delta": 1e-5, "noise": OSNoise()}
         return release_votes(file, GaussianNoisyMax(sigma=sigma), **how, unit=unit)
 
@@ -192,7 +189,7 @@ def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_v
     of_unit = (BY_POSITION,) * (unit == "record")
     written = GuaranteeScope(unit=unit, neighbours=f"add, remove or replace one {unit}", caveats=(*of_unit, caveat))
     now = GuaranteeScope(unit=unit, neighbours=f"replace one {unit}", caveats=(*of_unit, caveat))
-    charge: dict[str, Any] = {"delta": 0, "purposes": {"label": 1}, "key": "of an earlier version"}
+    charge = {"delta": 0, "purposes": {"label": 1}, "key": "of an earlier version"}
     ledger = Ledger(budget=Budget(100.0, 1e-2))
     ledger.reserve(PureDP(0.5), **charge, scope=written)
     told = ledger_scope(ledger, seeded=False)
@@ -200,7 +197,7 @@ def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_v
     assert BY_POSITION not in told.caveats
     promised = guarantee_of(ledger, PureDP(0.5), delta=0, mechanism="a label", seeded=False)
     assert promised.neighbouring.change == "replace"
-    package: Any = SimpleNamespace(charges=[SimpleNamespace(scope=written)])
+    package = SimpleNamespace(charges=[SimpleNamespace(scope=written)])
     assert scope_differs(package, promised) is None  # a reviewer's check goes by the same rule, and by no weaker one
     with pytest.raises(InvalidParameter, match="a replacement where a number was read off the data"):
         dataclasses.replace(promised, neighbours=written.neighbours)

@@ -1,9 +1,5 @@
 """Rows on their way to the teachers: in however many groups they are made, each teacher gets the same ones."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,10 +15,9 @@ from quorate.voting import shard_rows
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import shards_of
 from quorate.voting.method import VOTES
-from quorate.voting.task import Task
 
 
-def visits(n: int, seed: int) -> pd.DataFrame:
+def visits(n, seed):
     """Columns of every kind that pandas holds, with gaps; few words are in all parts of the table."""
     chance = np.random.default_rng(seed)
     whole = chance.integers(18, 95, n)
@@ -39,7 +34,7 @@ class OfAnotherLibrary(DecisionTreeClassifier):
     """A teacher that may touch anything, so that each has a process of its own."""
 
 
-def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool, teacher: Any = None) -> Task:
+def task_on(table, pool, *, polars, teacher=None):
     key = Secret(bytes(range(32)))
     tables = [pl.from_pandas(rows) if polars else rows for rows in (table, pool)]
     labels = np.where(table["age"].to_numpy(dtype=float) > 50, "yes", "no")
@@ -49,9 +44,9 @@ def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool, teacher: A
     return VOTES.prepare(config, tables[0], labels, **how, noise=SeededNoise(1))
 
 
-def given(task: Task) -> tuple[int, dict[int, bytes]]:
+def given(task):
     """Return in how many parts the rows come, and what each teacher is trained on, as bytes."""
-    rows: dict[int, bytes] = {}
+    rows = {}
     parts = set()
     for part in shard_rows.rows_by_teacher(task, shards_of(task), [range(12)]):
         parts.add(part.numbers)

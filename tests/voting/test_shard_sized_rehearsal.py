@@ -1,9 +1,5 @@
 """Models that make nothing of a shard are found out on public rows of that size, before anything is charged."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -25,7 +21,7 @@ X, POOL = RNG.normal(size=(N, 4)), RNG.normal(size=(120, 4))
 Y = (X[:, 0] > 0).astype(np.int64)
 
 
-def looked(teacher: Any, labels: Any = Y, **changes: Any) -> Any:
+def looked(teacher, labels=Y, **changes):
     noise, key = noise_and_key(1)
     asked = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_teachers": 50, "n_records": N, "n_jobs": 1}
     asked |= {"allow_hopeless": True, **changes}

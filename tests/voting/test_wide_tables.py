@@ -1,7 +1,5 @@
 """Teachers of a wide table see the leading directions of the pool; narrow tables and given teachers see columns."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

@@ -1,15 +1,10 @@
 """Votes of three sites: signed, verified, added up, released once; what is not as it should be is refused."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
 import re
 import tomllib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -41,6 +36,8 @@ from quorate.mechanisms.answers import half_lead
 from quorate.noise.source import MAX_SCALE
 from quorate.types import Secret
 
+pytestmark = pytest.mark.mostly_heavy
+
 M, CLASSES = 60, ("no", "yes")
 SITES = ("north", "south", "west")
 K = {"north": 80, "south": 50, "west": 120}
@@ -50,13 +47,13 @@ X = np.random.default_rng(2).normal(size=(M, 2))
 YES = X[:, 0] > 0
 
 
-def votes_of(site: str) -> VotesFile:
+def votes_of(site):
     right = np.random.default_rng(SITES.index(site)).binomial(K[site], 0.85, M)
     yes = np.where(YES, right, K[site] - right)
     return VotesFile(Secret(np.column_stack([K[site] - yes, yes]).astype(np.int64)), CLASSES, K[site])
 
 
-def statement(root: Path, site: str, /, **changes: Any) -> Statement:
+def statement(root, site, /, **changes):
     said = {
         "site": site, "round": "2026-11", "unit": "patient", "neighbours": "add-remove-replace", "classes": CLASSES,
         "n_teachers": K[site], "time": TIME,
@@ -65,15 +62,13 @@ def statement(root: Path, site: str, /, **changes: Any) -> Statement:
     return Statement(**{**said, **changes})
 
 
-def hand_in(
-    root: Path, site: str, /, *, key: bytes | None = None, votes: VotesFile | None = None, **changes: Any
-) -> None:
+def hand_in(root, site, /, *, key=None, votes=None, **changes):
     votes = votes or votes_of(site)
     content = sign(votes, statement(root, site, **changes), key or PAIRS[site][0])
     (root / f"{site}.votes").write_bytes(content)
 
 
-def write_toml(root: Path, *, most: int = 1, more: str = "", sites: tuple[str, ...] = SITES, **named: Any) -> None:
+def write_toml(root, *, most=1, more="", sites=SITES, **named):
     listed = "".join(
         f'[[sites]]\nname = "{site}"\nvotes = "{site}.votes"\nkey = "{named.get(site, PAIRS[site][1])}"\n'
         for site in sites
@@ -101,7 +96,7 @@ def write_toml(root: Path, *, most: int = 1, more: str = "", sites: tuple[str, .
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     folder = tmp_path / "together"
     folder.mkdir()
     pl.DataFrame(X, schema=["a", "b"]).write_csv(folder / "public.csv")
@@ -114,7 +109,6 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.heavy
 def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root, cli, tmp_path):
     made = combined.combine(root)
     expected = np.sum([votes_of(site).counts.reveal() for site in SITES], axis=0)
@@ -136,7 +130,6 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(root, cli, t
     assert "That no patient is at more was promised by the agreement of May" in said
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("most", "caveats"), [(1, 2), (2, 2), (3, 1)])
 def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(root, most, caveats):
     write_toml(root, most=most, more="[run]\nallow_hopeless = true")
@@ -153,12 +146,11 @@ def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(roo
     assert "as the owner states" in guarantee.neighbours
 
 
-def mechanism_for(root: Path, *, most: int, sites: tuple[str, ...] = SITES) -> Any:
+def mechanism_for(root, *, most, sites=SITES):
     write_toml(root, most=most, sites=sites, more="[run]\nallow_hopeless = true")
     return combined.combine(root).mechanism
 
 
-@pytest.mark.heavy
 def test_noise_grows_with_the_votes_that_a_replaced_unit_moves(root):
     alone = mechanism_for(root, most=1, sites=("north",))
     assert type(alone) is GaussianNoisyMax
@@ -166,7 +158,7 @@ def test_noise_grows_with_the_votes_that_a_replaced_unit_moves(root):
         assert mechanism_for(root, most=most).sigma / alone.sigma == pytest.approx(moved, rel=1e-3)
 
 
-def of_the_answers(before: int, after: int, sigma: float, eps: float) -> float:
+def of_the_answers(before, after, sigma, eps):
     """Exact δ at `eps` of M answers alone, each whether half-lead plus noise is positive, both ways round.
 
     Answers of equal queries are exchangeable, so the number of "yes" tells all of them.
@@ -176,7 +168,7 @@ def of_the_answers(before: int, after: int, sigma: float, eps: float) -> float:
     return float(max(np.maximum(0, p - math.exp(eps) * q).sum() for p, q in ((one, other), (other, one))))
 
 
-def pair() -> tuple[int, int]:
+def pair():
     """Half-leads of neighbours: a patient of north, and, in the same place of the other world, one of south.
 
     With its patient, north's teacher votes "no", and "yes" without; south's "yes" with its own, and "no" without.
@@ -190,6 +182,7 @@ def pair() -> tuple[int, int]:
     return leads[0], leads[1]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("pricing", "covered"), [(None, True), (lambda n_sites, most: most, False)])
 def test_a_patient_replaced_by_one_of_another_site_costs_what_is_claimed(root, pricing, covered, monkeypatch):
     """Both sites' teachers change; the cheat prices the sites that one patient may be at."""
@@ -203,7 +196,7 @@ def test_a_patient_replaced_by_one_of_another_site_costs_what_is_claimed(root, p
     assert (of_the_answers(before, after, mechanism.sigma, claimed) <= 1e-5) is covered
 
 
-def wrapping(row: list[int]) -> VotesFile:
+def wrapping(row):
     counts = np.tile(np.array([[0, 1]], dtype=np.int64), (M, 1))
     counts[0] = row
     return VotesFile(Secret(counts), CLASSES, 2**20)
@@ -217,7 +210,6 @@ def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root, ro
         combined.combine(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("honest", [0, 1])
 def test_no_vote_of_an_honest_site_decides_a_refusal(root, honest):
     """Two sites hand in the most that a file may hold; a sum out of range would tell the third one's vote."""
@@ -230,6 +222,7 @@ def test_no_vote_of_an_honest_site_decides_a_refusal(root, honest):
     assert MOST_SITES * MOST_TEACHERS <= MAX_SCALE  # what mechanisms refuse
 
 
+@pytest.mark.quick
 def test_more_sites_than_a_sum_has_room_for_are_refused(root):
     extra = "".join(f'[[sites]]\nname = "s{n}"\nvotes = "v"\nkey = "{PAIRS["north"][1]}"\n' for n in range(MOST_SITES))
     write_toml(root, more=extra)
@@ -237,7 +230,6 @@ def test_more_sites_than_a_sum_has_room_for_are_refused(root):
         combined.combine(root)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("weak", [(), ("west",), SITES])
 def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root, weak):
     for site in weak:
@@ -249,6 +241,7 @@ def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root, weak):
     assert [each.partition(" ")[0] for each in said] == ([str(len(weak))] if weak else [])
 
 
+@pytest.mark.quick
 def test_another_change_and_a_file_that_states_none_are_refused(root):
     with pytest.raises(InvalidParameter, match="neighbours must be"):
         statement(root, "north", neighbours="replace-labels")
@@ -260,7 +253,7 @@ def test_another_change_and_a_file_that_states_none_are_refused(root):
         combined.combine(root)
 
 
-def altered(root: Path) -> None:
+def altered(root):
     path = root / "south.votes"
     content = json.loads(path.read_bytes())
     content["counts"][0][0] += 1
@@ -268,22 +261,23 @@ def altered(root: Path) -> None:
     path.write_text(json.dumps(content))
 
 
-def another_signature(root: Path) -> None:
+def another_signature(root):
     path = root / "south.votes"
     content = json.loads(path.read_bytes())
     content["signature"] = base64.b64encode(bytes(64)).decode()
     path.write_text(json.dumps(content))
 
 
-def too_many_votes(root: Path) -> None:
+def too_many_votes(root):
     hand_in(root, "south", votes=VotesFile(Secret(np.full((M, 2), 40, dtype=np.int64)), CLASSES, K["south"]))
 
 
-def other_queries(root: Path) -> None:
+def other_queries(root):
     pl.DataFrame(X[::-1].copy(), schema=["a", "b"]).write_csv(root / "public.csv")
 
 
-WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
+YES_NO = ("yes", "no")
+WRONG = {
     "altered": (altered, "not signed by the key"),
     "another signature": (another_signature, "not signed by the key"),
     "another's key": (lambda root: hand_in(root, "south", key=PAIRS["west"][0]), "not signed by the key"),
@@ -296,6 +290,10 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another unit": (lambda root: hand_in(root, "south", unit="visit"), "protects one visit"),
     "other queries": (other_queries, "is about other public rows"),
     "too many votes": (too_many_votes, "holds no votes of its teachers"),
+    "other classes": (
+        lambda root: hand_in(root, "south", votes=VotesFile(votes_of("south").counts, YES_NO, 50), classes=YES_NO),
+        r"other classes than \[data\] classes",
+    ),
     "no file": (lambda root: (root / "south.votes").unlink(), "there is no file"),
     "no JSON": (lambda root: (root / "south.votes").write_text("votes"), "no file of signed votes"),
     "deep JSON": (lambda root: (root / "south.votes").write_text("[" * 100_000), "no file of signed votes"),
@@ -314,13 +312,6 @@ def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(root,
     assert not re.search(r"\b(40|80|50|120)\b", err.partition("nothing was charged")[0].replace("2026", ""))
 
 
-def test_other_classes_are_refused(root, cli):
-    turned = VotesFile(votes_of("south").counts, ("yes", "no"), K["south"])
-    hand_in(root, "south", votes=turned, classes=("yes", "no"))
-    assert "other classes than [data] classes" in cli.refused(4, "votes", "combine", root)
-
-
-@pytest.mark.heavy
 def test_an_older_file_put_back_is_refused(root, cli):
     old = (root / "south.votes").read_bytes()
     hand_in(root, "south", time="2026-11-24T08:00:00Z")
@@ -332,7 +323,6 @@ def test_an_older_file_put_back_is_refused(root, cli):
     assert "differs from the file of the same time" in cli.refused(4, "votes", "combine", root)
 
 
-@pytest.mark.heavy
 def test_a_file_that_the_ledger_refused_was_not_taken(root, cli):
     """The newer file is other data, which the ledger refuses; the older one can then be put back."""
     taken = (root / "south.votes").read_bytes()
@@ -344,7 +334,6 @@ def test_a_file_that_the_ledger_refused_was_not_taken(root, cli):
     cli.ok("votes", "combine", root)
 
 
-@pytest.mark.heavy
 def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root, tmp_path):
     hand_in(root, "south", neighbours="replace")
     told, exported = combined.release_combined(root, combined.combine(root), to=tmp_path / "outbox")
@@ -368,17 +357,7 @@ def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root, tmp_pat
         opened.ask(read_data(root / "public.csv").X)
 
 
-@pytest.mark.heavy
-def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root, tmp_path):
-    write_toml(root, more="[run]\nunsafe_noise_seed = 1")
-    facts = combined.release_combined(root, combined.combine(root))[0]
-    assert facts.seeded
-    assert "therefore not private" in (root / "public" / "report.html").read_text()
-    with pytest.raises(SeededNoiseRefused):
-        export_package(root, tmp_path / "out.zip", kind="tre")
-
-
-def occupied(outbox: Path) -> None:
+def occupied(outbox):
     outbox.mkdir()
     (outbox / "notes.txt").write_text("mine")
 
@@ -394,11 +373,10 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(root, tmp_path,
         assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(root, tmp_path, cli, monkeypatch):
     fit = combined._taught
 
-    def taught(*given: Any) -> Any:
+    def taught(*given):
         occupied(tmp_path / "outbox")
         return fit(*given)
 
@@ -409,16 +387,15 @@ def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charg
     assert "nothing was charged" not in said
 
 
-def overwritten(path: Path) -> None:
+def overwritten(path):
     path.write_text("row,label,status\n0,yes,answered\n")
 
 
-def linked(path: Path) -> None:
+def linked(path):
     path.unlink()
     path.symlink_to(path.parent.parent / "private" / "sites.json")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("alter", [overwritten, linked])
 def test_labels_that_were_changed_on_disk_do_not_leave(root, tmp_path, alter, monkeypatch):
     """While the student is fitted, what was written is of no account; later, it is refused."""
@@ -427,7 +404,7 @@ def test_labels_that_were_changed_on_disk_do_not_leave(root, tmp_path, alter, mo
     combined.release_combined(root, made)
     released = labels.read_bytes()
 
-    def taught(*given: Any) -> Any:
+    def taught(*given):
         alter(labels)
         return fit(*given)
 
@@ -442,7 +419,6 @@ def test_labels_that_were_changed_on_disk_do_not_leave(root, tmp_path, alter, mo
     assert not (tmp_path / "later").exists()
 
 
-@pytest.mark.heavy
 def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root):
     share = "[run]\nallow_hopeless = true\nepsilon = 1.5\ndelta = 4e-6\n"
     for seed, side, other in (("", "public", "private"), ("unsafe_noise_seed = 1", "private", "public")) * 2:
@@ -452,7 +428,6 @@ def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root):
         assert not (root / other / "student.skops").exists()
 
 
-@pytest.mark.heavy
 def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root):
     """Dates are days for the student, and codes that only look like numbers are text in both tables."""
     days = [f"2026-01-{1 + row % 28:02}" for row in range(M)]
@@ -472,6 +447,7 @@ def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root):
     assert found.accuracy > 0.6
 
 
+@pytest.mark.quick
 def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root, cli):
     shown = pl.read_csv(root / "evaluation.csv")
     shown.rename({"a": "other"}).write_csv(root / "evaluation.csv")
@@ -480,7 +456,7 @@ def test_evaluation_rows_that_do_not_fit_are_seen_by_a_check(root, cli):
     assert "column 'ill'" in cli.refused(4, "votes", "combine", root, "--check")
 
 
-def signed_by_command(cli: Any, root: Path, *more: object, classes: str) -> None:
+def signed_by_command(cli, root, *more, classes):
     """Each site's votes, signed as a site does it."""
     for site in SITES:
         (root / f"{site}.key").write_bytes(PAIRS[site][0])
@@ -502,7 +478,6 @@ def test_classes_that_are_no_texts_are_met_by_what_a_site_types(root, cli, decla
     assert combined.combine(root).votes.classes == tuple(document["data"]["classes"])
 
 
-@pytest.mark.heavy
 def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(root, cli):
     rows = pl.read_csv(root / "public.csv")
     rows.with_columns(ill=pl.Series(np.where(YES, "yes", "no").tolist())).write_csv(root / "public.csv")
@@ -513,7 +488,6 @@ def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggre
     cli.ok("votes", "combine", root, "--check")
 
 
-@pytest.mark.heavy
 def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(root, cli):
     combined.release_combined(root, combined.combine(root))
     corrected = votes_of("south").counts.reveal()[::-1].copy()
@@ -550,19 +524,7 @@ def test_wrong_settings_are_refused(root, change, said, cli):
     assert said in cli.refused(2, "votes", "combine", root)
 
 
-def test_two_entries_for_one_site_would_be_two_votes_and_are_caught_by_their_key(root):
-    """A cheat in the settings: the same votes under another name would count twice and be priced once."""
-    hand_in(root, "west", key=PAIRS["north"][0], votes=VotesFile(votes_of("north").counts, CLASSES, K["north"]),
-            n_teachers=K["north"])  # fmt: skip
-    write_toml(root, west=PAIRS["north"][1])
-    with pytest.raises(InvalidParameter, match="the same key twice"):
-        combined.combine(root)
-
-
-def test_the_commands_of_a_run_say_whose_folder_it_is(root, cli):
-    assert "quorate votes combine" in cli.refused(2, "run", root)
-
-
+@pytest.mark.quick
 def test_check_prices_and_charges_nothing(root, cli):
     said = cli.ok("votes", "combine", root, "--check")
     assert "ε = 4, δ = 1e-5 for any one patient" in said
@@ -570,21 +532,22 @@ def test_check_prices_and_charges_nothing(root, cli):
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.heavy
 def test_seeded_noise_is_not_exported(root, tmp_path, cli):
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     for check in (["--check"], []):
         said = cli.refused(4, "votes", "combine", root, *check, "--to", tmp_path / "outbox")
         assert ("it is not exported" in said, "nothing was charged" in said) == (True, True)
     assert not (root / "ledger.db").exists()
-    combined.release_combined(root, combined.combine(root))
+    assert combined.release_combined(root, combined.combine(root))[0].seeded
+    assert "therefore not private" in (root / "public" / "report.html").read_text()
+    with pytest.raises(SeededNoiseRefused):
+        export_package(root, tmp_path / "out.zip", kind="tre")
     assert not (root / "public" / "student.skops").exists()
     with pytest.raises(SeededNoiseRefused):
         combined.export_combined(root, tmp_path / "outbox")
     assert not (tmp_path / "outbox").exists()
 
 
-@pytest.mark.heavy
 def test_no_vote_is_shown(root, cli):
     counts = votes_of("north").counts.reveal()
     counts[0] = (98_765, 1_235)
@@ -601,6 +564,7 @@ def test_no_vote_is_shown(root, cli):
     assert "98765" not in repr(found)
 
 
+@pytest.mark.quick
 def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root, tmp_path, cli):
     site = tmp_path / "east"
     public = cli.ok("votes", "keys", "east", "--to", site).strip()
@@ -617,18 +581,11 @@ def test_a_site_makes_keys_signs_and_verifies_by_the_command_line(root, tmp_path
     cli.refused(4, "votes", "verify", site / "east.votes", "--key", PAIRS["west"][1])
 
 
+@pytest.mark.quick
 def test_a_changed_byte_anywhere_is_noticed():
     votes = VotesFile(Secret(np.array([[3, 1]])), CLASSES, 4)
-    said = Statement(
-        site="north",
-        round="r",
-        unit="patient",
-        neighbours="replace",
-        classes=CLASSES,
-        queries="ab",
-        n_teachers=4,
-        time=TIME,
-    )
+    of = {"site": "north", "round": "r", "unit": "patient", "neighbours": "replace", "classes": CLASSES}
+    said = Statement(**of, queries="ab", n_teachers=4, time=TIME)
     content = sign(votes, said, PAIRS["north"][0])
     assert verified(content, PAIRS["north"][1], name="f").statement == said
     rng = np.random.default_rng(1)
