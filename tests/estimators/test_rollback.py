@@ -87,6 +87,16 @@ def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(
         classifier(tmp_path)
 
 
+@pytest.mark.heavy
+def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path: Path) -> None:
+    clf = classifier(tmp_path)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        newest = ledger.head.sequence
+    edited(tmp_path / "ledger.db", newest, '"sequence"', '"sequencE"')
+    with pytest.raises(LedgerIntegrityError):
+        clf.ask(X[800:801])
+
+
 def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_path: Path) -> None:
     """Its number, link and hash are sound, and it breaks a rule: the ledger is bound a second time."""
     path = tmp_path / "ledger.db"

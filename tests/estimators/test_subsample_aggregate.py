@@ -440,3 +440,21 @@ def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead() -> No
         return next(gap for gap in range(20_000) if mechanism.pass_probability(max(0, -(-gap // 2) - 1)) >= 0.95)
 
     assert told == [[cutoff, *(ahead(*column, cutoff) for column in columns)] for cutoff in (1, 2, 5, 10, 50)]
+
+
+def first_label(X, y):
+    return repr(y[0])
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda make: make.__module__.split(".")[0])
+@pytest.mark.several_fits
+def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):
+    sevens = [7] * 800
+    answers = []
+    for first in (7, 0.5):
+        y = make([first, *sevens[1:]]) if make is not pl.Series else pl.Series([first, *sevens[1:]], strict=False)
+        private = SubsampleAggregate(epsilon=50.0, delta=1e-5, n_shards=12, cutoff=1, n_queries=1, n_jobs=1)
+        answers.append(private.fit(np.zeros((800, 1)), y).ask(first_label))
+    assert answers[0] is not None
+    assert answers[0] == answers[1]
