@@ -57,10 +57,11 @@ def test_the_json_is_canonical_and_versioned(facts):
     assert text == dumps(loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(5)
 @pytest.mark.parametrize(
     "spoil",
     [
+        lambda tree: tree["spending"].update(left_epsilon=float("nan")),
         lambda tree: tree.update(format=3),
         lambda tree: tree.update(format=True),
         lambda tree: tree.pop("format"),
@@ -69,7 +70,6 @@ def test_the_json_is_canonical_and_versioned(facts):
         lambda tree: tree["setup"].update(n_teachers="251"),
         lambda tree: tree["setup"].update(n_teachers=True),
         lambda tree: tree["setup"].update(n_teachers=250.0),
-        lambda tree: tree["spending"].update(left_epsilon=float("nan")),
         lambda tree: tree["provenance"].update(seeded=0),
         lambda tree: tree["provenance"].update(versions=[["numpy"]]),
         lambda tree: tree["answers"].update(per_class=None),
