@@ -18,7 +18,7 @@ from quorate.ambient import one_thread, own_switches, unwarned
 from quorate.planning import planned
 
 
-def test_warnings_of_a_block_are_not_heard_and_those_of_other_threads_are() -> None:
+def test_warnings_of_a_block_are_not_heard_and_those_of_other_threads_are():
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         begun, over = threading.Event(), threading.Event()
@@ -41,7 +41,7 @@ def test_warnings_of_a_block_are_not_heard_and_those_of_other_threads_are() -> N
     assert [str(each.message) for each in heard] == ["public", "after"]
 
 
-def test_blocks_of_many_threads_leave_the_filters_as_a_block_of_one_does() -> None:
+def test_blocks_of_many_threads_leave_the_filters_as_a_block_of_one_does():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with unwarned():
@@ -58,7 +58,7 @@ def test_blocks_of_many_threads_leave_the_filters_as_a_block_of_one_does() -> No
         assert warnings.filters == before
 
 
-def test_switches_of_the_user_are_set_aside_for_a_block_and_stand_after_it() -> None:
+def test_switches_of_the_user_are_set_aside_for_a_block_and_stand_after_it():
     with np.errstate(all="raise"), localcontext(Context(prec=3)), sklearn.config_context(transform_output="pandas"):
         with own_switches():
             assert np.float64(1e308) * 10 == np.inf
@@ -73,7 +73,7 @@ def numbers_of_threads() -> list[int]:
     return [library["num_threads"] for library in threadpool_info()]
 
 
-def test_libraries_are_held_to_one_thread_in_a_block_and_have_theirs_after_the_last_one() -> None:
+def test_libraries_are_held_to_one_thread_in_a_block_and_have_theirs_after_the_last_one():
     with one_thread():  # has loaded them
         pass
     with threadpool_limits(2):
@@ -96,7 +96,7 @@ def test_libraries_are_held_to_one_thread_in_a_block_and_have_theirs_after_the_l
         assert 2 in before
 
 
-def test_a_plan_holds_them_and_leaves_them_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_holds_them_and_leaves_them_as_they_were(monkeypatch):
     with one_thread():
         pass
     inside = []

@@ -28,7 +28,7 @@ def columns(line: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def choosing() -> ModuleType:
+def choosing():
     spec = importlib.util.spec_from_file_location("choosing", DOCS / "choosing.py")
     assert spec is not None
     assert spec.loader is not None
@@ -43,7 +43,7 @@ def said(choosing: ModuleType) -> dict[str, list[str]]:
     return {name: table.strip().splitlines() for _, name, table, _ in choosing.MARK.findall(pages)}
 
 
-def test_each_table_is_there_and_what_follows_from_sizes_alone_is_computed_again(choosing: ModuleType) -> None:
+def test_each_table_is_there_and_what_follows_from_sizes_alone_is_computed_again(choosing):
     tables = said(choosing)
     assert tables.keys() == choosing.TABLES.keys()
     for epsilon, line in zip(choosing.EPSILONS, tables["epsilons"][2:], strict=True):
@@ -53,14 +53,14 @@ def test_each_table_is_there_and_what_follows_from_sizes_alone_is_computed_again
 
 
 @pytest.mark.heavy
-def test_one_figure_measured_again_is_near_the_one_that_is_told(choosing: ModuleType) -> None:
+def test_one_figure_measured_again_is_near_the_one_that_is_told(choosing):
     (line,) = (each for each in said(choosing)["methods"] if each.startswith("| 1 |"))
     votes, direct, _ = means(line)
     assert abs(100 * fmean(choosing.accuracies("votes", repeats=1, seeded=False)) - votes) < POINTS
     assert abs(100 * fmean(choosing.accuracies("direct", repeats=1, seeded=False)) - direct) < POINTS
 
 
-def test_the_same_set_up_has_the_same_figure_on_every_page(choosing: ModuleType) -> None:
+def test_the_same_set_up_has_the_same_figure_on_every_page(choosing):
     """Defaults at ε = 1 stand in three tables, and both methods at four ε in two."""
     tables = said(choosing)
     both = {cells[0]: cells[1:3] for cells in map(columns, tables["methods"][2:])}
@@ -71,7 +71,7 @@ def test_the_same_set_up_has_the_same_figure_on_every_page(choosing: ModuleType)
 
 @pytest.mark.faults
 @pytest.mark.parametrize("name", ["methods", "mechanisms", "teachers", "epsilons", "records"])
-def test_every_table_measured_again_is_near_the_one_that_is_told(choosing: ModuleType, name: str) -> None:
+def test_every_table_measured_again_is_near_the_one_that_is_told(choosing, name):
     table, measured = said(choosing)[name], list(choosing.TABLES[name]())
     assert MEAN.sub("%", "\n".join(table)) == MEAN.sub("%", "\n".join(measured))
     for line, other in zip(table, measured, strict=True):

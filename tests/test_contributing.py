@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ RECIPES = dict(RECIPE.findall(PAGE.read_text(encoding="utf-8")))
 
 
 @pytest.fixture
-def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+def follow(tmp_path, monkeypatch):
     """Return ``follow(title, *changes, declared=True)``: writes a recipe's package, installs it and returns its module.
 
     A change is a pair of texts: the first is replaced by the second in the code, for a twin.
@@ -89,7 +88,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def cli(capsys):
     def call(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as stop:
@@ -115,13 +114,13 @@ def classifier(**more: Any) -> PrivateClassifier:
 
 
 @pytest.mark.heavy
-def test_there_are_six_recipes_and_each_has_a_test_here() -> None:
+def test_there_are_six_recipes_and_each_has_a_test_here():
     here = Path(__file__).read_text(encoding="utf-8")
     assert list(RECIPES) == ["A mechanism", "A student", "A store", "An accounting rule", "A table format", "A command"]
     assert all(here.count(f'follow("{title}"') >= 2 for title in RECIPES)  # it, and a twin
 
 
-def test_every_file_that_a_recipe_names_is_there() -> None:
+def test_every_file_that_a_recipe_names_is_there():
     named = {each for text in RECIPES.values() for each in re.findall(r"`((?:src|tests|docs)/[\w./]+)`", text)}
     assert len(named) > 15
     assert [each for each in named if not (ROOT / each).exists()] == []
@@ -131,7 +130,7 @@ def test_every_file_that_a_recipe_names_is_there() -> None:
 
 
 @pytest.mark.heavy
-def test_a_mechanism(follow: Any) -> None:
+def test_a_mechanism(follow):
     module = follow("A mechanism")
     mechanism = module.HalfLead(scale=3.0)
     clf = classifier(mechanism=mechanism, queries="all").fit(X, Y, public=PublicPool(POOL))
@@ -142,12 +141,12 @@ def test_a_mechanism(follow: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_mechanism_that_draws_less_noise_than_it_pays_for_is_found(follow: Any) -> None:
+def test_a_mechanism_that_draws_less_noise_than_it_pays_for_is_found(follow):
     module = follow("A mechanism", ("discrete_laplace(self.scale,", "discrete_laplace(self.scale / 10,"))
     assert audited(module.HalfLead(scale=3.0))
 
 
-def test_a_mechanism_that_does_not_say_its_sensitivity_is_refused(follow: Any) -> None:
+def test_a_mechanism_that_does_not_say_its_sensitivity_is_refused(follow):
     module = follow("A mechanism", ("    sensitivity: ClassVar[float] = 1.0\n", ""))
     with pytest.raises(InvalidParameter, match="does not declare its sensitivity"):
         classifier(mechanism=module.HalfLead(scale=3.0)).fit(X, Y, public=PublicPool(POOL))
@@ -162,7 +161,7 @@ def audited(mechanism: Any) -> bool:
 
 
 @pytest.mark.heavy
-def test_a_student(follow: Any) -> None:
+def test_a_student(follow):
     module = follow("A student")
     student = student_of("toy_student:Centroids", method="auto", shares="linear", folder=Path("nowhere"))
     assert isinstance(student, Student)
@@ -172,7 +171,7 @@ def test_a_student(follow: Any) -> None:
     assert module.Centroids() == student
 
 
-def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the_charge(follow: Any) -> None:
+def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the_charge(follow):
     student = follow("A student").Centroids()
     with Ledger(budget=Budget(20.0, 1e-5)) as ledger:
         with pytest.raises(InvalidParameter, match="learns from classes"):
@@ -185,7 +184,7 @@ def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("declared", [True, False])
-def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
+def test_a_store(follow, tmp_path, declared):
     module = follow("A store", declared=declared)
     url = f"text://{tmp_path}/study.json"
     if not declared:
@@ -222,7 +221,7 @@ def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
         ("lines=tuple(self._lines[after:])", "lines=tuple(self._lines[after:-1])"),
     ],
 )
-def test_a_store_that_loses_an_entry_is_missed(follow: Any, tmp_path: Path, change: tuple[str, str]) -> None:
+def test_a_store_that_loses_an_entry_is_missed(follow, tmp_path, change):
     follow("A store", change)
     url = f"text://{tmp_path}/study.json"
     with Ledger(url, budget=Budget(1.0, 1e-5)) as ledger:
@@ -231,7 +230,7 @@ def test_a_store_that_loses_an_entry_is_missed(follow: Any, tmp_path: Path, chan
         Ledger(url)
 
 
-def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow: Any) -> None:
+def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow):
     module = follow("A store", declared=False)
     register_store("text", module.open_text)
     with pytest.raises(InvalidParameter, match="taken"):
@@ -247,7 +246,7 @@ def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow: Any)
 # --- an accounting rule ---------------------------------------------------------------------------------------------
 
 
-def test_an_accounting_rule(follow: Any) -> None:
+def test_an_accounting_rule(follow):
     module = follow("An accounting rule")
     event = module.KeepOrDraw(0.5)
     assert module.faults == ()
@@ -258,14 +257,14 @@ def test_an_accounting_rule(follow: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", ["PureDP(0.9 * event.epsilon)", "PureDP(event.epsilon / 2)"])
-def test_an_accounting_rule_below_the_truth_is_found(follow: Any, rule: str) -> None:
+def test_an_accounting_rule_below_the_truth_is_found(follow, rule):
     module = follow("An accounting rule", ("PureDP(event.epsilon)", rule))
     assert {fault.rule for fault in module.faults} >= {"delta", "epsilon", "rdp"}
     assert {fault.times for fault in module.faults} == {1, 2}
     assert all(fault.exact > fault.claimed for fault in module.faults)
 
 
-def test_a_curve_below_the_truth_is_found_too(follow: Any) -> None:
+def test_a_curve_below_the_truth_is_found_too(follow):
     """Here ρ and curve agree with each other, so that only the sum over the outcomes tells."""
     rule = "rdp=lambda event, orders: orders * event.epsilon**2 / {0}, zcdp=lambda event: event.epsilon**2 / {0}"
     honest = follow("An accounting rule", ("priced_as=lambda event: PureDP(event.epsilon)", rule.format(2)))
@@ -275,7 +274,7 @@ def test_a_curve_below_the_truth_is_found_too(follow: Any) -> None:
 
 
 @pytest.mark.parametrize("pair", [([0.5, 0.5], [1.0]), ([0.5, 0.6], [0.5, 0.5]), ([1.5, -0.5], [0.5, 0.5])])
-def test_outcomes_that_are_no_distributions_are_refused(pair: Any) -> None:
+def test_outcomes_that_are_no_distributions_are_refused(pair):
     with pytest.raises(InvalidParameter, match="outcomes must be"):
         price_faults(PureDP(1.0), [pair])
 
@@ -297,7 +296,7 @@ def run_of_pipes(folder: Path) -> Path:
 
 
 @pytest.mark.heavy
-def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow, cli, tmp_path):
     root = run_of_pipes(tmp_path / "run")
     module = follow("A table format", declared=False)
     register_format(module.PIPES)
@@ -314,13 +313,13 @@ def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: A
         module.PIPES.read(root / "public.pipes", label="ill", unit=None, drop=(), n_features=None)
 
 
-def test_a_table_format_takes_no_ending_of_another(follow: Any) -> None:
+def test_a_table_format_takes_no_ending_of_another(follow):
     module = follow("A table format", ('(".pipes",)', '(".csv",)'), declared=False)
     with pytest.raises(InvalidParameter, match=r"the suffix '\.csv' belongs to the format DelimitedText"):
         register_format(module.PIPES)
 
 
-def test_what_a_format_of_another_package_raises_warns_or_returns_is_not_quoted(follow: Any, tmp_path: Path) -> None:
+def test_what_a_format_of_another_package_raises_warns_or_returns_is_not_quoted(follow, tmp_path):
     reads = "            return pl.read_csv("
     for number, (odd, said) in enumerate(
         [
@@ -343,7 +342,7 @@ def test_what_a_format_of_another_package_raises_warns_or_returns_is_not_quoted(
         assert refusal.value.__context__ is None
 
 
-def test_a_declared_format_is_asked_for_its_suffix_alone(follow: Any, tmp_path: Path) -> None:
+def test_a_declared_format_is_asked_for_its_suffix_alone(follow, tmp_path):
     follow("A table format", ('(".pipes",)', '(".pipes", ".bars", ".tubes")'))
     for name in ("rows.pipes", "rows.bars"):
         (tmp_path / name).write_text("a|b\n1|2\n", encoding="utf-8")
@@ -354,7 +353,7 @@ def test_a_declared_format_is_asked_for_its_suffix_alone(follow: Any, tmp_path: 
         read_data(tmp_path / "rows.bars")
 
 
-def test_a_declared_format_that_has_not_the_suffix_is_refused(follow: Any, tmp_path: Path) -> None:
+def test_a_declared_format_that_has_not_the_suffix_is_refused(follow, tmp_path):
     follow("A table format", ('(".pipes",)', '(".bars",)'))
     (tmp_path / "rows.pipes").write_text("a|b\n1|2\n", encoding="utf-8")
     with pytest.raises(InvalidParameter, match=r"package toy declares a format of \.pipes files"):
@@ -362,7 +361,7 @@ def test_a_declared_format_that_has_not_the_suffix_is_refused(follow: Any, tmp_p
 
 
 @pytest.mark.heavy
-def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_table_format(follow, cli, tmp_path):
     root = run_of_pipes(tmp_path / "run")
     assert cli("check", root)[0] == 4  # before the package is there
     follow("A table format")
@@ -376,9 +375,7 @@ def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_read(
-    follow: Any, cli: Any, tmp_path: Path
-) -> None:
+def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_read(follow, cli, tmp_path):
     root = run_of_pipes(tmp_path / "run")
     text = (root / "quorate.toml").read_text(encoding="utf-8")
     text = text.replace("[teachers]\ncount = 10\n", '[method]\nby = "direct"\nrounds = 3\n')
@@ -410,9 +407,7 @@ def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_r
         ("A command", COMMANDS_OF, "size", lambda folder: load(COMMANDS_OF, "size")),
     ],
 )
-def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
-    follow: Any, cli: Any, tmp_path: Path, title: str, group: str, name: str, use: Any
-) -> None:
+def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(follow, cli, tmp_path, title, group, name, use):
     module = follow(title)
     (tmp_path / "rows.pipes").write_text("a|b\n1|2\n", encoding="utf-8")
     use(tmp_path)
@@ -439,7 +434,7 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
 
 
 @pytest.mark.heavy
-def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
+def test_a_command(follow, cli, tmp_path):
     assert "Say how large" not in cli("--help")[1]
     follow("A command")
     del sys.modules["toy_command"]
@@ -459,7 +454,7 @@ def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
     assert 'did you mean "size"?' in said
 
 
-def test_a_command_takes_the_place_of_none_of_quorates(follow: Any, cli: Any) -> None:
+def test_a_command_takes_the_place_of_none_of_quorates(follow, cli):
     follow("A command")
     points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
     for name in ("run", "audit"):
@@ -480,7 +475,7 @@ def test_a_command_takes_the_place_of_none_of_quorates(follow: Any, cli: Any) ->
         ("toy_nowhere:command", "cannot be imported (ModuleNotFoundError"),
     ],
 )
-def test_a_command_that_cannot_be_one_is_refused_in_one_line(follow: Any, cli: Any, target: str, said: str) -> None:
+def test_a_command_that_cannot_be_one_is_refused_in_one_line(follow, cli, target, said):
     follow("A command", declared=True)
     points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
     (points / "entry_points.txt").write_text(f"[quorate.commands]\nsize = {target}\n")

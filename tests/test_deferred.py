@@ -25,7 +25,7 @@ def loaded_by(load: str) -> list[list[str]]:
 
 
 @pytest.mark.heavy
-def test_skops_trusts_the_same_types_and_loads_no_other_library() -> None:
+def test_skops_trusts_the_same_types_and_loads_no_other_library():
     ours, others = loaded_by("from quorate.deferred import skops; skops.io.dumps")
     plain, all_others = loaded_by(
         "sys.modules['sklearn.externals.array_api_compat.torch'] = None; import skops.io"

@@ -179,11 +179,11 @@ def check_session(pages: tuple[str, ...], folder: Path) -> list[Shown]:
 
 @pytest.mark.heavy  # the first session runs the demo: tests/cli/test_demo.py looks at more of it
 @pytest.mark.parametrize("pages", sessions()[1:], ids=lambda pages: Path(pages[0]).stem)
-def test_the_examples_of_the_documents_run_and_print_what_they_say(pages: tuple[str, ...], tmp_path: Path) -> None:
+def test_the_examples_of_the_documents_run_and_print_what_they_say(pages, tmp_path):
     check_session(pages, tmp_path)
 
 
-def test_a_wrong_output_or_figure_in_a_page_is_caught() -> None:
+def test_a_wrong_output_or_figure_in_a_page_is_caught():
     came = "left  200 answers\nstudent accuracy 84.1 % (83.3 to 84.9 %)\n"
     assert agrees("left  200 answers\nstudent accuracy 83.9 % (83.1 to 84.7 %)\n", came)
     assert agrees("…\nstudent accuracy 83.9 % (83.1 to 84.7 %)\n", came)
@@ -197,7 +197,7 @@ def test_a_wrong_output_or_figure_in_a_page_is_caught() -> None:
     assert percentages_far_off("student accuracy 94.1 % (93.3 to 94.9 %)", came) != []
 
 
-def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs() -> None:
+def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs():
     """Installing takes the network, so it is run there; here the words are held together. The page runs the demo."""
     told = [line for block in blocks_of((ROOT / "README.md").read_text()) if block.kind == "bash"
             for line in block.text.splitlines()]  # fmt: skip
@@ -211,7 +211,7 @@ def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs() -
     ]
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
+def test_links_between_the_documents_lead_somewhere():
     """Files, and the headings of a page where a link names one."""
     broken = []
     for page in PAGES:
@@ -232,7 +232,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
+def test_every_page_can_be_reached_from_the_readme():
     reached, ahead = set(), [ROOT / "README.md"]
     while ahead:
         page = ahead.pop()
@@ -245,7 +245,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 
 @pytest.mark.parametrize("script", ["generate_cli_reference.py", "generate_settings_reference.py"])
-def test_a_reference_made_from_the_code_is_current(script: str) -> None:
+def test_a_reference_made_from_the_code_is_current(script):
     done = subprocess.run(
         [sys.executable, ROOT / "docs" / script, "--check"], capture_output=True, text=True, timeout=300
     )
@@ -257,7 +257,7 @@ def table_rows(page: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
 
 
-def test_every_error_is_documented_with_its_code_and_exit_code() -> None:
+def test_every_error_is_documented_with_its_code_and_exit_code():
     from quorate import errors
 
     def tree(base: type[errors.QuorateError]) -> list[type[errors.QuorateError]]:
@@ -289,7 +289,7 @@ def screens() -> str:
     return "\n".join((recorded, *(block.text for block in blocks if block.kind in ("console", "text"))))
 
 
-def test_the_glossary_has_every_term_and_every_mechanism_that_a_screen_prints() -> None:
+def test_the_glossary_has_every_term_and_every_mechanism_that_a_screen_prints():
     import quorate.mechanisms as room
 
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -335,14 +335,14 @@ def caution_codes() -> set[str]:
 
 
 @pytest.mark.heavy
-def test_every_caution_is_documented_with_its_code() -> None:
+def test_every_caution_is_documented_with_its_code():
     codes = caution_codes()
     assert {"labels-are-coins", "error-bound-does-not-hold"} <= codes, "the search finds what is there"
     told = {row[0].strip("`") for row in table_rows("docs/reference/errors.md")}
     assert codes - told == set()
 
 
-def test_every_event_is_documented_with_its_canonical_json() -> None:
+def test_every_event_is_documented_with_its_canonical_json():
     from quorate.accounting import from_json, to_json
     from quorate.accounting.event import KINDS
 
@@ -354,7 +354,7 @@ def test_every_event_is_documented_with_its_canonical_json() -> None:
     assert sorted(headings) == sorted(kind.__name__ for kind in KINDS.values())
 
 
-def test_every_rule_of_price_is_documented() -> None:
+def test_every_rule_of_price_is_documented():
     from quorate.accounting import spend
 
     rules = set(re.findall(r'^\| ``"([\w ]+)"``', spend.__doc__ or "", flags=re.MULTILINE))
@@ -363,13 +363,13 @@ def test_every_rule_of_price_is_documented() -> None:
     assert rules <= told
 
 
-def test_the_documents_speak_of_the_project_alone() -> None:
+def test_the_documents_speak_of_the_project_alone():
     """No path of the machine that they were written on."""
     paths = re.compile(r"(?<![\w.~])/(?:work|home|tmp|root|Users)/")
     assert [page.name for page in PAGES if paths.search(page.read_text(encoding="utf-8"))] == []
 
 
-def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_this_version() -> None:
+def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_this_version():
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -380,7 +380,7 @@ def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_thi
     assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-def test_every_page_stands_in_the_navigation_of_the_site(tmp_path: Path) -> None:
+def test_every_page_stands_in_the_navigation_of_the_site(tmp_path):
     """Without Sphinx: by folder, and a page in a folder that no chapter names is refused."""
     import importlib.util
 
@@ -402,7 +402,7 @@ def test_every_page_stands_in_the_navigation_of_the_site(tmp_path: Path) -> None
         site.navigation(tmp_path)
 
 
-def test_notebooks_are_stored_without_outputs_and_the_pictures_are_small() -> None:
+def test_notebooks_are_stored_without_outputs_and_the_pictures_are_small():
     import json
 
     for notebook in (ROOT / "docs").rglob("*.ipynb"):

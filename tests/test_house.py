@@ -72,7 +72,7 @@ FRONT_DOOR = SOURCE / "__init__.py"  # re-exports the shells, so it may import a
 
 
 @pytest.mark.heavy
-def test_a_room_imports_only_the_rooms_it_stands_on() -> None:
+def test_a_room_imports_only_the_rooms_it_stands_on():
     found = {
         str(path.relative_to(SOURCE)): upwards
         for path in modules()
@@ -82,20 +82,20 @@ def test_a_room_imports_only_the_rooms_it_stands_on() -> None:
 
 
 @pytest.mark.parametrize("method", ["voting", "direct"])
-def test_a_method_imports_nothing_of_the_other_one(method: str) -> None:
+def test_a_method_imports_nothing_of_the_other_one(method):
     other = {"voting": "direct", "direct": "voting"}[method]
     names = {name for path in modules() if room_of(path) == method for name in named_in(path)}
     assert names, "the room is found"
     assert [name for name in names if name.startswith(f"quorate.{other}.")] == []
 
 
-def test_an_import_that_points_up_is_caught() -> None:
+def test_an_import_that_points_up_is_caught():
     names = imported_names(ast.parse("from quorate.cli.group import main\nfrom quorate.noise import OSNoise"))
     assert breaches("ledger", names) == ["quorate.cli.group.main"]
 
 
 @pytest.mark.heavy
-def test_imports_are_absolute_so_that_this_file_can_read_them() -> None:
+def test_imports_are_absolute_so_that_this_file_can_read_them():
     relative = [
         path for path in modules() for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom) and node.level
     ]
@@ -103,7 +103,7 @@ def test_imports_are_absolute_so_that_this_file_can_read_them() -> None:
 
 
 @pytest.mark.heavy
-def test_no_private_scikit_learn_name_is_imported() -> None:
+def test_no_private_scikit_learn_name_is_imported():
     private = [
         (path.name, name)
         for path in modules()
@@ -114,7 +114,7 @@ def test_no_private_scikit_learn_name_is_imported() -> None:
 
 
 @pytest.mark.heavy
-def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> None:
+def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker():
     """A pickle that is read runs code. The one exception never touches a disk: a task and its result.
 
     Where workers are on other machines it does, and is read only where its digest came with the task or the result.
@@ -157,7 +157,7 @@ def noise_without_a_block(room: str, tree: ast.AST) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
+def test_noise_for_a_release_comes_from_a_drawn_block():
     """Mechanisms take the words of the source they are given, and nobody but release/ gives one out."""
     exempt = DRAWING | NOT_RELEASED | {"mechanisms", "accounting"}
     found = {
@@ -183,7 +183,7 @@ def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
         ("learners", "np.add.at(weight, place, signed)", False),
     ],
 )
-def test_that_test_sees_ways_past_a_drawn_block(room: str, line: str, caught: bool) -> None:
+def test_that_test_sees_ways_past_a_drawn_block(room, line, caught):
     assert bool(noise_without_a_block(room, ast.parse(line))) == caught
 
 
@@ -201,14 +201,14 @@ TOLD_ONCE = {"OnlineAnswers": "voting/ask.py", "Provenance": "run/facts.py", "Sp
 
 
 @pytest.mark.heavy
-def test_what_is_told_once_is_made_in_one_file() -> None:
+def test_what_is_told_once_is_made_in_one_file():
     trees = {path.relative_to(SOURCE).as_posix(): parsed(path) for path in modules()}
     assert makers_of(TOLD_ONCE, trees) == {name: {path} for name, path in TOLD_ONCE.items()}
     elsewhere = ast.parse("answers = OnlineAnswers(1)")
     assert makers_of(["OnlineAnswers"], {"folder/ask.py": elsewhere}) == {"OnlineAnswers": {"folder/ask.py"}}
 
 
-def test_no_room_is_a_lumber_room() -> None:
+def test_no_room_is_a_lumber_room():
     assert [path for path in modules() if FORBIDDEN_NAMES & set(path.with_suffix("").parts[-3:])] == []
 
 
@@ -216,7 +216,7 @@ def all_errors(base: type[errors.QuorateError] = errors.QuorateError) -> list[ty
     return [base, *(each for sub in base.__subclasses__() for each in all_errors(sub))]
 
 
-def test_every_error_has_its_own_code_and_stands_in_the_drawn_tree() -> None:
+def test_every_error_has_its_own_code_and_stands_in_the_drawn_tree():
     found = all_errors()
     codes = [error.code for error in found]
     assert len(set(codes)) == len(codes)
@@ -231,7 +231,7 @@ NO_ROOM = {"golden"}  # what version 0.1 computed, of every room together
 SLOW_TO_LOAD = re.compile(r"^(?:import|from) (torch|dask|distributed|skops)\b", re.MULTILINE)
 
 
-def test_no_file_of_tests_loads_what_every_process_that_collects_tests_would_wait_for() -> None:
+def test_no_file_of_tests_loads_what_every_process_that_collects_tests_would_wait_for():
     slow = {
         str(path.relative_to(TESTS)): found
         for path in TESTS.rglob("*.py")
@@ -240,11 +240,11 @@ def test_no_file_of_tests_loads_what_every_process_that_collects_tests_would_wai
     assert slow == {}
 
 
-def test_a_slow_import_at_the_first_level_is_caught() -> None:
+def test_a_slow_import_at_the_first_level_is_caught():
     assert SLOW_TO_LOAD.findall("import os\nimport skops.io as s\ndef f():\n    import torch") == ["skops"]
 
 
-def test_the_tests_mirror_the_rooms() -> None:
+def test_the_tests_mirror_the_rooms():
     """A folder of tests is named for the room, or the folder of a room, that it tests."""
     folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path()}
     assert [each for each in folders if each.parts[0] not in NO_ROOM and not (SOURCE / each).is_dir()] == []
@@ -297,12 +297,12 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 
 @pytest.mark.heavy
-def test_no_two_files_need_each_other() -> None:
+def test_no_two_files_need_each_other():
     """Files that import each other are one thing in two places: neither can be read, or tried, alone."""
     assert circles(import_graph()) == []
 
 
-def test_a_circle_is_caught() -> None:
+def test_a_circle_is_caught():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [{"b", "c"}]
     assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
 
@@ -319,7 +319,7 @@ def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @pytest.mark.heavy
-def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
+def test_no_function_is_longer_than_can_be_seen_at_once():
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}"
         for path in modules()
@@ -329,7 +329,7 @@ def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
     assert long == set()
 
 
-def test_the_lines_of_a_docstring_do_not_count() -> None:
+def test_the_lines_of_a_docstring_do_not_count():
     (function,) = ast.parse('def f() -> int:\n    """One.\n\n    Two.\n    """\n    return 1\n').body
     assert isinstance(function, ast.FunctionDef)
     assert own_lines(function) == 2
@@ -361,7 +361,7 @@ OTHERS_WORDS = {"cli/unforeseen.py", "students/voting_class.py"}  # of Python, a
 
 
 @pytest.mark.heavy
-def test_the_programs_own_words_are_not_read_back() -> None:
+def test_the_programs_own_words_are_not_read_back():
     """An error's facts are its fields; whoever needs one for another reader takes it from there."""
     found = {str(path.relative_to(SOURCE)) for path in modules() if texts_taken_apart(parsed(path))}
     assert found <= OTHERS_WORDS
@@ -369,7 +369,7 @@ def test_the_programs_own_words_are_not_read_back() -> None:
     assert texts_taken_apart(ast.parse(cheat)) == {5}
 
 
-def test_files_are_short_and_how_short_is_printed() -> None:
+def test_files_are_short_and_how_short_is_printed():
     """``pytest -rP tests/test_house.py -k files_are_short`` shows how long the files are."""
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
     ordered = sorted(lengths.values())
@@ -383,7 +383,7 @@ def test_files_are_short_and_how_short_is_printed() -> None:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("room", sorted({room_of(path) for path in modules() if path.parent != SOURCE}))
-def test_a_room_says_what_belongs_there_and_where_to_begin(room: str) -> None:
+def test_a_room_says_what_belongs_there_and_where_to_begin(room):
     said = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
     assert " belong" in said
     assert "Begin with" in said
@@ -402,7 +402,7 @@ def extras_named(text: str) -> list[tuple[str, bool]]:
     return [(name.strip(), quoted) for names, quoted in found for name in names.split(",")]
 
 
-def test_every_extra_that_a_hint_names_is_declared() -> None:
+def test_every_extra_that_a_hint_names_is_declared():
     """Where a message or a page says what to install, it can be installed, and typed in any shell."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
@@ -414,12 +414,12 @@ def test_every_extra_that_a_hint_names_is_declared() -> None:
     assert [path.name for path, found in named.items() if not all(quoted for _, quoted in found)] == []
 
 
-def test_a_hint_with_a_wrong_extra_or_without_quotes_is_seen() -> None:
+def test_a_hint_with_a_wrong_extra_or_without_quotes_is_seen():
     text = """raise X('it needs Z: pip install "quorate[zz,onnx]"')\n(pip install quorate[torch])"""
     assert extras_named(text) == [("zz", True), ("onnx", True), ("torch", False)]
 
 
-def test_there_is_one_copy_of_each_module() -> None:
+def test_there_is_one_copy_of_each_module():
     """Examples are looked for in the checkout's files; where the package is installed, these would be second copies."""
     places = {name: getattr(sys.modules[name], "__file__", None) for name in list(sys.modules)}
     places = {name: file for name, file in places.items() if file and name.partition(".")[0] == "quorate"}
@@ -436,7 +436,7 @@ def not_source(files: Sequence[str]) -> list[str]:
     return [name for name in files if Path(name).suffix in NOT_SOURCE]
 
 
-def test_what_is_built_or_secret_is_not_tracked() -> None:
+def test_what_is_built_or_secret_is_not_tracked():
     assert not_source(["a.py", "tls/k.pem", "tool.whl"]) == ["tls/k.pem", "tool.whl"]
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")

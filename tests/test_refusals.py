@@ -79,7 +79,7 @@ def functions(source: str) -> Iterator[ast.FunctionDef]:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_refusal_holds_what_was_revealed(path: Path) -> None:
+def test_no_refusal_holds_what_was_revealed(path):
     source = path.read_text()
     if "reveal" in source:
         read = [function for function in functions(source) if (path.name, function.name) not in KNOWN]
@@ -87,7 +87,7 @@ def test_no_refusal_holds_what_was_revealed(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "name"), KNOWN)
-def test_every_exception_is_still_needed(file: str, name: str) -> None:
+def test_every_exception_is_still_needed(file, name):
     sources = (path.read_text() for path in SOURCE.rglob(file))
     read = [function for source in sources for function in functions(source) if function.name == name]
     assert [leak for function in read for leak in leaks(function)]
@@ -111,11 +111,11 @@ CHEATS = {
 
 
 @pytest.mark.parametrize("source", CHEATS.values(), ids=CHEATS)
-def test_that_test_sees_a_refusal_that_names_a_secret(source: str) -> None:
+def test_that_test_sees_a_refusal_that_names_a_secret(source):
     assert [leak for function in functions(source) for leak in leaks(function)]
 
 
-def test_that_test_lets_shapes_and_kinds_pass() -> None:
+def test_that_test_lets_shapes_and_kinds_pass():
     source = (
         "def check(counts):\n    n, c = counts.reveal().shape\n    raise ValueError(f'got {n} rows, {type(counts)}')\n"
     )

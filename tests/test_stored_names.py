@@ -116,20 +116,20 @@ def named() -> dict[str, object]:
 
 
 @pytest.mark.heavy
-def test_every_class_that_a_key_can_meet_has_a_name_of_its_own() -> None:
+def test_every_class_that_a_key_can_meet_has_a_name_of_its_own():
     assert len(met()) > 120
     assert sorted(path for path, kind in met().items() if not is_named(kind)) == []
 
 
 @pytest.mark.heavy
-def test_the_names_are_those_that_were_written_down() -> None:
+def test_the_names_are_those_that_were_written_down():
     names = Counter(map(stored_name, named().values()))
     assert [name for name, count in names.items() if count > 1] == []
     assert sorted(names) == sorted(WRITTEN)
 
 
 @pytest.mark.heavy
-def test_what_was_written_down_with_its_module_is_found_where_it_is_now() -> None:
+def test_what_was_written_down_with_its_module_is_found_where_it_is_now():
     """skops writes the module of each class: where a file moves, `PLACES` says to where."""
     now = named()
     found = {name: stored_name(now.get(place_of(path))) for name, path in WRITTEN.items()}
@@ -137,7 +137,7 @@ def test_what_was_written_down_with_its_module_is_found_where_it_is_now() -> Non
 
 
 @pytest.mark.heavy
-def test_no_file_that_moves_changes_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_that_moves_changes_a_key(monkeypatch):
     """Every class says that it stands somewhere else, as after a move of all files: the texts are the same."""
     models = [Margin(30), Thresholds(bits=4), PlainStep(None), *(kind for kind in met().values())]
     before = [described(model) for model in models]
@@ -148,7 +148,7 @@ def test_no_file_that_moves_changes_a_key(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.heavy
-def test_facts_name_what_ran_by_a_name_that_outlives_a_move() -> None:
+def test_facts_name_what_ran_by_a_name_that_outlives_a_move():
     """In every file: whatever is given to ``ran=name_of(...)`` has a stored name."""
     ran = {
         word
@@ -161,7 +161,7 @@ def test_facts_name_what_ran_by_a_name_that_outlives_a_move() -> None:
     assert {word for word in ran if word.rpartition(".")[2] not in said} == set()
 
 
-def test_a_class_of_a_users_own_is_called_by_its_module_whatever_it_inherits_from() -> None:
+def test_a_class_of_a_users_own_is_called_by_its_module_whatever_it_inherits_from():
     @stored_as("quorate.rules.Rule")
     class Moved:
         pass
@@ -175,7 +175,7 @@ def test_a_class_of_a_users_own_is_called_by_its_module_whatever_it_inherits_fro
     assert stored_name(Special) == f"{__name__}.{Special.__qualname__}"
 
 
-def test_a_class_without_a_name_in_a_key_is_an_error_in_tests() -> None:
+def test_a_class_without_a_name_in_a_key_is_an_error_in_tests():
     with pytest.raises(AssertionError, match=r"quorate\.findings\.Finding has no stored name"):
         described(quorate.findings.Finding)
 
@@ -195,9 +195,7 @@ def moved_step(path: str) -> bytes:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("trusted", ["quorate.old.Step", "quorate.ensemble.teachers.plain_step.PlainStep"])
-def test_a_model_that_was_written_before_a_move_is_opened_without_a_warning(
-    trusted: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_was_written_before_a_move_is_opened_without_a_warning(trusted, monkeypatch):
     monkeypatch.setattr(stored_names, "PLACES", {"quorate.old.Step": "quorate.ensemble.teachers.plain_step.PlainStep"})
     student = student_from(
         moved_step("quorate.old.Step"), place="student.skops", trusted=[trusted], name_them_in="trusted=", anew="run"

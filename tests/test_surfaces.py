@@ -7,7 +7,7 @@ import logging
 import os
 import pickle
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class Secrets:
 
 
 @pytest.fixture
-def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+def secrets(monkeypatch):
     found = Secrets()
     votes, train = flow.votes, kept_votes.train_chunk
 
@@ -148,19 +148,19 @@ def walk_a_run(root: Path, secrets: Secrets) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_a_fitted_estimator_shows_nothing_secret_anywhere(tmp_path: Path, secrets: Secrets) -> None:
+def test_a_fitted_estimator_shows_nothing_secret_anywhere(tmp_path, secrets):
     assert walk_an_estimator(tmp_path, secrets) == []
     assert secrets.counts.shape == (M, 2)
     assert len(secrets.coefficients) == K
 
 
 @pytest.mark.heavy
-def test_the_command_line_and_its_files_show_nothing_secret(tmp_path: Path, secrets: Secrets) -> None:
+def test_the_command_line_and_its_files_show_nothing_secret(tmp_path, secrets):
     assert walk_a_run(tmp_path, secrets) == []
     assert {path.name for path in (tmp_path / "public").iterdir()} >= {"labels.csv", "student.skops", "report.html"}
 
 
-def test_no_message_about_a_label_outside_classes_shows_the_label() -> None:
+def test_no_message_about_a_label_outside_classes_shows_the_label():
     with Surfaces() as seen:
         seen.attempt("labels", encode_labels, ["no", "Quorinda Überall"], ["no", "yes"])
     assert find_leaks(seen, [Forbidden("a person", texts=["Quorinda"])]) == []
@@ -259,9 +259,7 @@ def not_found(plants: Plants, leaks: list[str]) -> list[str]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("plants", ESTIMATOR_PLANTS, ids=["shown", "kept"])
-def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(
-    tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch, plants: Plants
-) -> None:
+def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(tmp_path, secrets, monkeypatch, plants):
     for plant in plants:
         plant(monkeypatch, secrets)
     assert not_found(plants, walk_an_estimator(tmp_path, secrets)) == []
@@ -322,15 +320,13 @@ RUN_PLANTS: list[Plants] = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("plants", RUN_PLANTS, ids=["said", "published"])
-def test_secrets_planted_on_surfaces_of_a_run_are_found_on_each(
-    tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch, plants: Plants
-) -> None:
+def test_secrets_planted_on_surfaces_of_a_run_are_found_on_each(tmp_path, secrets, monkeypatch, plants):
     for plant in plants:
         plant(monkeypatch, secrets)
     assert not_found(plants, walk_a_run(tmp_path, secrets)) == []
 
 
-def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, tmp_path: Path) -> None:
+def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets, tmp_path):
     """A student that fails does so after the votes were counted; what it raises is seen by everybody."""
 
     own = os.getpid()
@@ -353,6 +349,6 @@ def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, t
 
 
 @pytest.fixture(autouse=True)
-def _own_warnings() -> Iterator[None]:
+def _own_warnings():
     with warnings.catch_warnings():
         yield

@@ -26,12 +26,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
+def tables():
     return script("marked_tables")
 
 
 @pytest.fixture(scope="module")
-def figures() -> ModuleType:
+def figures():
     module = script("figures")
     module.FIGURES = {name: lru_cache(make) for name, make in module.FIGURES.items()}
     return module
@@ -64,20 +64,20 @@ def value(number: str) -> float:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_number_in_a_marked_table_is_what_the_code_computes(page: Path, tables: ModuleType) -> None:
+def test_every_number_in_a_marked_table_is_what_the_code_computes(page, tables):
     said = page.read_text(encoding="utf-8")
     assert differences(said, tables.refreshed(said)) == []
 
 
 @pytest.mark.heavy
-def test_a_wrong_number_in_a_table_is_caught(tables: ModuleType) -> None:
+def test_a_wrong_number_in_a_table_is_caught(tables):
     said = (THEORY / "sparse-vector.md").read_text(encoding="utf-8")
     for wrong in (said.replace("| 1,018 |", "| 1,016 |"), said.replace("| 3.3 · 10⁻⁶ |", "| 3.3 · 10⁻⁷ |")):
         assert wrong != said
         assert differences(wrong, tables.refreshed(wrong)) != []
 
 
-def test_each_table_stands_on_one_page(tables: ModuleType) -> None:
+def test_each_table_stands_on_one_page(tables):
     marks = [name for page in PAGES for _, name, _ in tables.MARK.findall(page.read_text(encoding="utf-8"))]
     assert sorted(marks) == sorted(tables.TABLES)
     assert sum(page.read_text(encoding="utf-8").count("<!-- table:") for page in PAGES) == len(marks)
@@ -90,11 +90,11 @@ def index() -> list[tuple[str, list[str]]]:
     return [(page, re.findall(r"`(\w+)`", names)) for page, names in rows]
 
 
-def test_the_index_lists_every_page_once() -> None:
+def test_the_index_lists_every_page_once():
     assert sorted(page for page, _ in index()) == sorted(page.name for page in PAGES if page.name != "README.md")
 
 
-def test_every_registered_mechanism_has_a_page_that_names_it_and_shows_a_figure() -> None:
+def test_every_registered_mechanism_has_a_page_that_names_it_and_shows_a_figure():
     exported = set(quorate.mechanisms.REGISTERED)
     assert len(exported) >= 12
     told = {}
@@ -105,7 +105,7 @@ def test_every_registered_mechanism_has_a_page_that_names_it_and_shows_a_figure(
     assert told == dict.fromkeys(exported, True)
 
 
-def test_every_figure_is_shown_once_with_words_for_who_cannot_see_it(figures: ModuleType) -> None:
+def test_every_figure_is_shown_once_with_words_for_who_cannot_see_it(figures):
     shown = [
         (name, told)
         for page in PAGES
@@ -120,7 +120,7 @@ def test_every_figure_is_shown_once_with_words_for_who_cannot_see_it(figures: Mo
 @pytest.mark.parametrize(
     "name", [path.stem for path in sorted((THEORY / "figures").glob("*.svg"))], ids=lambda name: name
 )
-def test_a_figure_is_the_one_that_the_script_draws(name: str, figures: ModuleType) -> None:
+def test_a_figure_is_the_one_that_the_script_draws(name, figures):
     said = (figures.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
     drawn = figures.FIGURES[name]().written()
     assert words(said) == words(drawn)
@@ -130,7 +130,7 @@ def test_a_figure_is_the_one_that_the_script_draws(name: str, figures: ModuleTyp
 
 
 @pytest.mark.heavy
-def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) -> None:
+def test_a_figure_says_what_it_shows_and_labels_its_axes(figures):
     for name in figures.FIGURES:
         tree = ET.fromstring((figures.FOLDER / f"{name}.svg").read_text(encoding="utf-8"))  # noqa: S314
         assert [len(tree.find(f"{SVG}{part}").text or "") > 20 for part in ("title", "desc")] == [True, True], name
@@ -140,7 +140,7 @@ def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) ->
 
 
 @pytest.mark.heavy
-def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(figures: ModuleType) -> None:
+def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(figures):
     styles = STYLES
     assert len({dash for _, dash, _ in styles}) == len({marker for *_, marker in styles}) == len(styles)
     for make in figures.FIGURES.values():
@@ -151,7 +151,7 @@ def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(fig
 # --- what the pages say in their text
 
 
-def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_500_queries(figures: ModuleType) -> None:
+def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_500_queries(figures):
     needed = StableSparseVector(1.0, 1e-5, 50, 1_000).passing_dist()
     assert needed == 1_018
     below, above = (figures._gaussian_distance(calibrate_sigma(1.0, 1e-5, m, 1.0)) for m in (27_000, 28_000))
@@ -159,7 +159,7 @@ def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_5
 
 
 @pytest.mark.heavy
-def test_the_closed_forms_of_the_sparse_vector_page_are_its_sums() -> None:
+def test_the_closed_forms_of_the_sparse_vector_page_are_its_sums():
     for cutoff in (1, 10, 50):
         mechanism = StableSparseVector(1.0, 1e-5, cutoff, 1_000)
         noise = mechanism.stage_noise
@@ -174,7 +174,7 @@ def test_the_closed_forms_of_the_sparse_vector_page_are_its_sums() -> None:
 
 
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
-def test_a_run_is_charged_no_less_than_its_stages_compose_to(calibration: str) -> None:
+def test_a_run_is_charged_no_less_than_its_stages_compose_to(calibration):
     """T stages that are each (ε₀, p)-DP: 1 − (1 − p)^T (1 − δ₁), by KOV15, Theorem 3.3."""
     cutoff, eps = 10, 0.3
     mechanism = StableSparseVector(1.0, 1e-3, cutoff, 100, calibration)
@@ -189,7 +189,7 @@ def test_a_run_is_charged_no_less_than_its_stages_compose_to(calibration: str) -
     assert composed * (1 - 1e-9) <= charged <= first + cutoff * tail + 1e-12
 
 
-def test_both_papers_tails_stay_below_half_of_delta() -> None:
+def test_both_papers_tails_stay_below_half_of_delta():
     for cutoff in (1, 7, 60):
         for m in (cutoff, 10 * cutoff, 10**6):
             for delta_ in (0.1, 1e-3, 1e-9):
@@ -198,7 +198,7 @@ def test_both_papers_tails_stay_below_half_of_delta() -> None:
                     assert mechanism.stage_noise.tail(cutoff) <= delta_ / 2
 
 
-def test_permute_and_flip_has_the_law_of_the_page_and_is_never_worse(figures: ModuleType) -> None:
+def test_permute_and_flip_has_the_law_of_the_page_and_is_never_worse(figures):
     scores, eps = np.array([5.0, 9.0, 8.0, 2.0]), 0.7
     coins = np.exp(eps * (scores - scores.max()) / 2)
     slow = np.zeros(4)
@@ -213,7 +213,7 @@ def test_permute_and_flip_has_the_law_of_the_page_and_is_never_worse(figures: Mo
     assert np.all(np.cumsum(law[upwards]) <= np.cumsum(other[upwards]) + 1e-12)
 
 
-def test_one_prediction_errs_at_most_a_quarter_of_alpha_where_two_thirds_are_right(figures: ModuleType) -> None:
+def test_one_prediction_errs_at_most_a_quarter_of_alpha_where_two_thirds_are_right(figures):
     """The worst split of the wrong votes, at the largest number of classes that the page allows."""
     eps, alpha = 1.0, 0.5
     r = quorate.mechanisms.PrivatePrediction(eps).n_hypotheses(alpha)
@@ -226,7 +226,7 @@ def test_one_prediction_errs_at_most_a_quarter_of_alpha_where_two_thirds_are_rig
         assert 1 - law[0] <= alpha / 4
 
 
-def test_the_printed_formula_is_too_small_for_a_histogram_from_about_epsilon_0_4_on() -> None:
+def test_the_printed_formula_is_too_small_for_a_histogram_from_about_epsilon_0_4_on():
     for eps, too_small in ((0.3, False), (0.45, True)):
         exact = calibrate_sigma(eps, 1e-5, 1_000, 2**0.5)
         printed = calibrate_sigma(eps, 1e-5, 1_000, 1.0, calibration="paper")

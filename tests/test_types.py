@@ -17,11 +17,11 @@ FORBIDDEN = "4711"
 
 
 @pytest.fixture
-def secret() -> Secret[list[int]]:
+def secret():
     return Secret([4711, 2, 3])
 
 
-def test_what_is_printed_tells_nothing_not_even_a_size(secret: Secret[list[int]], caplog) -> None:
+def test_what_is_printed_tells_nothing_not_even_a_size(secret, caplog):
     logging.getLogger("test").warning("%s %r", secret, secret)
     printed = [repr(secret), str(secret), f"{secret}", f"{secret:>30}", f"{secret!r}", f"{secret}", caplog.text]
     assert all(FORBIDDEN not in text for text in printed)
@@ -36,7 +36,7 @@ def test_what_is_printed_tells_nothing_not_even_a_size(secret: Secret[list[int]]
         lambda s: s[0], lambda s: 4711 in s, lambda s: s < s, lambda s: pickle.dumps(s, protocol=0),
     ],
 )  # fmt: skip
-def test_every_side_door_is_shut(secret: Secret[list[int]], door) -> None:
+def test_every_side_door_is_shut(secret, door):
     with pytest.raises(TypeError) as refusal:
         door(secret)
     assert FORBIDDEN not in str(refusal.value)
@@ -44,18 +44,18 @@ def test_every_side_door_is_shut(secret: Secret[list[int]], door) -> None:
         iter(secret)
 
 
-def test_it_has_no_attributes_that_show_it(secret: Secret[list[int]]) -> None:
+def test_it_has_no_attributes_that_show_it(secret):
     with pytest.raises(TypeError):
         vars(secret)
     assert secret.reveal() == [4711, 2, 3]
 
 
-def test_equality_is_identity(secret: Secret[list[int]]) -> None:
+def test_equality_is_identity(secret):
     assert secret == secret
     assert secret != Secret([4711, 2, 3])
 
 
-def test_derived_keys_differ_by_purpose_and_index_and_key() -> None:
+def test_derived_keys_differ_by_purpose_and_index_and_key():
     a, b = Secret(bytes(32)), Secret(bytes(31) + b"\x01")
     assert len({derive(a, "x"), derive(a, "x", 1), derive(a, "y"), derive(b, "x")}) == 4
     assert derive(a, "x") == derive(Secret(bytes(32)), "x")

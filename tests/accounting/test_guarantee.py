@@ -153,13 +153,13 @@ def recorded() -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_the_schema_is_one_and_is_published_in_the_package_and_in_the_reference() -> None:
+def test_the_schema_is_one_and_is_published_in_the_package_and_in_the_reference():
     Draft202012Validator.check_schema(guarantee_schema())
     packaged = files("quorate.accounting").joinpath("guarantee.schema.json").read_text(encoding="utf-8")
     assert packaged == (ROOT / "docs" / "reference" / "guarantee.schema.json").read_text(encoding="utf-8")
 
 
-def test_every_kind_of_guarantee_of_the_golden_files_is_valid_with_and_without_the_version() -> None:
+def test_every_kind_of_guarantee_of_the_golden_files_is_valid_with_and_without_the_version():
     kinds = recorded()
     assert len(kinds) > 20
     for tree in kinds.values():
@@ -199,7 +199,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_the_schema_and_the_reader_refuse_the_same(change: Callable[[dict[str, Any]], object]) -> None:
+def test_the_schema_and_the_reader_refuse_the_same(change):
     """Two descriptions, written apart: each catches what the other does."""
     tree = json.loads(PLAIN.to_json())
     change(tree)
@@ -341,7 +341,7 @@ def test_what_an_earlier_seeded_run_released_is_taken_out_of_every_promise():
     assert "Everything that was released with secret noise is together" in made.for_reviewer()
 
 
-def test_what_was_read_off_rules_out_adding_and_removing() -> None:
+def test_what_was_read_off_rules_out_adding_and_removing():
     changes = ("add-remove-replace", "add-or-remove", "replace")
     holds = [holds_where_read_off(Neighbouring.of(change, "person"), [N_IS_PUBLIC]) for change in changes]
     assert holds == [False, False, True]

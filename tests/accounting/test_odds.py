@@ -154,29 +154,29 @@ def test_what_is_no_guarantee_has_no_odds(epsilon, delta):
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.0, 2.0])
-def test_that_of_a_gaussian_is_the_closed_form_from_below(mu: float) -> None:
+def test_that_of_a_gaussian_is_the_closed_form_from_below(mu):
     truth = norm.cdf(norm.ppf(1 - np.asarray(FALSE_ALARMS)) - mu)
     drawn = np.asarray(trade_off(Gaussian(1 / mu, 1.0)).misses)
     assert np.all(drawn <= truth + 1e-9)
     assert np.max(truth - drawn) < 0.02  # as close as the grid of ε draws it
 
 
-def test_a_curve_that_promises_more_than_the_truth_is_caught() -> None:
+def test_a_curve_that_promises_more_than_the_truth_is_caught():
     truth = norm.cdf(norm.ppf(1 - np.asarray(FALSE_ALARMS)) - 1.0)
     assert not np.all(np.asarray(trade_off(Gaussian(1.1, 1.0)).misses) <= truth + 1e-9)
 
 
-def test_many_answers_are_one_gaussian() -> None:
+def test_many_answers_are_one_gaussian():
     one, many = Gaussian(2.0, 1.0), Repeated(DiscreteGaussian(40.0, 1.0), 400)  # 40/√400 = 2
     np.testing.assert_allclose(trade_off(one).misses, trade_off(many).misses, atol=1e-3)
 
 
-def test_randomized_response_is_two_lines() -> None:
+def test_randomized_response_is_two_lines():
     drawn = trade_off(PureDP(1.0), (0.0, 0.1, 1 / (1 + exp(1)), 0.9))
     np.testing.assert_allclose(drawn.misses, [1.0, 1 - 0.1 * exp(1), 1 / (1 + exp(1)), exp(-1) * 0.1], atol=1e-9)
 
 
-def test_one_guarantee_is_its_own_rate_of_misses_and_more_points_never_leave_the_attacker_more() -> None:
+def test_one_guarantee_is_its_own_rate_of_misses_and_more_points_never_leave_the_attacker_more():
     alone = trade_off_of([(1.0, 1e-5)], FALSE_ALARMS)
     assert alone.misses == tuple(miss_rate(1.0, 1e-5, alpha) for alpha in FALSE_ALARMS)
     more = trade_off_of([(1.0, 1e-5), (0.1, 0.05)], FALSE_ALARMS)
@@ -184,12 +184,12 @@ def test_one_guarantee_is_its_own_rate_of_misses_and_more_points_never_leave_the
     assert more.advantage <= alone.advantage
 
 
-def test_no_prices_are_refused() -> None:
+def test_no_prices_are_refused():
     with pytest.raises(InvalidParameter, match="at least one"):
         trade_off_of([])
 
 
-def test_a_budget_that_promises_little_or_gives_a_unit_away_is_told() -> None:
+def test_a_budget_that_promises_little_or_gives_a_unit_away_is_told():
     assert not epsilon_caution(10.0, 1e-5, "record").applies
     assert epsilon_caution(10.1, 1e-5, "record").code == "epsilon-promises-little"
     for n, delta_, codes in (

@@ -64,7 +64,7 @@ class CurvedAlone(Event):
 
 
 @pytest.mark.parametrize("times", [1, 40])
-def test_an_event_priced_as_another_costs_what_that_costs_by_every_rule(times: int) -> None:
+def test_an_event_priced_as_another_costs_what_that_costs_by_every_rule(times):
     own, known = Repeated(TwoCoins(0.1), times), Repeated(PureDP(0.1), 2 * times)
     assert epsilon(own, 1e-5) == epsilon(known, 1e-5)
     assert delta(own, 0.3) == delta(known, 0.3)
@@ -73,13 +73,13 @@ def test_an_event_priced_as_another_costs_what_that_costs_by_every_rule(times: i
     assert_allclose(rdp(own, ORDERS), rdp(known, ORDERS), rtol=1e-12)
 
 
-def test_it_composes_exactly_with_quorates_events() -> None:
+def test_it_composes_exactly_with_quorates_events():
     mixed = Composed((TwoCoins(0.2), DiscreteLaplace(5.0, 1.0), ApproxDP(0.0, 1e-6)))
     known = Composed((Repeated(PureDP(0.2), 2), DiscreteLaplace(5.0, 1.0), ApproxDP(0.0, 1e-6)))
     assert explain(mixed, 1e-5) == explain(known, 1e-5)
 
 
-def test_a_curve_gives_the_price_of_its_conversion_and_never_less_than_the_truth() -> None:
+def test_a_curve_gives_the_price_of_its_conversion_and_never_less_than_the_truth():
     own, truth = Repeated(Curved(0.01), 30), Repeated(Gaussian(50**0.5, 1.0), 30)
     assert zcdp(own) == pytest.approx(0.3)
     assert epsilon(own, 1e-5) >= epsilon(truth, 1e-5)
@@ -88,7 +88,7 @@ def test_a_curve_gives_the_price_of_its_conversion_and_never_less_than_the_truth
     assert delta(own, 1.0) >= delta(truth, 1.0) > 0
 
 
-def test_without_a_rule_of_its_own_there_is_no_rho() -> None:
+def test_without_a_rule_of_its_own_there_is_no_rho():
     assert epsilon(CurvedAlone(0.01), 1e-5) > 0
     with pytest.raises(UnsupportedEvent, match="no zCDP rule"):
         zcdp(CurvedAlone(0.01))
@@ -131,7 +131,7 @@ def priced(kind: str, rule: Any) -> Event:
         (priced("another", lambda event: TwoCoins(0.5)), "quorate's own kinds"),
     ],
 )
-def test_a_rule_that_no_release_can_have_is_refused_and_never_a_price(event: Event, said: str) -> None:
+def test_a_rule_that_no_release_can_have_is_refused_and_never_a_price(event, said):
     for price, *at in ((epsilon, 1e-5), (delta, 0.1), (zcdp,), (rdp, ORDERS)):
         with pytest.raises((InvalidParameter, UnsupportedEvent)) as refusal:
             price(event, *at)
@@ -142,7 +142,7 @@ def test_a_rule_that_no_release_can_have_is_refused_and_never_a_price(event: Eve
         assert ledger.spent.epsilon == 0
 
 
-def test_a_rho_below_the_events_own_curve_is_refused() -> None:
+def test_a_rho_below_the_events_own_curve_is_refused():
     with pytest.raises(InvalidParameter, match="below its own Rényi curve"):
         zcdp(curved("cheap", lambda event, orders: 0.5 * orders, lambda event: 0.4))
     assert zcdp(curved("fair", lambda event, orders: 0.5 * orders, lambda event: 0.5)) == pytest.approx(0.5)
@@ -151,7 +151,7 @@ def test_a_rho_below_the_events_own_curve_is_refused() -> None:
 # --- registered, stored, read back ----------------------------------------------------------------------------------
 
 
-def test_it_round_trips_through_json_inside_others_unless_a_field_is_no_finite_number() -> None:
+def test_it_round_trips_through_json_inside_others_unless_a_field_is_no_finite_number():
     event = Composed((Repeated(TwoCoins(0.5), 3), Curved(0.25), PureDP(1.0)))
     assert from_json(to_json(event)) == event
     assert own_kinds(event) == ("tests.curve", "tests.two_coins")
@@ -171,12 +171,12 @@ def test_it_round_trips_through_json_inside_others_unless_a_field_is_no_finite_n
         '{"epsilon":1.0,"kind":"tests.two_coins","note":3}',
     ],
 )
-def test_json_that_is_not_its_own_is_refused(text: str) -> None:
+def test_json_that_is_not_its_own_is_refused(text):
     with pytest.raises(InvalidParameter):
         from_json(text)
 
 
-def test_an_event_that_nobody_registered_is_refused_and_the_package_asked_for() -> None:
+def test_an_event_that_nobody_registered_is_refused_and_the_package_asked_for():
     with pytest.raises(UnsupportedEvent, match="import the package"):
         from_json('{"epsilon":1.0,"kind":"tests.nobody"}')
 
@@ -199,7 +199,7 @@ with Ledger(sys.argv[1]) as ledger:
 
 
 @pytest.mark.heavy
-def test_a_process_that_does_not_know_it_reads_a_ledgers_chain_and_prices_nothing(tmp_path: Any) -> None:
+def test_a_process_that_does_not_know_it_reads_a_ledgers_chain_and_prices_nothing(tmp_path):
     path = tmp_path / "ledger.db"
     with Ledger(path, budget=Budget(9.0, 1e-5)) as ledger:
         reservation = ledger.reserve(Repeated(TwoCoins(0.5), 3), delta=1e-6, purposes={"label": 3}, key="labels")
@@ -214,7 +214,7 @@ def test_a_process_that_does_not_know_it_reads_a_ledgers_chain_and_prices_nothin
     assert "import the module that calls register_event('tests.two_coins', ...)" in done.stderr
 
 
-def test_a_guarantee_says_that_the_rule_is_the_owners() -> None:
+def test_a_guarantee_says_that_the_rule_is_the_owners():
     scope = GuaranteeScope(unit="person", neighbours="replace one person")
     how: dict[str, Any] = {"delta": 1e-6, "purposes": {"label": 1}, "scope": scope}
     with Ledger(budget=Budget(9.0, 1e-5)) as ledger:
@@ -227,12 +227,12 @@ def test_a_guarantee_says_that_the_rule_is_the_owners() -> None:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("kind", ["coins", "Tests.coins", "tests.", ".coins", "tests coins", "", None, 3])
-def test_a_name_without_a_dot_is_quorates(kind: Any) -> None:
+def test_a_name_without_a_dot_is_quorates(kind):
     with pytest.raises(InvalidParameter, match="lower-case words with a dot"):
         register_event(kind, priced_as=lambda event: PureDP(1.0))
 
 
-def test_one_rule_is_needed_and_not_two() -> None:
+def test_one_rule_is_needed_and_not_two():
     for rules in (
         {},
         {"priced_as": lambda event: PureDP(1.0), "rdp": lambda event, orders: orders},
@@ -243,7 +243,7 @@ def test_one_rule_is_needed_and_not_two() -> None:
             register_event("tests.rules", **rules)
 
 
-def test_a_class_that_cannot_be_stored_is_refused() -> None:
+def test_a_class_that_cannot_be_stored_is_refused():
     register = register_event("tests.classes", priced_as=lambda event: PureDP(1.0))
 
     @dataclass
@@ -266,7 +266,7 @@ def test_a_class_that_cannot_be_stored_is_refused() -> None:
             register(wrong)  # type: ignore[type-var]
 
 
-def test_a_name_means_one_class_and_a_module_may_be_read_again() -> None:
+def test_a_name_means_one_class_and_a_module_may_be_read_again():
     def again() -> type[Event]:
         @register_event("tests.again", priced_as=lambda event: PureDP(1.0))
         @dataclass(frozen=True)
@@ -285,12 +285,12 @@ def test_a_name_means_one_class_and_a_module_may_be_read_again() -> None:
             epsilon: float
 
 
-def test_the_published_names_are_without_a_dot() -> None:
+def test_the_published_names_are_without_a_dot():
     assert not any("." in kind for kind in KINDS)
     assert all("." in kind for kind in OWN_KINDS)
 
 
-def test_rules_are_asked_at_the_orders_that_are_searched() -> None:
+def test_rules_are_asked_at_the_orders_that_are_searched():
     asked: list[np.ndarray] = []
 
     def rule(event: Event, orders: np.ndarray) -> np.ndarray:

@@ -183,7 +183,7 @@ SHARE = st.floats(0, 1, allow_subnormal=False)
 
 
 @given(SHARE, SHARE)
-def test_the_relative_entropy_of_two_coins_is_the_sum_over_both_sides(b: float, e: float) -> None:
+def test_the_relative_entropy_of_two_coins_is_the_sum_over_both_sides(b, e):
     sides = rel_entr(np.array([b, 1 - b]), np.array([e, 1 - e])).sum()
     assert relative_entropy(b, e) == sides or isclose(relative_entropy(b, e), sides, rel_tol=1e-9, abs_tol=1e-12)
 

@@ -86,7 +86,7 @@ class CommandLine:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(monkeypatch):
     """Train in this process: hundreds of runs, whose isolation is tested elsewhere."""
 
     def train(teacher: Any, X: Any, codes: Any, shards: Any, *, numbers: Any, key: Any, **how: Any) -> Any:
@@ -103,7 +103,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_noise(monkeypatch):
     """The noise that was paid for is not added."""
     monkeypatch.setattr(gaussian_noise, "discrete_gaussian", lambda sigma, size, source: np.zeros(size, dtype=np.int64))
 
@@ -114,9 +114,7 @@ def claim(epsilon: float) -> GaussianClaim:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("noisy", "runs"), [(True, 60), (False, 120)], ids=["as it is", "without its noise"])
-def test_a_run_of_the_estimator_is_flagged_without_its_noise_alone(
-    noisy: bool, runs: int, at_once: None, request: pytest.FixtureRequest
-) -> None:
+def test_a_run_of_the_estimator_is_flagged_without_its_noise_alone(noisy, runs, at_once, request):
     if not noisy:
         request.getfixturevalue("no_noise")
     found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, runs, seed=1)
@@ -126,8 +124,8 @@ def test_a_run_of_the_estimator_is_flagged_without_its_noise_alone(
 @pytest.mark.faults  # runs of the estimator above, with the same noise; fewer runs than these would be blind
 @pytest.mark.parametrize(("noisy", "confidence", "runs"), [(True, CONFIDENCE, 400), (False, 0.99, 44)])
 def test_a_run_of_the_command_line_is_flagged_without_its_noise_alone(
-    noisy: bool, confidence: float, runs: int, at_once: None, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    noisy, confidence, runs, at_once, tmp_path, request
+):
     if not noisy:
         request.getfixturevalue("no_noise")
     found = audit_target(CommandLine(tmp_path, 0.1), X, Y, QUERIES, CANARY, claim(0.1), confidence, runs, seed=2)
@@ -136,7 +134,7 @@ def test_a_run_of_the_command_line_is_flagged_without_its_noise_alone(
 
 @pytest.mark.faults
 @pytest.mark.parametrize("change", ["add", "replace"])
-def test_many_runs_prove_something_and_never_more_than_the_claim(at_once: None, change: Any) -> None:
+def test_many_runs_prove_something_and_never_more_than_the_claim(at_once, change):
     """The canary moves one vote on every query, so that the attack is not blind; at 1 − 10⁻⁶ few runs prove little."""
     found = audit_target(Estimator(4.0), X, Y, QUERIES, Canary(HERE, 1, change), claim(4.0), CONFIDENCE, 1_500, seed=3)
     assert 0 < found.lower_bound <= found.claimed.bound
@@ -157,14 +155,14 @@ class Small:
 
 
 @pytest.mark.heavy
-def test_only_the_release_matters_and_anything_with_fit_is_a_target() -> None:
+def test_only_the_release_matters_and_anything_with_fit_is_a_target():
     target: Target = Small(sigma=10.0)
     claimed = ApproxClaim(1.0, 1e-3)
     assert not audit_target(target, X, Y, QUERIES, CANARY, claimed, CONFIDENCE, 2_000, seed=4).violated
     assert audit_target(Small(10.0, noisy=False), X, Y, QUERIES, CANARY, claimed, CONFIDENCE, 400, seed=4).violated
 
 
-def test_the_two_tables_differ_in_the_canary_alone_and_no_run_sees_what_another_did_to_them() -> None:
+def test_the_two_tables_differ_in_the_canary_alone_and_no_run_sees_what_another_did_to_them():
     seen: list[tuple[Any, Any]] = []
 
     class Spoils:
@@ -194,13 +192,13 @@ def test_the_two_tables_differ_in_the_canary_alone_and_no_run_sees_what_another_
     [{"target": object()}, {"X": X[0]}, {"y": Y[:3]}, {"canary": Canary([1.0], 1)}, {"X": X[:0], "y": Y[:0]}],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused(wrong):
     given = {"target": Small(1.0), "X": X, "y": Y, "public": QUERIES, "canary": CANARY, "claimed": claim(1.0)} | wrong
     with pytest.raises(InvalidParameter):
         audit_target(**given)
 
 
-def test_a_canary_is_added_or_takes_a_place() -> None:
+def test_a_canary_is_added_or_takes_a_place():
     with pytest.raises(InvalidParameter):
         Canary(HERE, 1, "remove")
     assert "9" not in repr(CANARY)
@@ -218,7 +216,7 @@ def true_label_probability(model: Any, rows: Any, labels: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does(at_once: None) -> None:
+def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does(at_once):
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(1_600, 5))
     labels = (rows[:, 0] + rng.normal(size=1_600) > 0).astype(np.int64)
@@ -253,7 +251,7 @@ def reservation(times: int) -> Any:
     return ledger.reserve(event, delta=1e-5, purposes={"online answer": times}, key="kept back")
 
 
-def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing() -> None:
+def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing():
     paid = reservation(400)
     asked = online(Memo(), paid)
     found = reconstruct(lambda: ask(asked, [b"x"])[0], 400)
@@ -262,7 +260,7 @@ def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing() ->
 
 
 @pytest.mark.heavy
-def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_until_none_is_left() -> None:
+def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_until_none_is_left():
     paid = reservation(400)
     found = reconstruct(lambda: ask(online(Memo(), paid), [b"x"])[0], 400)  # a memo that never remembers
     assert found.learned_more
@@ -276,7 +274,7 @@ def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_unti
 
 
 @pytest.mark.heavy
-def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once: None) -> None:
+def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once):
     clf = PrivateClassifier(
         KNeighborsClassifier(1), classes=[0, 1], epsilon=1.0, delta=DELTA, n_teachers=K, queries="all", n_jobs=1,
         allow_hopeless=True,
@@ -288,7 +286,7 @@ def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_o
 
 
 @pytest.mark.heavy
-def test_the_mean_of_fresh_noisy_counts_closes_in_on_the_votes() -> None:
+def test_the_mean_of_fresh_noisy_counts_closes_in_on_the_votes():
     votes, noise = np.array([170, 60, 20]), SeededNoise(3)
     few, many = (reconstruct(lambda: NoisyCounts(sigma=40.0).release(votes, noise), times) for times in (30, 30_000))
     assert np.abs(many.mean - votes).max() < 4.9 * 40 / np.sqrt(30_000) * 1.2

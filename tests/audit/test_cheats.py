@@ -30,7 +30,7 @@ def name_of(case: Case) -> str:
     return case.name
 
 
-def test_every_known_cheat_is_there_and_says_where_it_comes_from() -> None:
+def test_every_known_cheat_is_there_and_says_where_it_comes_from():
     assert {case.name for case in CHEATS} == NAMED_IN_THE_LITERATURE_OR_SHIPPED
     assert all(case.source.endswith(".") for case in (*CHEATS, *HONEST))
     assert len({case.name for case in (*CHEATS, *HONEST)}) == len(CHEATS) + len(HONEST)
@@ -38,19 +38,19 @@ def test_every_known_cheat_is_there_and_says_where_it_comes_from() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("case", CHEATS, ids=name_of)
-def test_every_cheat_is_flagged(case: Case) -> None:
+def test_every_cheat_is_flagged(case):
     result = case.audit(CONFIDENCE, seed=20_260_821)
     assert result.violated, result.verdict
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("case", HONEST, ids=name_of)
-def test_no_correct_mechanism_is_flagged(case: Case) -> None:
+def test_no_correct_mechanism_is_flagged(case):
     result = case.audit(CONFIDENCE, seed=20_260_821)
     assert not result.violated, result.verdict
 
 
-def test_the_claim_of_ties_by_class_index_holds_on_integers() -> None:
+def test_the_claim_of_ties_by_class_index_holds_on_integers():
     """At σ = 2 the exact trade-off lies above that of continuous noise, and below what is claimed."""
     case = next(case for case in HONEST if case.name == "ties by class index")
     law = DiscreteGaussianLaw(2.0)
@@ -66,7 +66,7 @@ def test_the_claim_of_ties_by_class_index_holds_on_integers() -> None:
 
 @pytest.mark.faults  # with one seed the two tests above audit each of them
 @pytest.mark.parametrize("seed", range(20))
-def test_the_verdicts_hold_in_every_repeat_and_a_pass_takes_at_most_30_seconds_of_cpu(seed: int) -> None:
+def test_the_verdicts_hold_in_every_repeat_and_a_pass_takes_at_most_30_seconds_of_cpu(seed):
     begun = time.process_time()
     for case in CHEATS:
         assert case.audit(CONFIDENCE, seed=seed).violated, case.name
@@ -79,7 +79,7 @@ def test_the_verdicts_hold_in_every_repeat_and_a_pass_takes_at_most_30_seconds_o
 @pytest.mark.parametrize(
     "case", [case for case in (*CHEATS, *HONEST) if hasattr(case.mechanism, "release")], ids=name_of
 )
-def test_one_release_has_the_law_of_a_row_of_many(case: Case) -> None:
+def test_one_release_has_the_law_of_a_row_of_many(case):
     zero = case.neighbours[0]
     interactive = hasattr(case.mechanism, "takes_streams")
     counts = zero if interactive or zero.ndim == 1 else zero[0]
@@ -95,7 +95,7 @@ SPARSE = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("case", SPARSE, ids=name_of)
-def test_sampled_and_exact_sparse_vector_agree(case: Case) -> None:
+def test_sampled_and_exact_sparse_vector_agree(case):
     """The samplers and the summation were written apart: each checks the other, to six standard errors."""
     mechanism = case.mechanism
     assert isinstance(mechanism, SparseVector)
@@ -120,7 +120,7 @@ def test_sampled_and_exact_sparse_vector_agree(case: Case) -> None:
     assert total > 0.99
 
 
-def test_the_one_sided_stage_agrees_with_the_exact_sum() -> None:
+def test_the_one_sided_stage_agrees_with_the_exact_sum():
     mechanism = OneSidedStage(threshold_scale=2.0, query_scale=4.0, threshold=12)
     form = SparseVectorForm(
         threshold_noise=Negated(GeometricLaw(2.0)), query_noise=Negated(GeometricLaw(4.0)), costly="below", threshold=12

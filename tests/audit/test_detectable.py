@@ -72,7 +72,7 @@ def smaller(row: DetectableSize) -> DetectableSize:
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row() -> None:
+def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row():
     assert sorted((row.setting.mechanism, row.fault) for row in ROWS) == sorted(
         (name, fault) for name in REGISTERED for fault in FAULTS
     )
@@ -80,7 +80,7 @@ def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row() -> Non
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", REGISTERED)
-def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_it_is_made_now(name: str) -> None:
+def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_it_is_made_now(name):
     measured_at = reference(name)
     trials = {part.name: part.runs - part.runs // 2 for part in measured_at.parts}
     for row in (each for each in ROWS if each.setting.mechanism == name):
@@ -95,13 +95,13 @@ def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(8)
 @pytest.mark.parametrize("row", [row for row in ROWS if row.found], ids=lambda row: f"{row.setting.mechanism}")
-def test_every_row_is_found_again_and_half_its_fault_is_not(row: DetectableSize) -> None:
+def test_every_row_is_found_again_and_half_its_fault_is_not(row):
     assert found_again(row, 12)
     assert not found_again(smaller(row), 12)
 
 
 @pytest.mark.heavy
-def test_a_correct_mechanism_is_not_found() -> None:
+def test_a_correct_mechanism_is_not_found():
     for name in ("PrivatePrediction", "NoisySum"):
         measured_at = reference(name)
         assert not any(
@@ -110,7 +110,7 @@ def test_a_correct_mechanism_is_not_found() -> None:
         )
 
 
-def test_the_table_is_read_as_it_was_written_and_something_else_is_refused() -> None:
+def test_the_table_is_read_as_it_was_written_and_something_else_is_refused():
     assert read_sizes(write_sizes(ROWS)) == ROWS
     for wrong in ("", "{}", '{"format": 2, "rows": []}', '{"format": 1, "rows": [{}]}', "[]"):
         with pytest.raises(InvalidParameter, match="sizes must be a JSON object"):
@@ -128,7 +128,7 @@ def sizes_of(mechanism: Any, n_teachers: int = N_TEACHERS, **how: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_rows_hold_for_an_audit_of_their_setting_with_as_many_runs_and_no_more_confidence() -> None:
+def test_rows_hold_for_an_audit_of_their_setting_with_as_many_runs_and_no_more_confidence():
     mechanism = reference("PrivatePrediction").mechanism
     rows = tuple(row for row in ROWS if row.setting.mechanism == "PrivatePrediction")
     for sizes in (sizes_of(mechanism), sizes_of(mechanism, confidence=0.95), sizes_of(mechanism, n_teachers=40)):
@@ -144,7 +144,7 @@ def test_rows_hold_for_an_audit_of_their_setting_with_as_many_runs_and_no_more_c
 
 
 @pytest.mark.heavy
-def test_of_a_mechanism_that_was_never_measured_nothing_is_said() -> None:
+def test_of_a_mechanism_that_was_never_measured_nothing_is_said():
     class Own(PrivatePrediction):
         pass
 
@@ -157,7 +157,7 @@ def test_of_a_mechanism_that_was_never_measured_nothing_is_said() -> None:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", [row.setting.mechanism for row in ROWS if row.setting.n_teachers is None][::2])
-def test_where_the_number_of_teachers_is_left_out_it_changes_nothing(name: str) -> None:
+def test_where_the_number_of_teachers_is_left_out_it_changes_nothing(name):
     """Sparse vectors are compared on votes of their own; others answer from differences of votes alone."""
     measured_at = reference(name)
     if getattr(measured_at.mechanism, "sparse_vector", None) is not None:
@@ -190,7 +190,7 @@ QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step"
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_fault_of_no_size_is_none(name: str) -> None:
+def test_a_fault_of_no_size_is_none(name):
     mechanism = reference(name).mechanism
     counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[-1].neighbours[0], (300, 1))
     expected = mechanism.release_many(counts, SeededNoise(5))  # type: ignore[attr-defined]
@@ -200,7 +200,7 @@ def test_a_fault_of_no_size_is_none(name: str) -> None:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
-def test_with_less_noise_answers_are_nearer_to_those_without(name: str) -> None:
+def test_with_less_noise_answers_are_nearer_to_those_without(name):
     mechanism = reference(name).mechanism
     counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[0].neighbours[1], (4_000, 1))
     exact = noise_times(mechanism, 1e-9).release_many(counts, SeededNoise(5))
@@ -214,7 +214,7 @@ def test_with_less_noise_answers_are_nearer_to_those_without(name: str) -> None:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
-def test_one_answer_in_so_many_is_bare(name: str) -> None:
+def test_one_answer_in_so_many_is_bare(name):
     mechanism = reference(name).mechanism
     counts = np.tile(hard_votes(mechanism, N_TEACHERS, N_CLASSES)[0].neighbours[1], (40, 1))
     exact = noise_times(mechanism, 1e-9).release_many(counts, SeededNoise(5))
@@ -231,7 +231,7 @@ def sparse(calibration: Any = "tight") -> StableSparseVector:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
-def test_a_sparse_vector_with_a_fault_of_no_size_has_the_exact_distribution(calibration: str) -> None:
+def test_a_sparse_vector_with_a_fault_of_no_size_has_the_exact_distribution(calibration):
     mechanism = sparse(calibration)
     expected = answers_at_threshold(mechanism)
     for same in (FaultyStages(mechanism), FaultyStages(mechanism, every=10**9)):
@@ -240,7 +240,7 @@ def test_a_sparse_vector_with_a_fault_of_no_size_has_the_exact_distribution(cali
         assert audit_answers(other, expected, CONFIDENCE, 12_000, seed=1).violated
 
 
-def test_a_sparse_vector_without_noise_compares_with_its_threshold_and_stops() -> None:
+def test_a_sparse_vector_without_noise_compares_with_its_threshold_and_stops():
     mechanism = sparse()
     leads = [int(mechanism.threshold) + step for step in (1, 0, 1, 0, 0, 1)]
     stream = np.array([[2 * lead + 1, 0] for lead in leads])
@@ -248,13 +248,13 @@ def test_a_sparse_vector_without_noise_compares_with_its_threshold_and_stops() -
         assert bare.release(stream, SeededNoise(0)).tolist() == [0, DECLINED, 0, DECLINED, DECLINED, DECLINED]
 
 
-def test_a_faulty_copy_of_soft_labels_is_that_of_its_sparse_vector() -> None:
+def test_a_faulty_copy_of_soft_labels_is_that_of_its_sparse_vector():
     mechanism = SoftLabel(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=50, bins=10)
     assert less_noise(mechanism, 25) == FaultyStages(mechanism.sparse_vector, 0.75)
     assert bare_answers(mechanism, 7) == FaultyStages(mechanism.sparse_vector, every=7)
 
 
-def test_sums_of_the_values_that_a_copy_with_a_fault_releases_are_sums_of_values() -> None:
+def test_sums_of_the_values_that_a_copy_with_a_fault_releases_are_sums_of_values():
     runs = np.full((3, 11, 2), 50)
     noisy = NoisyCounts(9.0)
     told = SumOfAnswers(BareAnswers(noisy, 1)).release_many(runs, SeededNoise(3))  # type: ignore[arg-type]
@@ -263,13 +263,13 @@ def test_sums_of_the_values_that_a_copy_with_a_fault_releases_are_sums_of_values
     assert classes.tolist() == [[0, 11, 0]] * 3
 
 
-def test_scales_are_multiplied_and_prices_divided() -> None:
+def test_scales_are_multiplied_and_prices_divided():
     assert noise_times(ConfidentNoisyMax(200, 150, 40), 0.5) == ConfidentNoisyMax(200, 75, 20)
     assert noise_times(PrivatePrediction(1.0), 0.5) == PrivatePrediction(2.0)
 
 
 @pytest.mark.parametrize("form", ["single", "shares"])
-def test_one_contribution_moves_between_the_sums_that_are_attacked(form: Any) -> None:
+def test_one_contribution_moves_between_the_sums_that_are_attacked(form):
     mechanism = NoisySum(scale=2.0, grid=10, form=form)
     for n_teachers in (1, 2, 250):
         (votes,) = hard_votes(mechanism, n_teachers, 2)
@@ -283,7 +283,7 @@ def test_one_contribution_moves_between_the_sums_that_are_attacked(form: Any) ->
 # --- how a size is measured ------------------------------------------------------------------------------------------
 
 
-def test_so_many_audits_that_a_fault_found_too_rarely_passes_with_the_error_at_most() -> None:
+def test_so_many_audits_that_a_fault_found_too_rarely_passes_with_the_error_at_most():
     for error in (0.05, 0.025, 0.0125):
         assert PROBABILITY ** audits_needed(error) <= error < PROBABILITY ** (audits_needed(error) - 1)
 
@@ -302,30 +302,26 @@ def wrong_share(audits: Callable[[float], int], monkeypatch: pytest.MonkeyPatch,
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("start", [1, 3, 5])
-def test_a_size_is_wrong_as_rarely_as_is_said_wherever_the_search_begins(
-    monkeypatch: pytest.MonkeyPatch, start: int
-) -> None:
+def test_a_size_is_wrong_as_rarely_as_is_said_wherever_the_search_begins(monkeypatch, start):
     assert wrong_share(audits_needed, monkeypatch, start) < ERROR + 4.9 * np.sqrt(ERROR / 4_000)
 
 
-def test_with_too_few_audits_that_test_would_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_too_few_audits_that_test_would_fail(monkeypatch):
     assert wrong_share(lambda error: audits_needed(error) // 3, monkeypatch, 3) > 2 * ERROR
 
 
-def test_where_not_even_the_grossest_fault_is_found_that_is_what_is_said() -> None:
+def test_where_not_even_the_grossest_fault_is_found_that_is_what_is_said():
     assert _passed(2, 9, lambda place, audits: False)[0] is None
     assert _passed(0, 9, lambda place, audits: True)[0] == 8
 
 
-def test_the_search_finds_the_last_place_and_the_attack_that_reaches_furthest() -> None:
+def test_the_search_finds_the_last_place_and_the_attack_that_reaches_furthest():
     assert [_last(0, 20, lambda place, border=border: place <= border) for border in (0, 7, 19)] == [0, 7, 19]
     reach = {"a": 3, "b": 11, "c": 11, "d": 2}
     assert _strongest(tuple(reach), 20, lambda place, part: place <= reach[part]) == "b"  # type: ignore[index, arg-type]
 
 
-def test_rows_that_were_kept_are_not_measured_again_unless_their_setting_has_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_that_were_kept_are_not_measured_again_unless_their_setting_has_changed(monkeypatch):
     asked = []
 
     def fake(name: str, fault: str) -> DetectableSize:
@@ -342,5 +338,5 @@ def test_rows_that_were_kept_are_not_measured_again_unless_their_setting_has_cha
 
 
 @pytest.mark.heavy
-def test_a_row_measured_now_is_the_stored_one() -> None:
+def test_a_row_measured_now_is_the_stored_one():
     assert measure("PrivatePrediction", "bare answers") == row_of("PrivatePrediction", "bare answers")

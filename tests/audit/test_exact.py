@@ -68,7 +68,7 @@ def weight(law: Law, x: int) -> float:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
-def test_a_law_agrees_with_its_definition_summed_by_hand(law: Law) -> None:
+def test_a_law_agrees_with_its_definition_summed_by_hand(law):
     xs = np.arange(-150, 151)
     weights = np.array([weight(law, int(x)) for x in xs])
     p = weights / weights.sum()
@@ -80,7 +80,7 @@ def test_a_law_agrees_with_its_definition_summed_by_hand(law: Law) -> None:
     assert np.exp(law.log_pmf(law.support())).sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_tails_are_exact_where_floats_would_be_zero() -> None:
+def test_tails_are_exact_where_floats_would_be_zero():
     assert DiscreteLaplaceLaw(2.0).log_above(3_000) == pytest.approx(-3_001 / 2 - log(1 + exp(-0.5)), rel=1e-12)
     assert GeometricLaw(2.0).log_above(3_000) == pytest.approx(-3_001 / 2, rel=1e-12)
 
@@ -106,9 +106,7 @@ def brute_force(form: SparseVectorForm, values: list[int], answers: list[bool]) 
     threshold=st.integers(-2, 2),
     laws=st.sampled_from(list(product(LAWS[1:3], LAWS[1:4]))),
 )
-def test_the_sum_over_the_threshold_noise_agrees_with_brute_force(
-    stream: list[tuple[int, bool]], threshold: int, laws: tuple[Law, Law]
-) -> None:
+def test_the_sum_over_the_threshold_noise_agrees_with_brute_force(stream, threshold, laws):
     form = SparseVectorForm(
         threshold_noise=laws[0], query_noise=laws[1], costly="above", threshold=threshold, cutoff=None
     )
@@ -122,7 +120,7 @@ def laplace_form(threshold_scale: float, query_scale: float, **options: Any) -> 
     return SparseVectorForm(**{"costly": "above", **laws, **options})
 
 
-def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
+def test_all_answers_to_a_stream_sum_to_one_also_with_resets():
     for resets in (False, True):
         form = laplace_form(2.0, 4.0, cutoff=2, resets=resets)
         values = [0, 3, -2, 1]
@@ -138,9 +136,7 @@ def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
-def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(
-    epsilon: float,
-) -> None:
+def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(epsilon):
     scale = 2 / epsilon
     assert laplace_form(scale, 2 * scale).worst_loss().loss == pytest.approx(epsilon, abs=1e-6)
     assert laplace_form(scale, scale).worst_loss().loss == pytest.approx(1.5 * epsilon, abs=1e-6)
@@ -149,14 +145,14 @@ def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("cutoff", [2, 1, 5])
-def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
+def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff):
     epsilon = 1.0
     found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss()
     assert found.loss == pytest.approx((1 + 6 * cutoff) / 4 * epsilon, abs=1e-6)
 
 
 @pytest.mark.heavy
-def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
+def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff():
     for cutoff in (2, 3):
         found = laplace_form(2.0, 4.0 * cutoff, cutoff=cutoff).worst_loss(free=(0, 1, 8, 40))
         assert found.loss <= 1 + 1e-9
@@ -164,12 +160,12 @@ def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
 
 
 @pytest.mark.heavy
-def test_a_reset_threshold_adds_up_its_stages() -> None:
+def test_a_reset_threshold_adds_up_its_stages():
     assert laplace_form(4.0, 8.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(1.5, abs=1e-6)
     assert laplace_form(4.0, 4.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(2.25, abs=1e-6)
 
 
-def test_forms_without_a_cutoff_or_without_noise_cost_more_than_any_claim() -> None:
+def test_forms_without_a_cutoff_or_without_noise_cost_more_than_any_claim():
     losses = [
         laplace_form(2.0, 2.0, cutoff=None).loss([0] * n + [0] * n, [1] * n + [-1] * n, [False] * n + [True] * n)
         for n in (2, 8, 32)
@@ -180,7 +176,7 @@ def test_forms_without_a_cutoff_or_without_noise_cost_more_than_any_claim() -> N
     assert no_query_noise.loss([0, 1], [1, 0], [False, True]) == np.inf
 
 
-def test_telling_the_noisy_value_costs_more_the_longer_the_stream() -> None:
+def test_telling_the_noisy_value_costs_more_the_longer_the_stream():
     form = laplace_form(2.0, 2.0)
     losses = [form.loss([0] * n + [0], [1] * n + [-1], [False] * n + [0]) for n in (1, 4, 16, 64)]
     assert losses[0] < losses[1] < losses[2] < losses[3]
@@ -196,14 +192,14 @@ def one_sided(threshold_scale: float, query_scale: float, threshold: int) -> Spa
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("scales", [(2.0, 4.0), (1.0, 7.0), (5.0, 3.0)])
-def test_the_one_sided_form_reaches_its_claim_and_never_passes_it(scales: tuple[float, float]) -> None:
+def test_the_one_sided_form_reaches_its_claim_and_never_passes_it(scales):
     claim = 1 / scales[0] + 2 / scales[1]
     found = one_sided(*scales, threshold=400).worst_loss(free=(0, 1, 2, 4))
     assert 0.999 * claim <= found.loss <= claim + 1e-9
 
 
 @pytest.mark.heavy
-def test_no_random_stream_passes_the_one_sided_claim() -> None:
+def test_no_random_stream_passes_the_one_sided_claim():
     rng = np.random.default_rng(6)
     for _ in range(600):
         scales = rng.uniform(0.3, 5, 2)
@@ -218,7 +214,7 @@ def test_no_random_stream_passes_the_one_sided_claim() -> None:
 
 
 @pytest.mark.heavy
-def test_that_test_catches_a_query_scale_that_forgets_its_factor_two() -> None:
+def test_that_test_catches_a_query_scale_that_forgets_its_factor_two():
     found = one_sided(2.0, 2.0, threshold=400).worst_loss(free=(0, 1, 4))
     assert found.loss > 1 / 2.0 + 1 / 2.0 + 0.4
 
@@ -231,8 +227,8 @@ def test_that_test_catches_a_query_scale_that_forgets_its_factor_two() -> None:
     dist=st.integers(0, 60),
 )
 def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration(
-    threshold_scale: float, query_scale: float, threshold: int, dist: int
-) -> None:
+    threshold_scale, query_scale, threshold, dist
+):
     form = one_sided(threshold_scale, query_scale, threshold)
     a, b = exp(-1 / threshold_scale), exp(-1 / query_scale)
     if dist < threshold:
@@ -252,7 +248,7 @@ def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration
     ],
     ids=["tight", "btt18", "lzcw21"],
 )
-def test_the_shipped_calibrations_price_a_stage_as_the_exact_sum_does(mechanism: Any, free: tuple[int, ...]) -> None:
+def test_the_shipped_calibrations_price_a_stage_as_the_exact_sum_does(mechanism, free):
     exact = form_of_stages(mechanism).worst_loss(free=free).loss / mechanism.cutoff
     assert 0.999 * mechanism.stage_epsilon <= exact <= mechanism.stage_epsilon + 1e-9
 
@@ -260,27 +256,25 @@ def test_the_shipped_calibrations_price_a_stage_as_the_exact_sum_does(mechanism:
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sigma", [1.0, 4.0, 30.0])
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.5])
-def test_the_accountant_prices_the_binary_gaussian_at_the_exact_curve_and_never_below(
-    sigma: float, epsilon: float
-) -> None:
+def test_the_accountant_prices_the_binary_gaussian_at_the_exact_curve_and_never_below(sigma, epsilon):
     exact = threshold_test_delta(DiscreteGaussianLaw(sigma), epsilon)
     priced = accounted_delta(DiscreteGaussian(sigma, 1.0), epsilon)
     assert priced >= exact
     assert priced <= exact * (1 + 1e-6) + 1e-13
 
 
-def test_that_test_catches_a_sensitivity_that_was_forgotten() -> None:
+def test_that_test_catches_a_sensitivity_that_was_forgotten():
     exact = threshold_test_delta(DiscreteGaussianLaw(4.0 / 2), 0.5)
     assert accounted_delta(DiscreteGaussian(4.0, 1.0), 0.5) < exact
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.2, 1e-3), (3.0, 1e-8)])
-def test_the_stability_test_keeps_its_delta_exactly(epsilon: float, delta: float) -> None:
+def test_the_stability_test_keeps_its_delta_exactly(epsilon, delta):
     found = stability_test_delta(DiscreteLaplaceLaw(1 / epsilon), log(1 / delta) / epsilon, epsilon)
     assert 0 < found <= delta
 
 
-def test_the_raw_margin_does_not() -> None:
+def test_the_raw_margin_does_not():
     """BTT18 prints dist as the margin minus one: it moves by 2."""
     law, line = DiscreteLaplaceLaw(1.0), int(log(1e5))
     passes = [(exp(law.log_above(line - margin)), exp(law.log_at_most(line - margin))) for margin in range(40)]
@@ -291,14 +285,14 @@ def test_the_raw_margin_does_not() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(epsilon=st.floats(0, 3), p=st.floats(0.01, 0.99), q=st.floats(0.01, 0.99))
-def test_a_hockey_stick_is_the_largest_excess_of_any_event(epsilon: float, p: float, q: float) -> None:
+def test_a_hockey_stick_is_the_largest_excess_of_any_event(epsilon, p, q):
     here, there = [p, 1 - p], [q, 1 - q]
     events = [[], [0], [1], [0, 1]]
     worst = max(sum(here[o] for o in event) - exp(epsilon) * sum(there[o] for o in event) for event in events)
     assert hockey_stick(here, there, epsilon) == pytest.approx(worst, abs=1e-12)
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_refused():
     form = laplace_form(2.0, 4.0)
     for act, said in (
         (lambda: form.log_probability([1, 2], [True]), "one for each"),
@@ -343,9 +337,7 @@ NONE, ALL = set[str](), {"delta", "epsilon", "rdp", "zcdp"}
         (PureDP(0.5), FAILING, ALL),
     ],
 )
-def test_no_rule_of_quorates_is_below_the_sum_and_a_price_that_is_a_little_too_low_is_found(
-    event: Event, outcomes: Any, rules: set[str]
-) -> None:
+def test_no_rule_of_quorates_is_below_the_sum_and_a_price_that_is_a_little_too_low_is_found(event, outcomes, rules):
     faults = price_faults(event, outcomes)
     assert {fault.rule for fault in faults} == rules
     assert all(isinstance(fault, PriceFault) and fault.exact > fault.claimed for fault in faults)
@@ -363,7 +355,7 @@ class OwnCoin(Event):
     epsilon: float
 
 
-def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as() -> None:
+def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as():
     """A trade-off curve, or pure privacy, which are sharper to test than their (ε, δ)."""
     known = Repeated(DiscreteGaussian(40.0, 1.0), 2)
     assert claim_on(OwnGaussian(40.0), 1e-5) == claim_on(known, 1e-5)
@@ -373,7 +365,7 @@ def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as() -> Non
 
 
 @pytest.mark.heavy
-def test_two_releases_are_looked_at_beside_one() -> None:
+def test_two_releases_are_looked_at_beside_one():
     """A price that is right for one release and forgets the second."""
     two = [(np.outer(p, p).ravel(), np.outer(q, q).ravel()) for p, q in LAPLACE]  # of ε = 1/3 each
     assert price_faults(PureDP(1.0), LAPLACE) == ()

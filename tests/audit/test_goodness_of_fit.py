@@ -67,7 +67,7 @@ class Written:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("cutoff", [1, 2, 4])
-def test_patterns_have_the_probability_of_the_definition(calibration: str, cutoff: int) -> None:
+def test_patterns_have_the_probability_of_the_definition(calibration, cutoff):
     form = form_of_stages(sparse(cutoff, calibration))
     values = [form.threshold + step for step in (3, -2, 5, 0)]
     patterns, probabilities = pattern_distribution(form, values)
@@ -84,7 +84,7 @@ def test_patterns_have_the_probability_of_the_definition(calibration: str, cutof
         assert p == pytest.approx(np.exp(form.log_probability(values[:asked], answers)), rel=1e-6, abs=1e-12)
 
 
-def test_a_form_whose_stages_are_not_independent_is_refused() -> None:
+def test_a_form_whose_stages_are_not_independent_is_refused():
     lap = DiscreteLaplaceLaw(2.0)
     for wrong in ({"costly": "above", "resets": True}, {"costly": "below", "resets": False}):
         with pytest.raises(InvalidParameter, match="stages are independent"):
@@ -94,25 +94,25 @@ def test_a_form_whose_stages_are_not_independent_is_refused() -> None:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("cutoff", [1, 2, 50])
-def test_the_exact_loss_of_a_stage_is_what_is_charged_for_it_and_not_more(calibration: str, cutoff: int) -> None:
+def test_the_exact_loss_of_a_stage_is_what_is_charged_for_it_and_not_more(calibration, cutoff):
     mechanism = sparse(cutoff, calibration)
     loss = form_of_stages(mechanism).stage_loss()
     assert 0.999 * mechanism.stage_epsilon < loss <= mechanism.stage_epsilon
 
 
 @pytest.mark.heavy
-def test_the_quick_loss_of_a_stage_is_that_of_the_whole_family() -> None:
+def test_the_quick_loss_of_a_stage_is_that_of_the_whole_family():
     form = form_of_stages(sparse(2))
     assert form.stage_loss() == pytest.approx(form.worst_loss(free=(4,)).loss / 2, rel=1e-6)
 
 
 @pytest.mark.heavy
-def test_noise_too_wide_for_a_sum_is_left_out() -> None:
+def test_noise_too_wide_for_a_sum_is_left_out():
     assert can_be_summed(sparse(50, "btt18"))
     assert not can_be_summed(StableSparseVector(1e-4, 1e-5, 50, 200))
 
 
-def test_where_no_query_follows_the_cutoff_nothing_is_expected_of_one() -> None:
+def test_where_no_query_follows_the_cutoff_nothing_is_expected_of_one():
     assert answers_after_cutoff(sparse(3, n_queries=3)) is None
     assert answers_after_cutoff(sparse(3, n_queries=4)).stream.shape == (4, 2)  # type: ignore[union-attr]
 
@@ -123,7 +123,7 @@ def test_where_no_query_follows_the_cutoff_nothing_is_expected_of_one() -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("cutoff", [1, 5])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
-def test_the_shipped_mechanism_agrees_as_one_stream_and_step_by_step(calibration: str, cutoff: int) -> None:
+def test_the_shipped_mechanism_agrees_as_one_stream_and_step_by_step(calibration, cutoff):
     mechanism = sparse(cutoff, calibration)
     for asked in (mechanism, StepByStep(mechanism), Written(mechanism)):
         found = audit_answers(asked, answers_at_threshold(mechanism), CONFIDENCE, 700, seed=1)
@@ -135,7 +135,7 @@ def test_the_shipped_mechanism_agrees_as_one_stream_and_step_by_step(calibration
 
 
 @pytest.mark.heavy
-def test_false_alarms_are_as_rare_as_they_are_said_to_be() -> None:
+def test_false_alarms_are_as_rare_as_they_are_said_to_be():
     """At 90 % at most a tenth of audits flags a correct mechanism; more than 25 of 100 happen with probability 1e-5."""
     mechanism = sparse(2)
     expected = answers_at_threshold(mechanism)
@@ -155,7 +155,7 @@ CELLS += [cell for cell in product(range(4), range(len(CALIBRATIONS))) if cell n
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(6)
 @pytest.mark.parametrize(("fault", "calibration"), [(FAULTS[at], CALIBRATIONS[of]) for at, of in CELLS], ids=str)
-def test_faulty_noise_is_found(fault: dict[str, Any], calibration: str) -> None:
+def test_faulty_noise_is_found(fault, calibration):
     mechanism = sparse(5, calibration)
     found = audit_answers(Written(mechanism, **fault), answers_at_threshold(mechanism), CONFIDENCE, 6_000, seed=2)
     assert found.violated, found.verdict
@@ -163,7 +163,7 @@ def test_faulty_noise_is_found(fault: dict[str, Any], calibration: str) -> None:
     assert 0 < found.distance <= found.observed - found.expected
 
 
-def test_an_answer_after_the_cutoff_is_found_in_a_hundred_runs() -> None:
+def test_an_answer_after_the_cutoff_is_found_in_a_hundred_runs():
     mechanism = sparse(5)
     expected = answers_after_cutoff(mechanism)
     assert expected is not None
@@ -186,7 +186,7 @@ class Short(Written):
 
 
 @pytest.mark.parametrize("kind", [Other, Short])
-def test_an_answer_that_nobody_expects_is_found(kind: type[Written]) -> None:
+def test_an_answer_that_nobody_expects_is_found(kind):
     mechanism = sparse(5)
     found = audit_answers(kind(mechanism), answers_at_threshold(mechanism), CONFIDENCE, 400, seed=2)
     assert found.violated
@@ -196,7 +196,7 @@ def test_an_answer_that_nobody_expects_is_found(kind: type[Written]) -> None:
 # --- how events are chosen -------------------------------------------------------------------------------------------
 
 
-def test_an_event_is_chosen_on_the_first_half_alone() -> None:
+def test_an_event_is_chosen_on_the_first_half_alone():
     """The same first half gives the same event whatever follows."""
     expected = answers_at_threshold(sparse(2))
     rng = np.random.default_rng(0)
@@ -207,7 +207,7 @@ def test_an_event_is_chosen_on_the_first_half_alone() -> None:
     assert any(name == each for each, _ in _events(expected, first))
 
 
-def test_the_probability_of_an_event_is_rounded_up_and_that_of_nothing_is_nothing() -> None:
+def test_the_probability_of_an_event_is_rounded_up_and_that_of_nothing_is_nothing():
     expected = answers_at_threshold(sparse(2))
     every = np.append(np.ones(len(expected.patterns), dtype=bool), True)
     assert _probability(expected, every) == 1.0
@@ -218,7 +218,7 @@ def test_the_probability_of_an_event_is_rounded_up_and_that_of_nothing_is_nothin
 
 
 @pytest.mark.parametrize("wrong", [{"confidence": 1.0}, {"runs": 39}, {"mechanism": object()}])
-def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused(wrong):
     mechanism = sparse(2)
     given = {"mechanism": mechanism, "expected": answers_at_threshold(mechanism), "runs": 100} | wrong
     with pytest.raises(InvalidParameter):

@@ -22,7 +22,7 @@ KEY = Secret(bytes(range(32)))
 
 
 @pytest.fixture(scope="module")
-def private_side() -> tuple[Surfaces, list[Forbidden], Secret[np.ndarray]]:
+def private_side():
     """Train, vote, release and provoke errors; what can be seen of it, and what must not be."""
     rng = np.random.default_rng(11)
     X, y = rng.normal(size=(N, 3)), rng.integers(0, 2, N)
@@ -60,17 +60,13 @@ def private_side() -> tuple[Surfaces, list[Forbidden], Secret[np.ndarray]]:
     return seen, facts, votes
 
 
-def test_nothing_private_shows_on_objects_copies_logs_or_errors(
-    private_side: tuple[Surfaces, list[Forbidden], Secret[np.ndarray]],
-) -> None:
+def test_nothing_private_shows_on_objects_copies_logs_or_errors(private_side):
     seen, facts, _ = private_side
     assert find_leaks(seen, facts) == []
     assert len(seen.surfaces) > 40
 
 
-def test_that_test_catches_votes_that_are_not_wrapped(
-    private_side: tuple[Surfaces, list[Forbidden], Secret[np.ndarray]],
-) -> None:
+def test_that_test_catches_votes_that_are_not_wrapped(private_side):
     _, facts, votes = private_side
     seen = Surfaces()
     seen.add_dump("votes", votes.reveal(), pickle.dumps)

@@ -23,7 +23,7 @@ EPSILON = 8.0  # at which few runs tell much
 
 
 @pytest.fixture(autouse=True)
-def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_runs(monkeypatch):
     """Enough for the faults below."""
     monkeypatch.setattr(module, "_LEAST_NUMBERS", 1_000)
     monkeypatch.setattr(module, "_MOST_RUNS", 20)
@@ -41,7 +41,7 @@ def audited(plan: DirectPlan, **changes: Any) -> ScheduleAudit:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes: int) -> None:
+def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes):
     found = audited(planned(n_classes))
     assert not found.violated
     assert [attack.name.split(":")[0] for attack in found.attacks] == ["one round", "all 8 rounds"]
@@ -50,7 +50,7 @@ def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes: i
 
 
 @pytest.mark.heavy
-def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replaced() -> None:
+def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replaced():
     plan = planned()
     at_half = replace(plan, sigma=plan.sigma / 2)  # the noise for adding or removing
     tight = replace(at_half, grid=replace(plan.grid, clip=plan.grid.clip / 4))
@@ -62,7 +62,7 @@ def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replac
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("times", [1, 7, 9])
-def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
+def test_another_event_than_that_of_the_plan_is_a_violation(times):
     plan = planned()
     found = audit_rounds(plan, Repeated(plan.event.event, times), POOL, delta=1e-5, confidence=CONFIDENCE, runs=400)
     assert found.charge is not None
@@ -85,7 +85,7 @@ def by_the_wrong_axis(z: FloatArray, lengths: FloatArray, codes: IntArray, weigh
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("broken", [unclipped, by_the_wrong_axis])
-def test_a_contribution_that_is_too_long_is_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contribution_that_is_too_long_is_caught(broken, monkeypatch):
     plan = planned()
     tight = replace(plan, grid=replace(plan.grid, clip=plan.grid.clip / 4))
     assert not audited(tight).violated
@@ -94,7 +94,7 @@ def test_a_contribution_that_is_too_long_is_caught(broken: Any, monkeypatch: pyt
 
 
 @pytest.mark.heavy
-def test_a_round_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_drawn_twice_is_caught(monkeypatch):
     real = descend.discrete_gaussian
 
     def mean_of_two(sigma: float, shape: Any, source: Any) -> FloatArray:
@@ -151,9 +151,7 @@ def size_of_the_one_before(noise: Any, number: int) -> Any:
         "all numbers share it",
     ],
 )
-def test_noise_that_is_wrong_in_the_rounds_of_a_run_is_seen(
-    change: Any, seen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_noise_that_is_wrong_in_the_rounds_of_a_run_is_seen(change, seen, monkeypatch):
     monkeypatch.setattr(descend, "discrete_gaussian", faulty(change))
     found = audited(planned(), runs=400)
     assert seen in {each.name.split(": ")[1] for each in found.comparisons if each.violated}

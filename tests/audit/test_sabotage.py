@@ -267,9 +267,7 @@ FAULTS = [
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(18)
 @pytest.mark.parametrize(("place", "fault"), FAULTS, ids=lambda each: getattr(each, "__name__", each))
-def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(
-    place: str, fault: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(place, fault, monkeypatch):
     module, name = place.split(":")[:2]
     there = importlib.import_module(f"quorate.{module}")
     audit = MORE_RUNS.get(place, RELEASING[place]) if fault is tenth else RELEASING[place]
@@ -282,11 +280,11 @@ def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(
 @pytest.mark.parametrize(
     "place", [pytest.param(place, marks=[pytest.mark.heavy] if place in SLOW else []) for place in RELEASING]
 )
-def test_a_releasing_function_that_is_as_it_was_is_not_flagged(place: str) -> None:
+def test_a_releasing_function_that_is_as_it_was_is_not_flagged(place):
     assert not RELEASING[place]().violated
 
 
-def test_no_other_place_of_the_product_draws_noise() -> None:
+def test_no_other_place_of_the_product_draws_noise():
     """Rehearsals of the planner draw noise on public rows, and audits on made-up data: they release nothing."""
     root = Path(quorate.__file__).parent
     found = set()
@@ -334,7 +332,7 @@ def violated(found: ScheduleAudit) -> str:
     ],
     ids=["halves", "unanimity", "parity", "lead 4", "lead 34"],
 )
-def test_a_fault_in_one_place_is_seen_by_an_audit_that_is_not_told_where(broken: Any, seen: str) -> None:
+def test_a_fault_in_one_place_is_seen_by_an_audit_that_is_not_told_where(broken, seen):
     found = audited_everywhere(broken)
     assert seen in violated(found)
     assert not any(attack.violated for attack in found.attacks if attack.name.endswith("two classes tie"))
@@ -342,12 +340,12 @@ def test_a_fault_in_one_place_is_seen_by_an_audit_that_is_not_told_where(broken:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("correct", [NoisyMax(SIGMA), NoisyCounts(SIGMA), GaussianNoisyMax(SIGMA)])
-def test_what_is_right_everywhere_is_not_flagged(correct: Any) -> None:
+def test_what_is_right_everywhere_is_not_flagged(correct):
     assert not violated(audited_everywhere(correct))
 
 
 @pytest.mark.faults
-def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said() -> None:
+def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said():
     """At 80 % for everything together: 100 audits flag more than 37 of 100 once in a hundred thousand, if 20 % do."""
     flagged = sum(
         audited_everywhere(NoisyMax(SIGMA), confidence=0.8, seed=seed, runs=1_000).violated for seed in range(100)
@@ -358,7 +356,7 @@ def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said() -> None:
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("broken", [BareNearUnanimity(SIGMA), TurnedByParity(SIGMA), ExactAtOneLead(SIGMA, lead=34)])
-def test_what_is_said_to_be_seen_is_seen_in_nine_audits_of_ten(broken: Any) -> None:
+def test_what_is_said_to_be_seen_is_seen_in_nine_audits_of_ten(broken):
     found = [audited_everywhere(broken, confidence=0.95, seed=seed, runs=20_000).violated for seed in range(10)]
     assert sum(found) >= 9
 
@@ -392,14 +390,14 @@ def one_pair(noise: Any) -> Any:
     ],
     ids=["the next", "mirrored", "turned round", "one pair of a batch"],
 )
-def test_noise_that_two_answers_share_is_seen_whichever_two(share: Any) -> None:
+def test_noise_that_two_answers_share_is_seen_whichever_two(share):
     counts = np.array([50, 50])
     found = audit_equal_votes(Sharing(share), counts, 48, ONE_IN_A_MILLION, 300, SeededNoise(1), name="equal votes")
     assert found.violated
 
 
 @pytest.mark.heavy
-def test_noise_that_blocks_share_is_seen_on_the_way_from_the_reservation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_blocks_share_is_seen_on_the_way_from_the_reservation(monkeypatch):
     """The mechanism is right; what it is handed is the same for the two blocks of a run."""
     how = (np.array([50, 50]), 48, ONE_IN_A_MILLION, 300)
     mechanism = GaussianNoisyMax(SIGMA, form="binary")
@@ -410,7 +408,7 @@ def test_noise_that_blocks_share_is_seen_on_the_way_from_the_reservation(monkeyp
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("p", [0.5, 0.05, 0.0])
-def test_independent_answers_are_flagged_as_rarely_as_is_said(p: float) -> None:
+def test_independent_answers_are_flagged_as_rarely_as_is_said(p):
     rng = np.random.default_rng(0)
     flagged = [compared(rng.random((80, 20, 2)) < p, 0.8, name="independent").violated for _ in range(200)]
     assert sum(flagged) <= 40 + 4.9 * sqrt(200 * 0.2 * 0.8)
@@ -421,7 +419,7 @@ def test_independent_answers_are_flagged_as_rarely_as_is_said(p: float) -> None:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [1, 2, 250, PLACES, PLACES + 1, 100_000])
-def test_the_tie_both_ends_and_every_number_cast_are_scanned(n_teachers: int) -> None:
+def test_the_tie_both_ends_and_every_number_cast_are_scanned(n_teachers):
     pairs = leads(GaussianNoisyMax(SIGMA), n_teachers, 3)
     assert len(pairs) <= PLACES
     assert all(zero.sum() == one.sum() == n_teachers for zero, one in pairs)
@@ -434,6 +432,6 @@ def test_the_tie_both_ends_and_every_number_cast_are_scanned(n_teachers: int) ->
         assert {int(zero.sum()) for zero, _ in cast} == set(range(2, n_teachers + 1))
 
 
-def test_sums_are_scanned_in_whole_contributions() -> None:
+def test_sums_are_scanned_in_whole_contributions():
     (zero, one), *_ = leads(NoisySum(scale=2.0, grid=10, form="shares"), 4, 2)
     assert (zero.tolist(), one.tolist()) == ([40, 0], [30, 10])

@@ -94,24 +94,24 @@ def once(seed: int | None, **how: Any) -> AuditResult:
     return replace(audit_mechanism(GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), **given), seconds=0)
 
 
-def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another_or_none() -> None:
+def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another_or_none():
     assert once(1) == once(1)
     assert once(1) != once(2)
     assert len({once(None).lower_bound for _ in range(3)}) > 1
 
 
 @pytest.mark.heavy
-def test_workers_change_nothing() -> None:
+def test_workers_change_nothing():
     assert once(1, runs=140_000) == once(1, runs=140_000, n_jobs=2)
 
 
-def test_a_mechanism_with_a_generator_of_its_own_is_never_copied() -> None:
+def test_a_mechanism_with_a_generator_of_its_own_is_never_copied():
     mechanism = KeepsGenerator()
     audit_mechanism(mechanism, ([5], [6]), PureClaim(1.0), runs=140_000, seed=0, n_jobs=2)
     assert mechanism.calls == 140_000
 
 
-def test_only_what_depends_on_the_noise_alone_may_travel() -> None:
+def test_only_what_depends_on_the_noise_alone_may_travel():
     pair = np.stack(NEAR_TIE)
     assert may_travel(GaussianNoisyMax(sigma=5.0), pair)
     assert may_travel(Plain(2.0), pair)
@@ -121,14 +121,14 @@ def test_only_what_depends_on_the_noise_alone_may_travel() -> None:
 
 
 @pytest.mark.heavy
-def test_a_million_runs_take_at_most_two_seconds_of_cpu() -> None:
+def test_a_million_runs_take_at_most_two_seconds_of_cpu():
     begun = time.process_time()
     result = audit_mechanism(GaussianNoisyMax(sigma=40.0), NEAR_TIE, GaussianClaim(2**0.5 / 40), runs=10**6, seed=1)
     assert time.process_time() - begun < 2
     assert result.trials == 500_000
 
 
-def test_progress_is_told_and_ends_at_the_number_of_runs() -> None:
+def test_progress_is_told_and_ends_at_the_number_of_runs():
     told: list[tuple[int, int]] = []
     audit_mechanism(
         GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(1), runs=150_000, seed=0,
@@ -137,7 +137,7 @@ def test_progress_is_told_and_ends_at_the_number_of_runs() -> None:
     assert told == [(65_536, 150_000), (131_072, 150_000), (150_000, 150_000)]
 
 
-def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
+def test_seconds_come_from_the_clock_that_is_handed_in():
     ticks = iter([10.0, 13.5])
     result = audit_mechanism(Plain(2.0), ([5], [6]), PureClaim(1.0), runs=100, seed=0, clock=lambda: next(ticks))
     assert result.seconds == 3.5
@@ -173,12 +173,12 @@ def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_no_shipped_mechanism_is_flagged(mechanism: Any, neighbours: Any, claimed: Any, runs: int) -> None:
+def test_no_shipped_mechanism_is_flagged(mechanism, neighbours, claimed, runs):
     assert not audit_mechanism(mechanism, neighbours, claimed, 1 - FALSE_ALARM, runs, seed=5).violated
 
 
 @pytest.mark.heavy
-def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost() -> None:
+def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost():
     for mechanism, neighbours, mu in [
         (GaussianNoisyMax(sigma=6.0), NEAR_TIE, 2**0.5 / 12),
         (NoisyCounts(sigma=6.0, form="binary"), TWO, 1 / 12),
@@ -187,7 +187,7 @@ def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost(
         assert found.violated, found.verdict
 
 
-def test_a_verdict_says_that_no_violation_is_no_proof() -> None:
+def test_a_verdict_says_that_no_violation_is_no_proof():
     fine = audit_mechanism(LaplaceNoisyMax(4.0), NEAR_TIE, PureClaim(0.5), runs=5_000, seed=1)
     assert not fine.violated
     assert "not a proof" in fine.verdict
@@ -196,7 +196,7 @@ def test_a_verdict_says_that_no_violation_is_no_proof() -> None:
     assert broken.verdict.startswith("VIOLATED: ε ≥")
 
 
-def test_streams_reach_interactive_mechanisms_whole_and_others_row_by_row() -> None:
+def test_streams_reach_interactive_mechanisms_whole_and_others_row_by_row():
     class Interactive:
         seen: list[tuple[int, ...]] = []  # noqa: RUF012
 
@@ -225,7 +225,7 @@ def test_streams_reach_interactive_mechanisms_whole_and_others_row_by_row() -> N
     assert run_block(Many(), pair, bits, SeededNoise(0)).tolist() == expected
 
 
-def test_any_outcome_becomes_numbers_and_equal_outcomes_equal_ones() -> None:
+def test_any_outcome_becomes_numbers_and_equal_outcomes_equal_ones():
     matrix = as_matrix([[1, None, "yes", (1, 2)], np.array([3, 4]), ["no", "yes"]], 8)
     assert matrix.shape == (8, 2)
     assert matrix[0].tolist() == [1.0, ENDED]
@@ -234,7 +234,7 @@ def test_any_outcome_becomes_numbers_and_equal_outcomes_equal_ones() -> None:
     assert matrix[2, 0] == matrix[7, 0] != matrix[6, 0]
 
 
-def test_categories_tell_rows_apart_even_where_their_product_would_overflow() -> None:
+def test_categories_tell_rows_apart_even_where_their_product_would_overflow():
     rng = np.random.default_rng(0)
     matrix = rng.integers(-(10**6), 10**6, (300, 12)).astype(float)
     matrix[200:] = matrix[:100]
@@ -244,7 +244,7 @@ def test_categories_tell_rows_apart_even_where_their_product_would_overflow() ->
     assert codes.max() < above
 
 
-def test_an_attack_looks_only_at_the_bits_it_may() -> None:
+def test_an_attack_looks_only_at_the_bits_it_may():
     rng, known = np.random.default_rng(0), slice(0, 100)
     matrix, bits = rng.integers(0, 5, (400, 3)).astype(float), rng.integers(0, 2, 400)
     other = np.concatenate([bits[known], 1 - bits[100:]])
@@ -252,7 +252,7 @@ def test_an_attack_looks_only_at_the_bits_it_may() -> None:
         assert np.array_equal(one, two), name
 
 
-def test_a_score_is_a_fixed_function_of_an_outcome_before_it_meets_the_runs_that_are_tested() -> None:
+def test_a_score_is_a_fixed_function_of_an_outcome_before_it_meets_the_runs_that_are_tested():
     """Other outcomes among the runs that are tested move no weight, mean or spread."""
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, 4_000)
@@ -264,14 +264,14 @@ def test_a_score_is_a_fixed_function_of_an_outcome_before_it_meets_the_runs_that
         assert np.array_equal(one[:3_000], two[:3_000]), name
 
 
-def test_a_guess_counts_what_it_says_and_abstains_in_between() -> None:
+def test_a_guess_counts_what_it_says_and_abstains_in_between():
     tally = Guess(high=2.0, low=0.0).tally(np.array([3.0, 2.0, 1.0, 0.0, -1.0]), np.array([1, 0, 1, 1, 0]))
     found = [float(each) for each in (tally.said_1_of_1, tally.said_1_of_0, tally.said_0_of_1, tally.said_0_of_0)]
     assert found == [1, 1, 1, 1]
     assert (float(tally.runs_1), float(tally.runs_0)) == (3, 2)
 
 
-def test_the_chosen_guess_speaks_for_one_side_where_the_claim_needs_one_event() -> None:
+def test_the_chosen_guess_speaks_for_one_side_where_the_claim_needs_one_event():
     rng = np.random.default_rng(1)
     bits = rng.integers(0, 2, 5_000)
     score = rng.normal(size=5_000) + bits
@@ -282,7 +282,7 @@ def test_the_chosen_guess_speaks_for_one_side_where_the_claim_needs_one_event() 
         assert worth[1] > 0
 
 
-def test_a_guess_that_is_sure_stands_before_one_that_was_lucky() -> None:
+def test_a_guess_that_is_sure_stands_before_one_that_was_lucky():
     rng = np.random.default_rng(2)
     bits = rng.integers(0, 2, 4_000)
     sure, lucky = rng.normal(size=4_000) + 0.5 * bits, rng.normal(size=4_000)
@@ -292,7 +292,7 @@ def test_a_guess_that_is_sure_stands_before_one_that_was_lucky() -> None:
     assert chance[0] == 0
 
 
-def test_claims_come_from_events() -> None:
+def test_claims_come_from_events():
     assert claim_of(PureDP(0.5), 1e-5) == PureClaim(0.5)
     claim = claim_of(DiscreteGaussian(10.0, 1.0), 1e-5)
     assert isinstance(claim, ApproxClaim)
@@ -306,12 +306,12 @@ NO_BOUND += [(ApproxClaim, pair) for pair in ((0, 0.1), (1, 0), (1, 1), (1, np.n
 
 @pytest.mark.default_cases(8)
 @pytest.mark.parametrize(("claim", "bound"), NO_BOUND)
-def test_claims_refuse_what_is_no_bound(claim: Any, bound: tuple[Any, ...]) -> None:
+def test_claims_refuse_what_is_no_bound(claim, bound):
     with pytest.raises(InvalidParameter):
         claim(*bound)
 
 
-def test_tied_neighbours_differ_by_one_vote() -> None:
+def test_tied_neighbours_differ_by_one_vote():
     for pair in (tied_neighbours(251, 4), tied_neighbours(250, 2, 5)):
         difference = pair[1] - pair[0]
         assert np.abs(difference).sum(axis=-1).max() == 2
@@ -331,13 +331,13 @@ def test_tied_neighbours_differ_by_one_vote() -> None:
     ],
     ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip
-def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused(wrong):
     given = {"mechanism": Plain(1.0), "neighbours": ([1], [2]), "claimed": PureClaim(1.0), "runs": 100} | wrong
     with pytest.raises(InvalidParameter):
         audit_mechanism(**given)  # type: ignore[arg-type]
 
 
-def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_logged(caplog):
     with caplog.at_level(logging.DEBUG):
         audit_mechanism(Plain(1.0), ([1], [2]), PureClaim(1.0), runs=100, seed=0)
     assert caplog.records == []
@@ -349,14 +349,14 @@ def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.heavy
 @settings(max_examples=200, deadline=None)
 @given(n=st.integers(1, 5_000), share=st.floats(0, 1), alpha=st.floats(1e-9, 0.4))
-def test_proportions_are_bounded_as_scipy_bounds_them(n: int, share: float, alpha: float) -> None:
+def test_proportions_are_bounded_as_scipy_bounds_them(n, share, alpha):
     k = round(share * n)
     exact = binomtest(k, n, alternative="two-sided").proportion_ci(confidence_level=1 - 2 * alpha, method="exact")
     assert proportion_lower(k, n, alpha) == pytest.approx(exact.low, rel=1e-6, abs=1e-12)
     assert proportion_upper(k, n, alpha) == pytest.approx(exact.high, rel=1e-6, abs=1e-12)
 
 
-def test_bounds_of_no_evidence_or_of_an_event_on_both_sides_alike_claim_nothing() -> None:
+def test_bounds_of_no_evidence_or_of_an_event_on_both_sides_alike_claim_nothing():
     assert proportion_lower(0, 0, 0.05) == 0
     assert proportion_upper(0, 0, 0.05) == 1
     assert pure_epsilon_lower(0, 0, 0.05) == 0
@@ -368,7 +368,7 @@ def test_bounds_of_no_evidence_or_of_an_event_on_both_sides_alike_claim_nothing(
     assert gaussian_mu_lower(500, 1_000, 500, 1_000, 0.05) == 0
 
 
-def test_bounds_converge_to_the_loss_of_the_event() -> None:
+def test_bounds_converge_to_the_loss_of_the_event():
     n = 10**9
     assert pure_epsilon_lower(round(n * exp(1) / (1 + exp(1))), n, 1e-6) == pytest.approx(1.0, abs=1e-3)
     assert approx_epsilon_lower(round(0.3 * n), n, round(0.1 * n), n, 0.03, 1e-6) == pytest.approx(log(2.7), abs=1e-3)
@@ -401,8 +401,8 @@ EXACT = {
 @pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "confidence"), [*((kind, 0.95) for kind in EXACT), ("pure", 0.75)])
 def test_a_95_percent_bound_exceeds_an_exact_claim_in_at_most_5_percent_of_audits_and_a_bolder_one_in_more(
-    kind: str, confidence: float
-) -> None:
+    kind, confidence
+):
     channel, claim, audits, runs = EXACT[kind]
     results = [audit_mechanism(channel, NEIGHBOURS, claim, confidence, runs, seed=seed) for seed in range(audits)]
     too_high = sum(result.violated for result in results)

@@ -71,7 +71,7 @@ def correct(X: Any, y: Any, groups: Any) -> list[Any]:
 
 
 @pytest.mark.heavy
-def test_a_teacher_for_each_unit_is_found_sound_and_seeds_by_place_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_teacher_for_each_unit_is_found_sound_and_seeds_by_place_are_not(monkeypatch):
     from quorate.audit import shards
 
     X, y = table(4, n=40)
@@ -149,7 +149,7 @@ LEAKS: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.default_cases(4)
 @pytest.mark.heavy_cases(12)  # four tables of each leak
 @pytest.mark.parametrize("seed", range(20))
-def test_a_leaking_pipeline_is_caught_in_20_of_20_tables_and_its_cause_is_named(leak: str, seed: int) -> None:
+def test_a_leaking_pipeline_is_caught_in_20_of_20_tables_and_its_cause_is_named(leak, seed):
     pipeline, cause = LEAKS[leak]
     X, y = table(seed)
     found = audit_shards(pipeline, X, y, classes=[0, 1], units=4, seed=seed)
@@ -158,7 +158,7 @@ def test_a_leaking_pipeline_is_caught_in_20_of_20_tables_and_its_cause_is_named(
     assert found.verdict.startswith("VIOLATED")
 
 
-def test_block_splitting_is_fine_under_replacement_alone() -> None:
+def test_block_splitting_is_fine_under_replacement_alone():
     X, y = table(0)
     found = audit_shards(blocks, X, y, classes=[0, 1], changes=["replace"], seed=0)
     assert not found.violated
@@ -168,7 +168,7 @@ def test_block_splitting_is_fine_under_replacement_alone() -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_correct_pipeline_of_ones_own_is_not_flagged(seed: int) -> None:
+def test_a_correct_pipeline_of_ones_own_is_not_flagged(seed):
     X, y = table(seed)
     found = audit_shards(correct, X, y, classes=[0, 1], units=4, seed=seed)
     assert {probe.moved for probe in found.probes} == {1}
@@ -177,7 +177,7 @@ def test_a_correct_pipeline_of_ones_own_is_not_flagged(seed: int) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
-def test_people_whose_rows_lie_in_several_shards_are_found(seed: int) -> None:
+def test_people_whose_rows_lie_in_several_shards_are_found(seed):
     X, y = table(seed)
     groups = np.repeat(np.arange(N // 4), 4)
     found = audit_shards(split_by_row, X, y, groups, classes=[0, 1], changes=["replace"], seed=seed)
@@ -194,7 +194,7 @@ def test_people_whose_rows_lie_in_several_shards_are_found(seed: int) -> None:
         (as_many_teachers_as_rows_allow, probe.RESIZED),
     ],
 )
-def test_other_leaks_are_caught_and_named(pipeline: Callable[..., Any], cause: str) -> None:
+def test_other_leaks_are_caught_and_named(pipeline, cause):
     X, y = table(1)
     found = audit_shards(pipeline, X, y, classes=[0, 1], units=6, seed=1)
     assert found.violated
@@ -220,7 +220,7 @@ def every_probe_moves_one(found: ShardAudit, changes: tuple[Change, ...]) -> Non
 @pytest.mark.heavy
 @pytest.mark.parametrize("partition", ["hash", "balanced"])
 @pytest.mark.parametrize("trainer", SHIPPED)
-def test_every_shipped_partition_and_trainer_moves_exactly_one_teacher(trainer: str, partition: Any) -> None:
+def test_every_shipped_partition_and_trainer_moves_exactly_one_teacher(trainer, partition):
     X, y = table(3)
     # Each row twice, as two rows of one unit: a unit is more than a row.
     X, y, groups = np.repeat(X, 2, axis=0), np.repeat(y, 2), np.repeat(np.arange(N), 2)
@@ -235,7 +235,7 @@ def test_every_shipped_partition_and_trainer_moves_exactly_one_teacher(trainer: 
 
 
 @pytest.mark.heavy
-def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_claim() -> None:
+def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_claim():
     X, y = table(3)
     found = audit_shards(
         GaussianNB(), X, y, classes=[0, 1], n_teachers=4, partition="balanced", changes=["remove"], units=2, seed=2
@@ -246,7 +246,7 @@ def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("container", ["pandas", "polars", "sparse", "text labels and units"])
-def test_every_container_of_rows_is_taken(container: str) -> None:
+def test_every_container_of_rows_is_taken(container):
     X, y = table(4, n=60)
     groups: Any = np.arange(60)
     classes: list[Any] = [0, 1]
@@ -267,7 +267,7 @@ def test_every_container_of_rows_is_taken(container: str) -> None:
 
 
 @pytest.mark.heavy
-def test_text_of_ones_own_with_a_pooled_vocabulary_is_caught() -> None:
+def test_text_of_ones_own_with_a_pooled_vocabulary_is_caught():
     rng = np.random.default_rng(0)
     words = np.array(["fever", "cough", "rash", "pain", "fall", "burn", "cut", "ache"])
     texts = np.array([" ".join(rng.choice(words, 3)) for _ in range(60)], dtype=object)
@@ -287,7 +287,7 @@ def test_text_of_ones_own_with_a_pooled_vocabulary_is_caught() -> None:
     assert found.violated
 
 
-def test_a_training_that_one_unit_can_stop_is_caught() -> None:
+def test_a_training_that_one_unit_can_stop_is_caught():
     X, y = table(5, n=40)
     y = (np.arange(40) < 4).astype(int)  # one 1 in each shard
     found = audit_shards(stops_at_a_shard_of_one_class, X, y, classes=[0, 1], units=40, changes=["remove"], seed=3)
@@ -296,19 +296,19 @@ def test_a_training_that_one_unit_can_stop_is_caught() -> None:
     assert sum(probe.stopped for probe in found.probes) == 4
 
 
-def test_an_audit_repeats_itself_under_a_seed() -> None:
+def test_an_audit_repeats_itself_under_a_seed():
     X, y = table(5)
     one, two = (audit_shards(pooled_scaler, X, y, classes=[0, 1], units=2, seed=3) for _ in range(2))
     assert [(p.change, p.touched, p.moved) for p in one.probes] == [(p.change, p.touched, p.moved) for p in two.probes]
 
 
-def test_a_pipeline_that_differs_from_itself_is_refused() -> None:
+def test_a_pipeline_that_differs_from_itself_is_refused():
     X, y = table(5)
     with pytest.raises(PreconditionFailed, match="random_state"):
         audit_shards(lambda X, y, groups: [{"start": np.random.default_rng().normal()}], X, y, classes=[0, 1])
 
 
-def test_the_result_tells_no_teacher_and_no_unit() -> None:
+def test_the_result_tells_no_teacher_and_no_unit():
     X, y = table(6)
     groups = np.arange(N) + 70_000
     with Surfaces() as seen:
@@ -331,14 +331,14 @@ def test_the_result_tells_no_teacher_and_no_unit() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_wrong_arguments_are_refused(wrong: dict[str, Any], error: type[Exception]) -> None:
+def test_wrong_arguments_are_refused(wrong, error):
     X, y = table(0)
     given = {"pipeline": GaussianNB(), "X": X, "y": y, "groups": None, "classes": [0, 1], "n_teachers": 3} | wrong
     with pytest.raises(error):
         audit_shards(**given)
 
 
-def test_a_fingerprint_sees_every_bit_and_no_order_of_keys_or_sets() -> None:
+def test_a_fingerprint_sees_every_bit_and_no_order_of_keys_or_sets():
     X, y = table(7)
     models = [SHIPPED[name].__class__(**SHIPPED[name].get_params()) for name in ("logistic", "tree", "bayes")]
     for model in models:
@@ -362,7 +362,7 @@ def test_a_fingerprint_sees_every_bit_and_no_order_of_keys_or_sets() -> None:
     assert fingerprint(np.random.default_rng(1)) != fingerprint(np.random.default_rng(2))
 
 
-def test_a_fingerprint_takes_what_holds_itself_or_refuses_to_be_written() -> None:
+def test_a_fingerprint_takes_what_holds_itself_or_refuses_to_be_written():
     class Node:
         def __init__(self, value: int) -> None:
             self.value, self.me = value, self
@@ -394,7 +394,7 @@ SOLVED_TEACHERS = {
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", SOLVED_TEACHERS)
-def test_one_unit_moves_one_solved_teacher(name: str) -> None:
+def test_one_unit_moves_one_solved_teacher(name):
     X, y = overlapping()
     model, rows = SOLVED_TEACHERS[name]
     assert is_equivalent(model)
@@ -459,7 +459,7 @@ def shared_hessian(X: Any, y: Any, groups: Any) -> list[Any]:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("twin", [each_by_itself, shared_hessian, shared_damping, shared_stopping_rule])
-def test_a_solver_that_shares_something_is_caught_and_one_that_shares_nothing_is_not(twin: Callable[..., Any]) -> None:
+def test_a_solver_that_shares_something_is_caught_and_one_that_shares_nothing_is_not(twin):
     X, y = overlapping()
     # A rule shows where one more step is taken, all else at once.
     units = {shared_stopping_rule: 12, each_by_itself: 4}.get(twin, 1)

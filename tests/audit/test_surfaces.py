@@ -18,7 +18,6 @@ import warnings
 import zipfile
 import zlib
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,7 +84,7 @@ def an_error(message: str = "", *, note: str = "", **attributes: Any) -> Quorate
     ("told", "fact"),
     [(NAME, "person"), (f"n={N}", "n"), ("ε = 0.7313", "data-dependent epsilon"), (str(VOTES.tolist()), "votes")],
 )
-def test_every_fact_is_found_on_every_display_of_an_object(method: str, told: str, fact: str) -> None:
+def test_every_fact_is_found_on_every_display_of_an_object(method, told, fact):
     seen = Surfaces()
     seen.add_object("object", Shown(method, told))
     leaks = find_leaks(seen, FACTS)
@@ -93,7 +92,7 @@ def test_every_fact_is_found_on_every_display_of_an_object(method: str, told: st
     assert {leak.surface for leak in leaks} == {"object._repr_html_" if method == "html" else f"object.{method}"}
 
 
-def test_an_object_that_tells_nothing_gives_no_leak() -> None:
+def test_an_object_that_tells_nothing_gives_no_leak():
     seen = Surfaces()
     seen.add_object("object", Shown("none", NAME + str(N) + str(VOTES.tolist())))
     assert find_leaks(seen, FACTS) == []
@@ -120,13 +119,13 @@ SAID: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("say", "fact"), SAID.values(), ids=SAID)
-def test_logs_of_every_level_warnings_and_both_streams_are_searched(say: Any, fact: str) -> None:
+def test_logs_of_every_level_warnings_and_both_streams_are_searched(say, fact):
     with Surfaces() as seen:
         say()
     assert found(seen) == {fact}
 
 
-def test_a_logger_that_was_set_to_errors_only_is_opened_and_set_back() -> None:
+def test_a_logger_that_was_set_to_errors_only_is_opened_and_set_back():
     log = logging.getLogger("quorate.test.quiet")
     log.setLevel(logging.ERROR)
     before = logging.getLogger().handlers.copy()
@@ -137,7 +136,7 @@ def test_a_logger_that_was_set_to_errors_only_is_opened_and_set_back() -> None:
     assert logging.getLogger().handlers == before
 
 
-def test_loggers_that_keep_to_themselves_or_were_switched_off_are_heard() -> None:
+def test_loggers_that_keep_to_themselves_or_were_switched_off_are_heard():
     log = logging.getLogger("quorate.test.apart")
     log.propagate = False
     logging.disable(logging.CRITICAL)
@@ -152,7 +151,7 @@ def test_loggers_that_keep_to_themselves_or_were_switched_off_are_heard() -> Non
         log.propagate = True
 
 
-def test_a_display_that_fails_shows_its_error() -> None:
+def test_a_display_that_fails_shows_its_error():
     class Failing:
         def __repr__(self) -> str:
             raise ValueError(NAME)
@@ -174,13 +173,13 @@ def test_a_display_that_fails_shows_its_error() -> None:
     ],
     ids=["message", "attribute", "nested attribute", "note", "args"],
 )
-def test_messages_attributes_notes_and_args_of_an_exception_are_searched(error: Exception) -> None:
+def test_messages_attributes_notes_and_args_of_an_exception_are_searched(error):
     seen = Surfaces()
     seen.add_error("error", error)
     assert found(seen) == {"person"}
 
 
-def test_the_causes_of_an_exception_are_searched_unless_they_were_cut_off() -> None:
+def test_the_causes_of_an_exception_are_searched_unless_they_were_cut_off():
     def fails(*, cut: bool) -> None:
         try:
             raise ValueError(VOTES.tolist())  # noqa: TRY301
@@ -197,21 +196,21 @@ def test_the_causes_of_an_exception_are_searched_unless_they_were_cut_off() -> N
     assert found(seen) == set()
 
 
-def test_an_exception_that_leaves_the_block_is_recorded_and_goes_on() -> None:
+def test_an_exception_that_leaves_the_block_is_recorded_and_goes_on():
     seen = Surfaces()
     with pytest.raises(KeyError), seen:
         raise KeyError(NAME)
     assert found(seen) == {"person"}
 
 
-def test_json_is_searched_also_where_it_escapes() -> None:
+def test_json_is_searched_also_where_it_escapes():
     seen, escaped = Surfaces(), Surfaces()
     seen.add_json("guarantee", {"for": NAME, "eps": EPSILON})
     escaped.add_text("body", json.dumps({"for": NAME}))  # ASCII only: ü is written as an escape
     assert (found(seen), found(escaped)) == ({"person", "data-dependent epsilon"}, {"person"})
 
 
-def test_attributes_are_walked_but_never_into_a_secret() -> None:
+def test_attributes_are_walked_but_never_into_a_secret():
     class Model:
         def __init__(self, votes: object) -> None:
             self._inner = {"list": [(1, votes)]}
@@ -224,7 +223,7 @@ def test_attributes_are_walked_but_never_into_a_secret() -> None:
     assert [leak.surface for leak in leaks] == ["model._inner.list[0][1]"]
 
 
-def test_properties_slots_partials_closures_and_frames_are_walked() -> None:
+def test_properties_slots_partials_closures_and_frames_are_walked():
     class Slotted:
         __slots__ = ("kept",)
 
@@ -263,7 +262,7 @@ def test_properties_slots_partials_closures_and_frames_are_walked() -> None:
         assert {leak.fact for leak in find_leaks(seen, [*FACTS, Forbidden("votes", arrays=[VOTES[:, 0]])])} == {fact}
 
 
-def test_pickles_are_searched_without_being_run_and_a_refusal_is_searched_too() -> None:
+def test_pickles_are_searched_without_being_run_and_a_refusal_is_searched_too():
     seen = Surfaces()
     seen.add_dump("state", {"who": [NAME], "n": N}, pickle.dumps)
     assert found(seen) == {"person", "n"}
@@ -328,7 +327,7 @@ WRITINGS = {
     # One number in raw bytes cannot be told from chance.
     [each for each in product(PACKINGS, WRITINGS) if each != ("in the middle", "a number in npy")],
 )
-def test_what_is_packed_in_a_file_is_found(packing: str, writing: str, tmp_path: Path) -> None:
+def test_what_is_packed_in_a_file_is_found(packing, writing, tmp_path):
     data, fact = WRITINGS[writing]
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "file.bin").write_bytes(PACKINGS[packing](data))
@@ -339,7 +338,7 @@ def test_what_is_packed_in_a_file_is_found(packing: str, writing: str, tmp_path:
 
 
 @pytest.mark.heavy
-def test_saved_models_tables_and_databases_are_opened(tmp_path: Path) -> None:
+def test_saved_models_tables_and_databases_are_opened(tmp_path):
     from sklearn.linear_model import LogisticRegression
 
     from quorate.deferred import skops  # without PyTorch, which skops would load
@@ -370,7 +369,7 @@ def test_saved_models_tables_and_databases_are_opened(tmp_path: Path) -> None:
         ("1.30977", False), ("30978", False), ("3097", False), ("0x30977", False), ("30.977", False),
     ],
 )  # fmt: skip
-def test_a_whole_number_is_matched_as_a_whole_token(text: str, is_one: bool) -> None:
+def test_a_whole_number_is_matched_as_a_whole_token(text, is_one):
     assert bool(find_leaks([Surface("x", text)], [Forbidden("n", numbers=[N])])) is is_one
 
 
@@ -383,7 +382,7 @@ def test_a_whole_number_is_matched_as_a_whole_token(text: str, is_one: bool) -> 
         ("10.7313", False),
     ],
 )  # fmt: skip
-def test_a_fraction_is_matched_when_four_digits_of_it_are_told(text: str, is_one: bool) -> None:
+def test_a_fraction_is_matched_when_four_digits_of_it_are_told(text, is_one):
     assert bool(find_leaks([Surface("x", f"is {text}!")], [Forbidden("ε", numbers=[EPSILON])])) is is_one
 
 
@@ -394,7 +393,7 @@ def test_a_fraction_is_matched_when_four_digits_of_it_are_told(text: str, is_one
     cut=st.integers(0, 40),
     between=st.sampled_from([", ", " ", "\n", ";", "</td><td>"]),
 )
-def test_a_piece_of_twice_the_run_length_is_always_found(values: list[int], cut: int, between: str) -> None:
+def test_a_piece_of_twice_the_run_length_is_always_found(values, cut, between):
     fact = Forbidden("values", arrays=[values])
     length = fact.reveal().runs[0].length
     piece = values[cut : cut + 2 * length]
@@ -406,7 +405,7 @@ def test_a_piece_of_twice_the_run_length_is_always_found(values: list[int], cut:
         assert leaks
 
 
-def test_rounded_fractions_in_a_row_and_a_column_among_others_are_found() -> None:
+def test_rounded_fractions_in_a_row_and_a_column_among_others_are_found():
     losses = np.random.default_rng(1).uniform(0.1, 2, 50)
     fact = [Forbidden("losses", arrays=[losses])]
     rounded = "\n".join(f"{i},{value:.4f},{i % 3}" for i, value in enumerate(losses))
@@ -415,7 +414,7 @@ def test_rounded_fractions_in_a_row_and_a_column_among_others_are_found() -> Non
 
 
 @pytest.mark.heavy
-def test_private_labels_of_two_values_need_a_longer_run_than_chance_gives() -> None:
+def test_private_labels_of_two_values_need_a_longer_run_than_chance_gives():
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 2_000)
     fact = Forbidden("labels", arrays=[labels])
@@ -426,13 +425,13 @@ def test_private_labels_of_two_values_need_a_longer_run_than_chance_gives() -> N
     assert find_leaks([Surface("labels", labels[100:400].astype(np.uint8).tobytes())], [fact])
 
 
-def test_numpys_shortened_print_is_found() -> None:
+def test_numpys_shortened_print_is_found():
     values = np.random.default_rng(3).integers(0, 10**6, 5_000)
     assert find_leaks([Surface("log", f"votes {values}")], [Forbidden("votes", arrays=[values])])
 
 
 @pytest.mark.heavy
-def test_random_bytes_and_digests_hold_no_votes() -> None:
+def test_random_bytes_and_digests_hold_no_votes():
     rng = np.random.default_rng(4)
     noise = [
         Surface("bytes", rng.bytes(300_000)),
@@ -441,7 +440,7 @@ def test_random_bytes_and_digests_hold_no_votes() -> None:
     assert find_leaks(noise, FACTS) == []
 
 
-def test_neither_the_fact_nor_the_leak_prints_what_it_knows() -> None:
+def test_neither_the_fact_nor_the_leak_prints_what_it_knows():
     seen = Surfaces()
     seen.add_text("page", f"{NAME}, {N}, {EPSILON}, {VOTES.tolist()}")
     leaks = find_leaks(seen, FACTS)
@@ -455,7 +454,7 @@ def test_neither_the_fact_nor_the_leak_prints_what_it_knows() -> None:
     assert find_leaks(again, FACTS) == []
 
 
-def test_a_search_of_nothing_or_for_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_search_of_nothing_or_for_nothing_is_refused(tmp_path):
     odd: Any = Surfaces()
     for act, said in (
         (lambda: find_leaks(Surfaces(), FACTS), "surfaces"),
@@ -477,6 +476,6 @@ def test_a_search_of_nothing_or_for_nothing_is_refused(tmp_path: Path) -> None:
         {"arrays": [[1, 2]]}, {"arrays": [[1, 1, 1]]}, {"arrays": [["a", "b", "c"]]},
     ],
 )  # fmt: skip
-def test_a_fact_that_would_be_found_everywhere_is_refused(given: dict[str, Any]) -> None:
+def test_a_fact_that_would_be_found_everywhere_is_refused(given):
     with pytest.raises(InvalidParameter):
         Forbidden("fact", **given)

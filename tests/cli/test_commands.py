@@ -306,8 +306,9 @@ def test_export_copies_what_may_leave_and_refuses_a_second_time(finished, cli, t
     assert "is not empty; name a new folder" in cli.refused(4, "export", finished, "--to", tmp_path / "outbox")
 
 
+@pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch, make_run, cli):
-    monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
+    monkeypatch.setattr("quorate.voting.method.VOTES.go", interrupted)
     root = make_run()
     said = cli.refused(6, "run", root)
     assert (
@@ -358,17 +359,17 @@ def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
 
 
 @pytest.mark.parametrize(
-    ("broken", "changes", "stored"),
+    ("changes", "stored"),
     [
-        ("voting.method.VOTES.facts", {}, "the votes of all teachers are stored"),
-        ("direct.method.ROUNDS.facts", DIRECT, "the coordinates of its rounds are stored"),
+        ({}, "the votes of all teachers are stored"),
+        (DIRECT, "the coordinates of its rounds are stored"),
     ],
     ids=["teachers", "direct"],
 )
-def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make_run, cli, broken, changes, stored):
+def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make_run, cli, changes, stored):
     root = make_run(**changes)
     with monkeypatch.context() as patch:
-        patch.setattr(f"quorate.{broken}", interrupted)
+        patch.setattr("quorate.folder.methods.with_calibration", interrupted)
         code, _, said = cli("run", root)
     assert code == 6
     assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said

@@ -385,7 +385,7 @@ def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_pat
 
 
 @pytest.mark.parametrize("label", ["Übelkeit", None])
-def test_names_in_a_code_page_are_read_without_a_public_table(tmp_path: Path, cli: Any, label: str | None) -> None:
+def test_names_in_a_code_page_are_read_without_a_public_table(tmp_path, cli, label):
     """Once the label is seen to be a column, the first line is no row; before that nothing is said of its text."""
     private = tmp_path / "private.csv"
     private.write_bytes("Größe;seen;Übelkeit\r\n".encode("cp1252") + b"\x81 rubbish")
@@ -397,7 +397,7 @@ def test_names_in_a_code_page_are_read_without_a_public_table(tmp_path: Path, cl
     assert list(document.get("schema", {})) == ([] if label is None else ["Größe", "seen"])
 
 
-def test_a_word_that_reads_badly_is_no_default(tables: Path) -> None:
+def test_a_word_that_reads_badly_is_no_default(tables):
     """What an empty answer gives is said first; a word that reads well is taken by an empty answer."""
     names = "Fall-Nr,patient_id,age,ill"
     (tables / "private.csv").write_text(f"{names}\n1,1,50,no\n")
@@ -412,19 +412,19 @@ FILES = [("--from", "lost.csv"), ("--public", "lost.csv"), ("--evaluation", "los
 
 
 @pytest.mark.parametrize(("option", "value"), [*FILES, ("--target", "lost"), ("--unit", "lost")])
-def test_an_option_that_names_what_is_not_there_is_named(tables: Path, cli: Any, option: str, value: str) -> None:
+def test_an_option_that_names_what_is_not_there_is_named(tables, cli, option, value):
     options = {"--from": "private.csv", "--public": "public.csv", option: value}
     err = cli.refused(4, "init", "run", *[word for pair in options.items() for word in pair], "--yes")
     assert err.startswith(f"quorate: {option}: ")
 
 
-def test_labelled_rows_without_the_label_are_refused(tables: Path, cli: Any) -> None:
+def test_labelled_rows_without_the_label_are_refused(tables, cli):
     options = ("--public", "public.csv", "--label", "ill", "--evaluation", "public.csv", "--yes")
     err = cli.refused(4, "init", "run", "--from", "private.csv", *options)
     assert err.startswith("quorate: --evaluation: public.csv has no column 'ill'")
 
 
-def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path: Path, cli: Any) -> None:
+def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path, cli):
     private, evaluation = tmp_path / "private.csv", tmp_path / "evaluation.csv"
     private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
     rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"

@@ -189,7 +189,7 @@ def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
     assert codes_of(["1", EVIL[kind], "2"], ["1", "2"]).tolist()[::2] == [0, 1]
 
 
-def test_a_cell_that_recurs_is_read_once_and_truth_values_are_no_numbers() -> None:
+def test_a_cell_that_recurs_is_read_once_and_truth_values_are_no_numbers():
     asked: list[object] = []
 
     def read(cell: object) -> str:

@@ -6,7 +6,6 @@ import datetime as dt
 import math
 from enum import Enum
 from time import process_time
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,7 +51,7 @@ KINDS = {
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])
-def test_each_column_is_read_as_what_it_is_in_either_library(frame: Any) -> None:
+def test_each_column_is_read_as_what_it_is_in_either_library(frame):
     pool = frame(table())
     kinds = column_kinds(pool)
     assert kinds.kinds == KINDS
@@ -68,7 +67,7 @@ def test_each_column_is_read_as_what_it_is_in_either_library(frame: Any) -> None
         assert repr([one[name].to_list()[0] for one in alone]) == repr(read[name].to_list())
 
 
-def test_no_private_cell_changes_what_another_is_read_as() -> None:
+def test_no_private_cell_changes_what_another_is_read_as():
     kinds, private = column_kinds(table()), table(40, seed=1)
     odd = private.clone()
     odd[7, "seen"], odd[7, "at"], odd[7, "lab"], odd[7, "note"], odd[7, "zip"] = "soon", "noon", "high", None, "x y z"
@@ -82,7 +81,7 @@ def test_no_private_cell_changes_what_another_is_read_as() -> None:
     assert cheating.dtypes != of_odd.dtypes
 
 
-def test_the_owner_says_otherwise() -> None:
+def test_the_owner_says_otherwise():
     given = GivenKinds.of(text="ward", categorical=["age", "note"], numeric=["zip"], drop=["came"])
     kinds = column_kinds(table(), given)
     assert [kinds.kinds[name] for name in ("ward", "age", "note", "zip", "came", "patient")] == [
@@ -108,19 +107,19 @@ def test_the_owner_says_otherwise() -> None:
         ({"text": 7}, "must name columns"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(given: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(given, told):
     with pytest.raises(InvalidParameter, match=told) as refusal:
         PublicPool(table(), **given)
     assert "\n" not in str(refusal.value)
 
 
-def test_columns_of_an_array_have_no_names() -> None:
+def test_columns_of_an_array_have_no_names():
     assert column_kinds(np.zeros((3, 2))) == ColumnKinds()
     with pytest.raises(InvalidParameter, match="give a data frame"):
         PublicPool(np.zeros((3, 2)), text=["note"])
 
 
-def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
+def test_dates_that_other_countries_read_otherwise_are_no_dates():
     assert text_column_kind([f"{i % 12 + 1:02d}/{i % 28 + 1:02d}/2024" for i in range(60)], 60) == "category"
     assert np.isnan(time_number("2024-02-30", "date"))
     assert np.isnan(time_number("24:00", "time"))
@@ -137,11 +136,11 @@ def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
         ("2024-03-01T00:00:00Z", 19783.0),
     ],
 )
-def test_a_date_is_days_in_utc(text: str, value: float) -> None:
+def test_a_date_is_days_in_utc(text, value):
     assert time_number(text, "date") == pytest.approx(value, abs=1e-11)
 
 
-def test_one_instant_is_one_number_however_it_is_written() -> None:
+def test_one_instant_is_one_number_however_it_is_written():
     noon = dt.datetime(2024, 3, 1, 12, 0, 0, 123_456, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     forms = [
         pl.DataFrame({"t": pl.Series([noon]).dt.convert_time_zone("Europe/Berlin")}),
@@ -153,7 +152,7 @@ def test_one_instant_is_one_number_however_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])
-def test_a_decimal_comma_in_the_pool_is_read_as_a_point_in_every_table(frame: Any) -> None:
+def test_a_decimal_comma_in_the_pool_is_read_as_a_point_in_every_table(frame):
     kinds = column_kinds(frame(pl.DataFrame({"bmi": ["27,5", "30", "n/a"], "pay": ["1,234", "950", None]})))
     assert kinds.kinds == {"bmi": "number", "pay": "category"}
     assert kinds.commas == {"bmi"}
@@ -162,14 +161,14 @@ def test_a_decimal_comma_in_the_pool_is_read_as_a_point_in_every_table(frame: An
     assert read["pay"].to_list() == ["1,234", "2", "x"]
 
 
-def test_the_owner_says_what_a_comma_with_three_digits_is() -> None:
+def test_the_owner_says_what_a_comma_with_three_digits_is():
     pool = pl.DataFrame({"pay": ["1,234", "950"] * 20})
     kinds = column_kinds(pool, GivenKinds(numeric=("pay",)))
     assert kinds(pool)["pay"].to_list()[:2] == [1.234, 950.0]
     assert column_kinds(pool, GivenKinds(categorical=("pay",))).commas == frozenset()
 
 
-def test_private_commas_decide_on_nothing() -> None:
+def test_private_commas_decide_on_nothing():
     kinds = column_kinds(pl.DataFrame({"lab": ["2.5", "3", "NA"]}))
     assert kinds.kinds["lab"] == "number"
     assert np.isnan(kinds(pl.DataFrame({"lab": ["2,5"]}))["lab"][0])  # the pool does not say that commas are decimal
@@ -181,13 +180,13 @@ def test_private_commas_decide_on_nothing() -> None:
     [("12", 12.0), (" -1.5 ", -1.5), ("+.5", 0.5), ("5.", 5.0), ("1E-3", 1e-3), ("inf", math.inf)]
     + [(cell, math.nan) for cell in ("1_2", "\u0661\u0662", "\uff11", "1e", "0x1f", "1 2", "", ".")],
 )
-def test_what_tables_write_as_a_number_is_one_and_nothing_else(cell: str, value: float) -> None:
+def test_what_tables_write_as_a_number_is_one_and_nothing_else(cell, value):
     """Also in a private cell: there is one rule for both."""
     assert repr(written_number(cell)) == repr(number(cell)) == repr(value)
 
 
 @pytest.mark.parametrize("form", ["{0}_{1}", "{0}_{1}_{1}"])
-def test_codes_with_underscores_beside_a_mark_are_categories(form: str) -> None:
+def test_codes_with_underscores_beside_a_mark_are_categories(form):
     codes = [form.format(i % 3, i % 2) for i in range(60)]
     read = column_kinds(pl.DataFrame({"code": [*codes, "n/a"], "age": [*map(str, range(60)), "n/a"]}))
     assert read.kinds == {"code": "category", "age": "number"}

@@ -34,7 +34,7 @@ def found(private: object, public: object) -> Scales:
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(200))
-def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
+def test_two_samples_of_one_population_are_not_accused(seed):
     """With as few as fifty rows on a side, and heavy tails. No false alarm in 200 pairs: below 2 % at 95 %."""
     n = FEWEST_VALUES if seed % 2 else 200
     assert found(table(n, 3 * seed + 5), table(n, 3 * seed + 6)) == Scales((), ())
@@ -43,14 +43,14 @@ def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
 @pytest.mark.parametrize(
     "scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()], ids=lambda each: type(each).__name__
 )
-def test_a_scaler_that_was_applied_to_the_private_rows_alone_is_seen(scaler: object) -> None:
+def test_a_scaler_that_was_applied_to_the_private_rows_alone_is_seen(scaler):
     seen = found(scaler.fit_transform(PRIVATE), PUBLIC)  # type: ignore[attr-defined]
     assert seen.differing[:2] == ("column 0", "column 1")
     fitted = () if isinstance(scaler, RobustScaler) else ("column 0", "column 1", "column 2")
     assert seen.fitted == fitted
 
 
-def test_a_scaler_of_public_rows_is_seen_where_it_was_applied_to_them_alone_and_one_of_private_rows_always() -> None:
+def test_a_scaler_of_public_rows_is_seen_where_it_was_applied_to_them_alone_and_one_of_private_rows_always():
     """Of those on one scale every teacher has met every row: the mean is 0 to the last digit."""
     all_but_flags = ("column 0", "column 1", "column 2")
     of_public, of_private = StandardScaler().fit(PUBLIC), StandardScaler().fit(PRIVATE)
@@ -59,7 +59,7 @@ def test_a_scaler_of_public_rows_is_seen_where_it_was_applied_to_them_alone_and_
     assert found(of_public.transform(PRIVATE), of_public.transform(PUBLIC)) == Scales((), ())
 
 
-def test_columns_are_named_where_they_have_names() -> None:
+def test_columns_are_named_where_they_have_names():
     scaled = PRIVATE.copy()
     scaled[:, 1] /= 1_000
     for library in (pd.DataFrame, lambda rows, columns: pl.DataFrame(rows, schema=columns)):
@@ -67,7 +67,7 @@ def test_columns_are_named_where_they_have_names() -> None:
         assert found(*frames) == Scales(("income",), ())
 
 
-def test_texts_gaps_and_sparse_tables_do_no_harm() -> None:
+def test_texts_gaps_and_sparse_tables_do_no_harm():
     gaps = PRIVATE.copy()
     gaps[::3, 0] = np.nan
     assert found(gaps, PUBLIC) == Scales((), ())
@@ -80,7 +80,7 @@ def test_texts_gaps_and_sparse_tables_do_no_harm() -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("divided_by", [1.0, 255.0])
 @pytest.mark.parametrize("seed", range(10))
-def test_pixels_are_not_accused(seed: int, divided_by: float) -> None:
+def test_pixels_are_not_accused(seed, divided_by):
     """Some are nearly always 0, and reach 255 on one side alone: divided by 255 that is a range of 0 to 1."""
     rng = np.random.default_rng(seed)
     rare = rng.random((3_000, 60)) < np.linspace(0.001, 0.5, 60)
@@ -100,7 +100,7 @@ RNG_KINDS = {
 @pytest.mark.default_cases(5)
 @pytest.mark.parametrize("n_columns", [1, 5, 300])
 @pytest.mark.parametrize("kind", RNG_KINDS)
-def test_what_lies_between_0_and_1_by_itself_is_not_accused(kind: str, n_columns: int) -> None:
+def test_what_lies_between_0_and_1_by_itself_is_not_accused(kind, n_columns):
     """Few public rows, so that these do not reach both ends."""
     rng = np.random.default_rng(3)
     for n in (60, 2_000):
@@ -111,7 +111,7 @@ def test_what_lies_between_0_and_1_by_itself_is_not_accused(kind: str, n_columns
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_columns", [1, 5, 300])
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_a_scaler_brought_between_0_and_1_is_seen(whole: bool, n_columns: int) -> None:
+def test_what_a_scaler_brought_between_0_and_1_is_seen(whole, n_columns):
     """Numbers that tie at both ends too: 17 to 90 years, as 73rds."""
     rng = np.random.default_rng(4)
     rows = rng.integers(17, 91, (2_000, n_columns)) if whole else rng.lognormal(0, 1, (2_000, n_columns))
@@ -119,7 +119,7 @@ def test_what_a_scaler_brought_between_0_and_1_is_seen(whole: bool, n_columns: i
     assert len(found(scaled, scaled[:FEWEST_VALUES] * 0.98 + 0.01).fitted) == n_columns
 
 
-def test_the_narrowest_gap_between_two_numbers_is_no_step() -> None:
+def test_the_narrowest_gap_between_two_numbers_is_no_step():
     rows = np.concatenate([[0.0, 5e-324, 1.0], np.linspace(0.1, 0.9, 97)])[:, None]
     assert found(rows, np.linspace(0.1, 0.9, 60)[:, None]).fitted == ()  # two rows are at 0
 
@@ -149,7 +149,7 @@ def unlike(private: Any, public: Any = PUBLIC_CELLS, kinds: ColumnKinds | None =
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("seed", range(50))
-def test_cells_of_one_population_are_not_accused(seed: int) -> None:
+def test_cells_of_one_population_are_not_accused(seed):
     assert unlike(frame(FEWEST_CELLS, 2 + seed)) == NOTHING
 
 
@@ -168,14 +168,12 @@ VOID = pl.Series([None] * 30, dtype=pl.Float64)
         ("note", [f"x{i}" for i in range(30)], "foreign"),
     ],
 )
-def test_a_column_without_any_private_cell_or_of_other_words_is_seen(
-    as_frame: Any, name: str, cells: Any, seen: str
-) -> None:
+def test_a_column_without_any_private_cell_or_of_other_words_is_seen(as_frame, name, cells, seen):
     private = as_frame(frame(30, 2, **{name: cells}))
     assert unlike(private, as_frame(PUBLIC_CELLS)) == UnlikeCells(**{seen: (name,)})
 
 
-def test_a_column_that_is_empty_on_both_sides_is_not_private_to_one() -> None:
+def test_a_column_that_is_empty_on_both_sides_is_not_private_to_one():
     assert unlike(frame(30, 2, age=VOID), frame(30, 3, age=VOID)) == NOTHING
 
 
@@ -190,9 +188,7 @@ SPELLED = {
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 @pytest.mark.parametrize("spelled", SPELLED)
-def test_an_entry_that_is_another_to_the_model_is_seen_though_a_person_reads_the_same(
-    spelled: str, library: str
-) -> None:
+def test_an_entry_that_is_another_to_the_model_is_seen_though_a_person_reads_the_same(spelled, library):
     """The check compares as what learns from the tables does: where a Pipeline reads them, blanks count too."""
     public = frame(60, 1, town=["Köln", "Bonn"] * 30)
     kinds = column_kinds(public)
@@ -204,7 +200,7 @@ def test_an_entry_that_is_another_to_the_model_is_seen_though_a_person_reads_the
     assert unlike(private, public, kinds) == (UnlikeCells(respelled=("town",)) if spelled == "case" else NOTHING)
 
 
-def test_one_slip_of_the_pen_and_categories_of_the_same_words_in_another_entry() -> None:
+def test_one_slip_of_the_pen_and_categories_of_the_same_words_in_another_entry():
     public = frame(60, 1)
     kinds = column_kinds(public)
     slip = frame(300, 2)
@@ -213,7 +209,7 @@ def test_one_slip_of_the_pen_and_categories_of_the_same_words_in_another_entry()
     assert unlike(frame(30, 2, town=["Ulm an der Donau", "Bonn am Rhein"] * 15), public, kinds).foreign == ("town",)
 
 
-def test_words_of_ids_and_dates_are_not_compared() -> None:
+def test_words_of_ids_and_dates_are_not_compared():
     ids, others = [f"a{i}" for i in range(60)], [f"b{i}" for i in range(60)]
     tables = pl.DataFrame({"id": others}), pl.DataFrame({"id": ids})
     assert unlike(*tables).foreign == ("id",)
@@ -221,7 +217,7 @@ def test_words_of_ids_and_dates_are_not_compared() -> None:
         assert unlike(*tables, kinds=ColumnKinds(kinds={"id": kind})) == NOTHING
 
 
-def test_images_that_could_not_be_read_are_counted() -> None:
+def test_images_that_could_not_be_read_are_counted():
     images = np.random.default_rng(0).integers(1, 255, (40, 6, 6)).astype(float).reshape(40, -1)
     private = images.copy()
     private[:7] = 0.0
@@ -229,12 +225,12 @@ def test_images_that_could_not_be_read_are_counted() -> None:
     assert unlike(private, private).blank == 0  # the public ones are no better
 
 
-def test_what_is_too_small_or_sparse_is_not_looked_at() -> None:
+def test_what_is_too_small_or_sparse_is_not_looked_at():
     nothing = pl.Series([None] * (FEWEST_CELLS - 1), dtype=pl.String)
     assert unlike(frame(FEWEST_CELLS - 1, 2, note=nothing)) == NOTHING
     assert unlike(sparse.csr_matrix((30, 3)), sparse.csr_matrix(np.ones((30, 3)))) == NOTHING
 
 
-def test_nothing_is_shown_but_to_who_reveals_it() -> None:
+def test_nothing_is_shown_but_to_who_reveals_it():
     assert repr(compared_scales(PRIVATE, PUBLIC * 100)) == "Secret(…)"
     assert str(unlike_cells(pd.DataFrame({"a": [1.0] * 30}), pd.DataFrame({"a": [1.0] * 30}))) == "Secret(…)"

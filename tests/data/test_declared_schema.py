@@ -29,7 +29,7 @@ def column(declared: Any) -> Any:
     return Schema({"x": declared}).columns["x"]
 
 
-def test_each_spelling_declares_what_it_says() -> None:
+def test_each_spelling_declares_what_it_says():
     spellings: dict[str, tuple[Any, Any]] = {  # as it is declared, and as facts tell it
         "age": ([0, 120], [0, 120]),
         "share": ((0.0, 1), [0.0, 1.0]),
@@ -81,7 +81,7 @@ TAKEN: list[Any] = [
     ],
 )
 @pytest.mark.default_cases(10)
-def test_everything_else_is_refused_in_one_line_that_names_the_column(declared: Any, said: str) -> None:
+def test_everything_else_is_refused_in_one_line_that_names_the_column(declared, said):
     with pytest.raises(InvalidParameter, match="schema") as refusal:
         Schema(declared)
     assert said in str(refusal.value)
@@ -111,7 +111,7 @@ def slow_unbounded_leaf(number: float) -> int:
     return 2**23 - 1 - magnitude if number < 0 else 2**23 + magnitude
 
 
-def test_leaves_are_those_of_the_formula_and_keep_the_order_of_numbers() -> None:
+def test_leaves_are_those_of_the_formula_and_keep_the_order_of_numbers():
     rng = np.random.default_rng(0)
     low, high = -0.3, 7.1
     bounded = np.sort(np.concatenate([[low, high, 0.0], rng.uniform(low, high, 300)]))
@@ -129,7 +129,7 @@ def test_leaves_are_those_of_the_formula_and_keep_the_order_of_numbers() -> None
     assert 0 <= codes.min() <= codes.max() < 2**24
 
 
-def test_what_adds_nothing_and_what_is_missing() -> None:
+def test_what_adds_nothing_and_what_is_missing():
     odd = ["soon", math.inf, 1e300, "1e400", b"\xff", object(), [1], complex(1, 2)]
     missing = [None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT")]
     for declared, within, n_cells in (
@@ -194,7 +194,7 @@ def containers(values: list[Any], folder: Path) -> dict[str, Any]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.default_cases(3)
-def test_one_entry_decides_on_no_other_whatever_the_column_became(kind: str, tmp_path: Path) -> None:
+def test_one_entry_decides_on_no_other_whatever_the_column_became(kind, tmp_path):
     declared, values = KINDS[kind]
     held = column(declared)
     expected = held.codes(values)
@@ -213,7 +213,7 @@ def test_one_entry_decides_on_no_other_whatever_the_column_became(kind: str, tmp
             assert codes[3] in (-1, held.missing), (name, odd)
 
 
-def test_the_type_of_the_column_decides_in_a_broken_twin() -> None:
+def test_the_type_of_the_column_decides_in_a_broken_twin():
     """What 0.2.0.dev0 did: the text that a library makes of a whole column."""
     held = column(["0", "1", "2"])
     whole, with_gap = pd.Series([0, 1, 2]), pd.Series([0, 1, None])
@@ -232,7 +232,7 @@ DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["n
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
-def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> None:
+def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame):
     _, encoder = declared_columns(DECLARED)
     numbers = {"share": [0.5, -7.0, 1e300], "age": [30.0, None, 120.0]}
     rows = frame({"ward": ["north", "moon", None], "sex": ["M", "F", "x"], **numbers})
@@ -243,7 +243,7 @@ def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> Non
     assert skops.io.get_untrusted_types(data=skops.io.dumps(encoder)) == []
 
 
-def test_a_list_of_truth_values_is_read_as_what_they_say() -> None:
+def test_a_list_of_truth_values_is_read_as_what_they_say():
     _, encoder = declared_columns({"smokes": [True, False]})
     kinds = declared_kinds({"smokes": [True, False]})
     for cells in ([True, False], ["1", "0"], [1, 0], ["True", "False"]):

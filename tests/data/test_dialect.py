@@ -74,12 +74,12 @@ def no_line_changes_another(path: Path, separator: str, quote: str, encoding: st
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("separator", "quote", "encoding"), DEFAULTS)
-def test_no_line_changes_another_in_any_dialect(tmp_path: Path, separator: str, quote: str, encoding: str) -> None:
+def test_no_line_changes_another_in_any_dialect(tmp_path, separator, quote, encoding):
     no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
 
 
 @pytest.mark.heavy
-def test_no_byte_changes_another_line_in_any_encoding(tmp_path: Path) -> None:
+def test_no_byte_changes_another_line_in_any_encoding(tmp_path):
     for encoding in ENCODINGS:
         dialect = Dialect(separator="|", encoding=encoding)
         lines = written(dialect, [("39", "north", "no"), ("41", "", "no")])
@@ -93,7 +93,7 @@ def test_no_byte_changes_another_line_in_any_encoding(tmp_path: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(3)  # every encoding by itself is above
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_no_line_changes_another_whatever_is_declared_together(tmp_path: Path, encoding: str) -> None:
+def test_no_line_changes_another_whatever_is_declared_together(tmp_path, encoding):
     for separator, quote in product(SEPARATORS, QUOTES):
         no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
 
@@ -109,8 +109,8 @@ HOSTILE = st.text(st.sampled_from("a 5;,|\t\"'\r\n"), max_size=12)
     marks=st.sampled_from([*product(('"', "'"), SEPARATORS)]),
 )
 def test_no_cell_changes_another_row_where_line_breaks_are_declared(
-    tmp_path_factory: pytest.TempPathFactory, cell: str, note: str, place: int, at_once: int, marks: tuple[str, str]
-) -> None:
+    tmp_path_factory, cell, note, place, at_once, marks
+):
     path = tmp_path_factory.getbasetemp() / "noted.csv"
     rows = [("39", "north\n(old)", "no"), ("40", 'a "b"\r\n\n;', "yes"), ("41", "\n", "no")]
     with pytest.MonkeyPatch.context() as patch:
@@ -121,7 +121,7 @@ def test_no_cell_changes_another_row_where_line_breaks_are_declared(
     assert found[place] == (cell or None, note or None, "yes")
 
 
-def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_text, "LONGEST", 40)
     dialect = Dialect(separator=";", line_breaks=True)
     rows = [(str(age), 'a "b"\n\n;', "no") for age in range(20)]
@@ -135,9 +135,7 @@ def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, mo
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("odd", ['x;5" tube;no', 'x;"5 tube;no', 'x;tube";no', '"x', '"'])
-def test_a_mark_that_stands_alone_takes_in_no_other_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
-) -> None:
+def test_a_mark_that_stands_alone_takes_in_no_other_row(tmp_path, monkeypatch, odd):
     dialect = Dialect(separator=";", line_breaks=True)
     rows = [(str(age), "north\n(old)" if age % 3 else "south", "no") for age in range(30)]
     for at_once in (16, 1 << 20):
@@ -149,7 +147,7 @@ def test_a_mark_that_stands_alone_takes_in_no_other_row(
             assert [row for row in found if row[0] is not None and row[0] != "x"] == rows
 
 
-def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_text, "AT_ONCE", 100)
     path = tmp_path / "rows.csv"
     path.write_text("age,ward\n" + "39,north\n" * 90, encoding="utf-8")
@@ -158,7 +156,7 @@ def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path: Path, monke
     assert sum(part.height for part in parts) == 90
 
 
-def test_that_test_catches_a_reader_of_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_test_catches_a_reader_of_whole_files(tmp_path, monkeypatch):
     def whole(self: Any, rows: list[str], names: list[str], path: Path) -> pl.DataFrame:
         text = "\n".join([";".join(names), *rows])
         return pl.read_csv(text.encode(), separator=";", infer_schema=False, truncate_ragged_lines=True)
@@ -168,7 +166,7 @@ def test_that_test_catches_a_reader_of_whole_files(tmp_path: Path, monkeypatch: 
         no_line_changes_another(tmp_path / "rows.csv", ";", '"', "cp1252")
 
 
-def test_no_encoding_has_a_character_of_two_bytes() -> None:
+def test_no_encoding_has_a_character_of_two_bytes():
     for encoding in ENCODINGS:
         for byte in range(256 if encoding != UTF_8 else 128):
             text = bytes([byte]).decode(encoding, "replace")
@@ -179,7 +177,7 @@ def test_no_encoding_has_a_character_of_two_bytes() -> None:
 
 
 @given(number=st.integers(-(10**9), 10**9), digits=st.integers(0, 4), marks=st.sampled_from(MARKS))
-def test_a_number_is_read_as_it_is_written(number: int, digits: int, marks: tuple[str, str]) -> None:
+def test_a_number_is_read_as_it_is_written(number, digits, marks):
     dialect = Dialect(decimal=marks[0], thousands=marks[1])
     plain = f"{number / 10**digits:,.{digits}f}".replace(",", "\0").replace(".", marks[0]).replace("\0", marks[1])
     assert dialect.number(plain) == float(f"{number / 10**digits:.{digits}f}")
@@ -189,13 +187,13 @@ def test_a_number_is_read_as_it_is_written(number: int, digits: int, marks: tupl
 
 
 @pytest.mark.parametrize("text", ["1.5", "1.23,4", "12.3456", "1..234", "0x1", "1_2", "", "k.A.", "\u0661"])
-def test_what_is_written_in_another_way_is_no_number(text: str) -> None:
+def test_what_is_written_in_another_way_is_no_number(text):
     assert np.isnan(Dialect(decimal=",", thousands=".").number(text))
     assert delimited_text.typed(pl.DataFrame({"a": [text]}), Dialect(decimal=",", thousands="."), {})["a"][0] == text
 
 
 @given(day=st.dates(date(1000, 1, 1)), order=st.permutations(["dd", "mm", "yyyy"]), mark=st.sampled_from("./-"))
-def test_a_date_is_read_in_the_order_that_is_declared(day: date, order: list[str], mark: str) -> None:
+def test_a_date_is_read_in_the_order_that_is_declared(day, order, mark):
     dialect = Dialect(date_format=mark.join(order))
     parts = {"dd": f"{day.day}", "mm": f"{day.month:02}", "yyyy": f"{day.year:04}"}
     expected = (day - date(1970, 1, 1)).days
@@ -204,7 +202,7 @@ def test_a_date_is_read_in_the_order_that_is_declared(day: date, order: list[str
     assert dialect.date(f"{mark.join(parts[part] for part in order)} 12:00") == expected + 0.5
 
 
-def test_what_is_no_date_in_that_order_is_none() -> None:
+def test_what_is_no_date_in_that_order_is_none():
     dialect = Dialect(date_format="dd.mm.yyyy")
     for text in ("31.02.2023", "04.23.2023", "1.2.23", "23/08/2023", "23.08.2023 soon", "soon"):
         assert np.isnan(dialect.date(text)), text
@@ -226,7 +224,7 @@ def test_what_is_no_date_in_that_order_is_none() -> None:
         ({"quote": "", "line_breaks": True}, "line_breaks = true needs a quotation mark, and quote is empty"),
     ],
 )
-def test_what_cannot_be_declared_is_one_line(wrong: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_declared_is_one_line(wrong, words):
     with pytest.raises(InvalidParameter, match=words):
         Dialect(**wrong)
 
@@ -248,7 +246,7 @@ def german(path: Path, rows: list[tuple[str, ...]] = ROWS) -> Path:
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.txt", "t.tsv"])
-def test_a_german_export_is_read_by_every_door(tmp_path: Path, name: str) -> None:
+def test_a_german_export_is_read_by_every_door(tmp_path, name):
     path = german(tmp_path / name)
     table = read_data(path, label="Sepsis", unit="Patient", dialect=GERMAN)
     assert table.X.rows() == [
@@ -275,9 +273,7 @@ def test_a_german_export_is_read_by_every_door(tmp_path: Path, name: str) -> Non
     ("place", "cell"),
     [(2, "31.02.2023"), (2, "2/9/2023"), (3, "38.8"), (4, "53.86"), (0, "alt"), (5, "Gyn\x81kologie")],
 )
-def test_a_private_cell_that_does_not_parse_is_unusable_and_changes_no_other(
-    tmp_path: Path, place: int, cell: str
-) -> None:
+def test_a_private_cell_that_does_not_parse_is_unusable_and_changes_no_other(tmp_path, place, cell):
     pool = read_data(german(tmp_path / "public.csv"), drop=["Sepsis", "Patient"], dialect=GERMAN).X
     schema = Schema.of(pool, given=GivenKinds(dialect=GERMAN))
     path = german(tmp_path / "t.csv")
@@ -293,7 +289,7 @@ def test_a_private_cell_that_does_not_parse_is_unusable_and_changes_no_other(
     assert [repr(found.rows()[at]) for at in (0, 2)] == [repr(without.rows()[at]) for at in (0, 2)]  # type: ignore[union-attr]
 
 
-def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_whole(tmp_path: Path) -> None:
+def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_whole(tmp_path):
     path = german(tmp_path / "t.csv")
     path.write_bytes(path.read_bytes().replace(b"Innere;", b"Innere\x81;"))
     for memory in (None, 0):
@@ -303,7 +299,7 @@ def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_w
         assert refusal.value.__cause__ is None
 
 
-def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_path: Path) -> None:
+def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_path):
     path = german(tmp_path / "t.csv")
     expected = read_data(path, dialect=GERMAN).X.rows()
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().decode("cp1252").encode())
@@ -315,9 +311,7 @@ def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_
 
 
 @pytest.mark.parametrize("dialect", [GERMAN, Dialect(separator="|", quote="'", missing=("9",))])
-def test_a_table_read_in_parts_is_the_table_read_at_once(
-    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_read_in_parts_is_the_table_read_at_once(tmp_path, dialect, monkeypatch):
     rng, path = np.random.default_rng(3), tmp_path / "t.csv"
     decimal = dialect.decimal or "."
     rows = [
@@ -341,7 +335,7 @@ def test_a_table_read_in_parts_is_the_table_read_at_once(
     assert whole["c"].dtype == pl.String
 
 
-def test_a_txt_file_is_a_table_where_a_separator_is_declared_and_there_alone(tmp_path: Path) -> None:
+def test_a_txt_file_is_a_table_where_a_separator_is_declared_and_there_alone(tmp_path):
     assert has_named_columns("rows.txt", Dialect(separator="\t"))
     assert not has_named_columns("rows.txt", Dialect(decimal=","))
     (tmp_path / "rows.txt").write_text("a\tb\n1\t2\n")
@@ -349,7 +343,7 @@ def test_a_txt_file_is_a_table_where_a_separator_is_declared_and_there_alone(tmp
         read_data(tmp_path / "rows.txt")
 
 
-def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder() -> None:
+def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder():
     rows = pl.DataFrame({"seen": ["03.04.2023"] * 30, "ward": ["north", "south"] * 15})
     pool = PublicPool.described(rows, GivenKinds(dates=("seen",), dialect=Dialect(date_format="dd.mm.yyyy")))
     assert (
@@ -403,11 +397,11 @@ def shown(path: Path, content: str, encoding: str = "utf-8") -> Dialect:
         ("t.csv", "a\nk.A.\n" + "".join(f"{12 + i}.08.2023\n" for i in range(10)), Dialect(date_format="dd.mm.yyyy")),
     ],
 )
-def test_a_public_table_shows_how_it_is_written(tmp_path: Path, name: str, content: str, expected: Dialect) -> None:
+def test_a_public_table_shows_how_it_is_written(tmp_path, name, content, expected):
     assert shown(tmp_path / name, content) == expected
 
 
-def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path: Path) -> None:
+def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path):
     path = tmp_path / "t.csv"
     assert shown(path, "ward;n\nGynäkologie;1\n", "cp1252") == Dialect(separator=";", encoding="cp1252")
     [said] = dialect_of_public(path).said
@@ -421,7 +415,7 @@ def test_what_is_not_utf_8_is_said_with_a_word_to_compare(tmp_path: Path) -> Non
         dialect_of_public(path)
 
 
-def test_dates_that_show_no_order_are_not_guessed(tmp_path: Path) -> None:
+def test_dates_that_show_no_order_are_not_guessed(tmp_path):
     path = tmp_path / "t.csv"
     assert shown(path, "seen\n03.04.2023\n") == PLAIN
     assert date_orders(["03.04.2023"]) == ("dd.mm.yyyy", "mm.dd.yyyy")
@@ -431,7 +425,7 @@ def test_dates_that_show_no_order_are_not_guessed(tmp_path: Path) -> None:
     assert len(dialect_of_public(path).said) == 1
 
 
-def test_texts_of_a_table_with_types_show_how_they_are_written(tmp_path: Path) -> None:
+def test_texts_of_a_table_with_types_show_how_they_are_written(tmp_path):
     cells = {"seen": ["23.08.2023", "1.2.2023"], "crp": ["1,5", "2,5"], "n": [1.5, 2.5]}
     pl.DataFrame(cells).write_parquet(tmp_path / "public.parquet")
     (tmp_path / "private.csv").write_bytes(b"seen;crp;n\n\xff")
@@ -439,7 +433,7 @@ def test_texts_of_a_table_with_types_show_how_they_are_written(tmp_path: Path) -
     assert shown_ == Dialect(separator=";", decimal=",", date_format="dd.mm.yyyy")
 
 
-def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(tmp_path: Path) -> None:
+def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"a;b;c\n1,5;\xff;23.08.2023\n")
     assert dialect_of_first_line(path) == Dialect(separator=";")
@@ -456,15 +450,13 @@ def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(
         ("für".encode("cp850"), UTF_8, UTF_8),  # no text of cp1252: it is refused where the names are read
     ],
 )
-def test_names_of_other_letters_show_the_encoding_of_a_table(
-    tmp_path: Path, line: bytes, known: str, shown: str
-) -> None:
+def test_names_of_other_letters_show_the_encoding_of_a_table(tmp_path, line, known, shown):
     (tmp_path / "t.csv").write_bytes(line + b";b\n\xff;1\n")
     dialect = dialect_of_first_line(tmp_path / "t.csv", Dialect(encoding=known, decimal=","))
     assert dialect == Dialect(separator=";", encoding=shown, decimal=",")
 
 
 @pytest.mark.parametrize(("line", "shown"), [("size, in cm, of all;age", ";"), ("size,age", ""), ("size|age", "|")])
-def test_a_known_separator_stays_where_the_first_line_has_it(tmp_path: Path, line: str, shown: str) -> None:
+def test_a_known_separator_stays_where_the_first_line_has_it(tmp_path, line, shown):
     (tmp_path / "t.csv").write_text(f"{line}\n1;2\n")
     assert dialect_of_first_line(tmp_path / "t.csv", Dialect(separator=";")).separator == shown

@@ -236,7 +236,7 @@ ROWS: dict[str, Any] = {
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
-def test_words_stand_beside_the_other_columns_and_each_row_is_its_own(frame: Any) -> None:
+def test_words_stand_beside_the_other_columns_and_each_row_is_its_own(frame):
     pool = frame(ROWS)
     encoder = public_encoder(pool, ["note"])
     together = encoder.transform(pool)
@@ -247,7 +247,7 @@ def test_words_stand_beside_the_other_columns_and_each_row_is_its_own(frame: Any
     assert skops.io.get_untrusted_types(data=skops.io.dumps(encoder)) == []
 
 
-def test_a_pool_that_does_not_fit_is_refused_in_one_line() -> None:
+def test_a_pool_that_does_not_fit_is_refused_in_one_line():
     pool = pl.DataFrame(ROWS)
     lacking = pool.with_columns(pl.Series("note", [None, *ROWS["note"][1:]]))
     cases = [

@@ -163,7 +163,7 @@ def test_tables_are_read_in_a_folder_whose_name_is_no_text(name, tmp_path):
 # --- private rows of a direct run are read one by one: what one holds changes nothing about another, and stops nothing
 
 
-def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:
+def test_a_missing_label_does_not_round_the_others(tmp_path):
     path, far = tmp_path / "rows.parquet", 2**53 + 1
     for last in (2, None):
         pl.DataFrame({"a": [1.0, 2.0, 3.0], "l": [far, 2, last]}).write_parquet(path)
@@ -172,7 +172,7 @@ def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path: Path) -> None:
+def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path):
     path = tmp_path / "rows.svm"
     good = ["1 1:2.5 3:1", "0 2:1 # of note", "1"]
 
@@ -223,8 +223,8 @@ class Whole:
 
 
 def test_a_format_that_reads_frames_alone_is_refused_for_private_rows_and_one_that_reads_cells_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(formats, "_BY_SUFFIX", dict(formats._BY_SUFFIX))
     for each in (Rounding(), Written(), Whole()):
         register_format(each)
@@ -240,7 +240,7 @@ def test_a_format_that_reads_frames_alone_is_refused_for_private_rows_and_one_th
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.parquet", "rows.svm", "rows.npz"])
-def test_a_file_without_a_row_is_read(tmp_path: Path, name: str) -> None:
+def test_a_file_without_a_row_is_read(tmp_path, name):
     path = tmp_path / name
     if name.endswith(".parquet"):
         pl.DataFrame({"a": [], "l": []}, schema={"a": pl.Float64, "l": pl.String}).write_parquet(path)
@@ -257,7 +257,7 @@ def test_a_file_without_a_row_is_read(tmp_path: Path, name: str) -> None:
 HEADERLESS = "Ann,HIV,1951\nBob,none,1960\n"
 
 
-def test_what_is_said_of_a_file_without_names_quotes_no_cell_of_its_first_row(tmp_path: Path) -> None:
+def test_what_is_said_of_a_file_without_names_quotes_no_cell_of_its_first_row(tmp_path):
     path = tmp_path / "rows.csv"
     pool = pl.DataFrame({"name": ["Eve"], "finding": ["none"], "year": [1970]})
     path.write_text(HEADERLESS)

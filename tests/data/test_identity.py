@@ -246,20 +246,20 @@ OTHERS: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 @pytest.mark.parametrize("case", [*LIKELY, *OTHERS])
-def test_a_column_looks_like_an_id_of_persons_or_does_not(case: str, frame: Any) -> None:
+def test_a_column_looks_like_an_id_of_persons_or_does_not(case, frame):
     name, cells = {**LIKELY, **OTHERS}[case]
     pool = frame({"age": RNG.normal(size=N), name: cells})
     assert likely_units(pool) == ((name,) if case in LIKELY else ())
 
 
-def test_of_columns_that_no_public_table_has_the_name_alone_counts() -> None:
+def test_of_columns_that_no_public_table_has_the_name_alone_counts():
     named = ["subject", "case_id", "userId", "user_agent"]
     assert likely_units(pl.DataFrame({"age": [1.0]}), named) == ("subject", "userId")
     assert likely_units(np.zeros((3, 2)), ["patient_id"]) == ("patient_id",)
     assert likely_units(np.zeros((3, 2))) == ()
 
 
-def test_a_column_that_is_asked_about_is_not_said_to_be_left_out() -> None:
+def test_a_column_that_is_asked_about_is_not_said_to_be_left_out():
     pool = pl.DataFrame({"age": RNG.normal(size=N), "key": PERSONS, "name": [f"n{place}" for place in range(N)]})
     assert "'key'" in unit_caution(pool).words
     [distinct] = [each.words for each in pool_cautions(pool, "public.csv") if each.applies]
@@ -267,7 +267,7 @@ def test_a_column_that_is_asked_about_is_not_said_to_be_left_out() -> None:
     assert "'key'" not in distinct
 
 
-def test_entries_that_repeat_and_are_rare_are_not_called_texts_of_their_own() -> None:
+def test_entries_that_repeat_and_are_rare_are_not_called_texts_of_their_own():
     rooms = [f"room {chr(97 + place % 26)}{place // 4}" for place in range(1_200)]
     pool = pl.DataFrame({"age": RNG.normal(size=1_200), "room": [*rooms[:600], *rooms[:600]]})
     [words] = [each.words for each in pool_cautions(pool, "public.csv") if each.applies]

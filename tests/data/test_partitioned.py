@@ -82,7 +82,7 @@ def everything_read(table: Path) -> tuple[list[Any], ...]:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("name", "form"), CASES)
-def test_the_type_that_a_column_has_in_one_part_changes_no_row_of_another(name: str, form: int, tmp_path: Path) -> None:
+def test_the_type_that_a_column_has_in_one_part_changes_no_row_of_another(name, form, tmp_path):
     other = PART.with_columns(FORMS[name][form].alias(name))
     plain = everything_read(folder_of(tmp_path / "plain", PART, PART.head(0), PART))
     mixed = everything_read(folder_of(tmp_path / "mixed", PART, PART.head(0), other, PART))
@@ -94,9 +94,7 @@ def test_the_type_that_a_column_has_in_one_part_changes_no_row_of_another(name: 
         assert seen[3:6] == same
 
 
-def test_that_test_catches_a_reader_that_gives_all_parts_one_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_test_catches_a_reader_that_gives_all_parts_one_type(tmp_path, monkeypatch):
     def of_one_type(self: Any, path: Path, columns: Any, right: Any = PartitionedParquet.cell_parts) -> Any:
         parts = list(right(self, path, columns))
         numbers = any(part["ward"].dtype.is_numeric() for part in parts if "ward" in columns)
@@ -111,14 +109,14 @@ def test_that_test_catches_a_reader_that_gives_all_parts_one_type(
     assert right[0] == right[1] == wrong[0] != wrong[1]
 
 
-def test_ids_of_floats_in_one_part_are_a_column_of_floats(tmp_path: Path) -> None:
+def test_ids_of_floats_in_one_part_are_a_column_of_floats(tmp_path):
     table = folder_of(tmp_path / "t", PART, PART.with_columns(who=pl.Series([2.0, None, 2.0**53])))
     ids = read(table).unit
     assert ids.dtype == pl.Float64  # which its owner is asked about
     assert ids.to_list() == [1.0, 2.0, 3.0, 2.0, None, None]
 
 
-def test_the_name_of_a_folder_is_a_cell_as_it_is_written(tmp_path: Path) -> None:
+def test_the_name_of_a_folder_is_a_cell_as_it_is_written(tmp_path):
     rows = PART.drop("ward")
     for number, name in enumerate(
         ["ward=1", "ward=%32", "ward=__HIVE_DEFAULT_PARTITION__", "ward=a%2Fb%3D c", "ward="]
@@ -143,7 +141,7 @@ def test_the_name_of_a_folder_is_a_cell_as_it_is_written(tmp_path: Path) -> None
     assert read_table(tmp_path / "t" / "*" / "ward=1").height == 3
 
 
-def test_a_table_that_is_held_has_the_least_types_that_hold_all_parts(tmp_path: Path) -> None:
+def test_a_table_that_is_held_has_the_least_types_that_hold_all_parts(tmp_path):
     parts = [
         pl.DataFrame({"a": [1], "b": [1], "c": [None], "d": [1], "e": [2**60 + 1], "f": [dt.date(2024, 3, 1)]}),
         pl.DataFrame({"a": [2.5], "b": ["x"], "c": [None], "d": [True], "e": ["P1"], "f": ["soon"]}),
@@ -160,7 +158,7 @@ def test_a_table_that_is_held_has_the_least_types_that_hold_all_parts(tmp_path: 
     assert streamed.unit.series.to_list() == held.unit
 
 
-def test_each_part_that_does_not_fit_is_one_line_and_no_cell_of_it_is_said(tmp_path: Path) -> None:
+def test_each_part_that_does_not_fit_is_one_line_and_no_cell_of_it_is_said(tmp_path):
     table = folder_of(tmp_path / "t", *[PART] * 50)
     PART.drop("dose").write_parquet(table / "003.parquet")
     PART.head(0).write_parquet(table / "004.parquet")
@@ -186,7 +184,7 @@ def test_each_part_that_does_not_fit_is_one_line_and_no_cell_of_it_is_said(tmp_p
     assert len(read(table).X) == 45 * 3 - 3
 
 
-def test_a_part_that_is_changed_added_or_broken_later_stops_the_pass(tmp_path: Path) -> None:
+def test_a_part_that_is_changed_added_or_broken_later_stops_the_pass(tmp_path):
     table = folder_of(tmp_path / "t", PART, PART)
     frame = read(table).X
     assert isinstance(frame, PartedFrame)
@@ -202,7 +200,7 @@ def test_a_part_that_is_changed_added_or_broken_later_stops_the_pass(tmp_path: P
     assert "2024" not in str(refused.value)
 
 
-def test_what_is_no_table_in_parts_says_what_to_type(tmp_path: Path) -> None:
+def test_what_is_no_table_in_parts_says_what_to_type(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataRefused, match=r"empty: this is a folder and holds no \.parquet file"):
         read_table(tmp_path / "empty")

@@ -150,7 +150,7 @@ def test_columns_on_one_side_alone_are_refused_by_name(convert):
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas"])
-def test_dates_of_a_type_are_written_as_text_where_the_other_table_has_text(library: str) -> None:
+def test_dates_of_a_type_are_written_as_text_where_the_other_table_has_text(library):
     """A private CSV file beside a public Parquet file, or the other way round; durations have no words."""
     typed = pl.DataFrame({"seen": [dt.date(2024, 3, 1), None], "at": [dt.time(12, 30), None], "n": [1, 2]})
     text = pl.DataFrame({"seen": ["01.03.2024", "soon"], "at": ["12:30", None], "n": [1, 2]})

@@ -48,7 +48,7 @@ from quorate.data.unit_ids import UnitKeys, count_units
 from quorate.errors import DataRefused
 
 
-def test_columns() -> None:
+def test_columns():
     assert nearest("income", ["age", "label"]) == "; known: 'age', 'label'"
     assert listed(["age", "sex"]) == "'age', 'sex'"
     assert names_columns(["age", "income", "id"], ["age", "income"])
@@ -58,13 +58,13 @@ def test_columns() -> None:
     assert in_words(["age", "sex"]) == "columns 'age', 'sex'"
 
 
-def test_database() -> None:
+def test_database():
     assert (is_database("sqlite:///clinic.db"), is_database("clinic.csv")) == (True, False)
     error = sqlite3.OperationalError("no such column: ag")
     assert refused_by_sqlite(error, "select ag from v") == "names a column that is not there; see how it is spelt"
 
 
-def test_date_notation() -> None:
+def test_date_notation():
     berlin = times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
     assert [time and time.isoformat() for time in berlin] == ["1970-01-01T01:00:00+01:00", None]
     assert (microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date")) == (0, None)
@@ -76,13 +76,13 @@ def test_date_notation() -> None:
     assert (are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])) == (True, False)
 
 
-def test_commas() -> None:
+def test_commas():
     assert str([comma_number(text) for text in ("3,5", "1,234", "12", "3.5", "n/a")]) == "[3.5, 1.234, 12.0, 3.5, nan]"
     assert str([plain_comma_number(text) for text in ("27,5", "0,125", "1,234", "27")]) == "[27.5, 0.125, nan, nan]"
     assert str([number_with_comma(text) for text in ("27,5", "27.5", "1,234")]) == "[27.5, 27.5, nan]"
 
 
-def test_files() -> None:
+def test_files():
     with pytest.raises(DataRefused, match=r"^adult\.csv has no column 'incom'; did you mean 'income'"):
         require_column("incom", ["age", "income"], "adult.csv", public=["age"])
     assert base_of(Path("visits/year=*/*.parquet")) == Path("visits")
@@ -91,12 +91,12 @@ def test_files() -> None:
     assert open_record == (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
 
 
-def test_only_the_first_line_is_read(tmp_path: Path) -> None:
+def test_only_the_first_line_is_read(tmp_path):
     (tmp_path / "visits.csv").write_text("person,age\n007,39\n", encoding="utf-8")
     assert first_line(tmp_path / "visits.csv", most=100) == b"person,age\n"
 
 
-def test_labels_and_words() -> None:
+def test_labels_and_words():
     assert [label_array(labels).dtype.kind for labels in ([7.0, float("nan")], ["a", 7.0])] == ["f", "O"]
     assert [without_numbers(cells) for cells in (["yes", "no"], ["n/a", "1.234,5"], [" "])] == ["no", None, None]
     assert unread_in_words({"CRP": 37, "PCT": 1}, "new.csv") == (
@@ -104,7 +104,7 @@ def test_labels_and_words() -> None:
     )
 
 
-def test_digests() -> None:
+def test_digests():
     digests = pack([bytes(16), b"0123456789abcdef"])
     assert (len(digests), digests[1], list(digests)) == (2, b"0123456789abcdef", [bytes(16), b"0123456789abcdef"])
     assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
@@ -117,16 +117,16 @@ def test_digests() -> None:
     assert Overlap.of([(0, 256, tally(3 * rows[:2]))], tally(rows)).uncopied().times.tolist() == [3]
 
 
-def test_numbers_that_a_model_does_not_hold() -> None:
+def test_numbers_that_a_model_does_not_hold():
     with pytest.raises(DataRefused, match="X: a number in column 0 is larger than DecisionTreeClassifier holds"):
         refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
 
 
-def test_feature_maps_patches() -> None:
+def test_feature_maps_patches():
     assert (has_patches((28, 28)), has_patches((8, 8)), has_patches((32, 32, 3))) == (True, False, False)
 
 
-def test_feature_maps_scale() -> None:
+def test_feature_maps_scale():
     assert in_one_unit(np.array([[0.0, 8.0], [2.0, 4.0]])).scale.tolist() == [2.0, 2.0]
     pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
     assert (holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])) == (True, False)
@@ -140,11 +140,11 @@ def test_feature_maps_scale() -> None:
     assert [float(scaler.transform(ends).max().round(6)) for scaler in scalers] == [0.0, 1.0]
 
 
-def test_images() -> None:
+def test_images():
     assert image_columns(pl.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]})) == ["file"]
 
 
-def test_rows() -> None:
+def test_rows():
     assert as_column(np.array([[1], [2]])).tolist() == [1, 2]
     assert without_columns(pl.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns == ["age"]
     named = with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"]))
@@ -155,16 +155,14 @@ def test_rows() -> None:
     assert texts_like(["a film"], pl.DataFrame({"review": ["a bad one"]})).to_dicts() == [{"review": "a film"}]
 
 
-def test_unit_keys() -> None:
+def test_unit_keys():
     keys = UnitKeys.of_positions(3)
     assert (keys[2], keys.n_units, keys.named) == (b"row:\x00\x00\x00\x00\x00\x00\x00\x02", 3, False)
     assert (count_units([b"ann", b"bob", b"ann"]), count_units(UnitKeys.of_positions(4))) == (2, 4)
 
 
 @pytest.mark.parametrize("most", [0, 10_000])
-def test_units_that_are_read_in_blocks_stand_as_they_first_occur(
-    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_units_that_are_read_in_blocks_stand_as_they_first_occur(most, monkeypatch, tmp_path):
     monkeypatch.setattr(digests, "ORDERED_AT_ONCE", 20)
     rng = np.random.default_rng(1)
     units = [b"id:" + bytes([65 + each]) * int(each) for each in rng.integers(0, 60, 300)]

@@ -79,7 +79,7 @@ ROWS = [
 ]
 
 
-def test_each_cell_has_its_own_type(tmp_path: Path) -> None:
+def test_each_cell_has_its_own_type(tmp_path):
     path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS, (None, None)])
     assert column_names(path) == list(NAMES)
     table = read_data(path, label="ill")
@@ -101,7 +101,7 @@ def test_each_cell_has_its_own_type(tmp_path: Path) -> None:
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("odd", [(None,) * 6, ("old", "warm", "soon", 9001, 3, 7), (1e300, True, 5, None, "x", "")])
 @pytest.mark.parametrize("place", range(4))
-def test_no_row_changes_how_another_is_read(tmp_path: Path, odd: tuple[Any, ...], place: int) -> None:
+def test_no_row_changes_how_another_is_read(tmp_path, odd, place):
     pool = read_data(excel(tmp_path / "public.xlsx", [NAMES, *ROWS]), drop=["ill"]).X
     schema = Schema.of(pool)
 
@@ -115,7 +115,7 @@ def test_no_row_changes_how_another_is_read(tmp_path: Path, odd: tuple[Any, ...]
     assert (found if is_empty else found[:place] + found[place + 1 :]) == without
 
 
-def test_a_row_far_below_brings_no_empty_rows_along(tmp_path: Path) -> None:
+def test_a_row_far_below_brings_no_empty_rows_along(tmp_path):
     """Without ids each row counts as a person, and an empty one as somebody whose every value is missing."""
 
     def cells(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -128,7 +128,7 @@ def test_a_row_far_below_brings_no_empty_rows_along(tmp_path: Path) -> None:
     assert len(read_data(excel(tmp_path / "p.xlsx", [NAMES, ROWS[0], *empty, ROWS[1]]), label="ill").y) == 2
 
 
-def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
+def test_a_cell_beside_the_named_columns_is_not_read(tmp_path):
     path = excel(tmp_path / "t.xlsx", [NAMES, ROWS[0], (*ROWS[1], None, "called twice"), ROWS[2]])
     plain = excel(tmp_path / "plain.xlsx", [(*NAMES, None), *ROWS])
     assert column_names(path) == column_names(plain) == list(NAMES)
@@ -148,7 +148,7 @@ def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
         ('s="1"><f>A1</f><v>-108000000000</v>', "-108000000000"),
     ],
 )
-def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path: Path, inside: str, says: str | None) -> None:
+def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path, inside, says):
     """Errors of newer Excels and days before time began; what one private cell holds decides on that cell alone."""
     rows = [(Raw(inside), *ROWS[0][1:]), *ROWS[1:]]
     cells = read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5)
@@ -158,7 +158,7 @@ def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path: Path, insid
 
 
 @pytest.mark.parametrize("memory", [None, 0])
-def test_ids_of_which_excel_lost_digits_make_no_two_persons_one(tmp_path: Path, memory: int | None) -> None:
+def test_ids_of_which_excel_lost_digits_make_no_two_persons_one(tmp_path, memory):
     rows: list[tuple[Any, ...]] = [("age", "id", "ill"), (39, 2**60, "no"), (40, 2**60 + 1, "yes"), (17, "P3", "no")]
     path = excel(tmp_path / "t.xlsx", [*rows, (18, 4, "no"), (19, str(2**60), "no")])
     table = read_cells(path, label="ill", unit="id", n_features=1, memory=memory)
@@ -170,7 +170,7 @@ def test_ids_of_which_excel_lost_digits_make_no_two_persons_one(tmp_path: Path, 
     assert read_data(whole, label="ill", unit="id").unit == [str(2**53 - 1)]
 
 
-def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path: Path) -> None:
+def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path):
     path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS])
     whole = read_cells(path, label="ill", n_features=5).X
     with ZipFile(path) as archive:
@@ -185,7 +185,7 @@ def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path: Path) -> Non
     assert read_cells(path, label="ill", n_features=5).X.equals(whole)
 
 
-def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> None:
+def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path):
     dialect = Dialect(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.", "-999"))
     rows = [("dose", "day", "n"), (1.5, "23.08.2023", -999), ("2.000,5", "01.09.2023", 7), ("k.A.", None, 8)]
     path = excel(tmp_path / "t.xlsx", rows)
@@ -206,15 +206,13 @@ def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> 
         ([(7, 8), (1, 2)], "does not name each column"),
     ],
 )
-def test_a_sheet_without_names_is_one_line_that_quotes_nothing(tmp_path: Path, rows: Any, words: str) -> None:
+def test_a_sheet_without_names_is_one_line_that_quotes_nothing(tmp_path, rows, words):
     with pytest.raises(DataRefused, match=words) as refusal:
         read_data(excel(tmp_path / "t.xlsx", rows))
     assert "7" not in str(refusal.value).replace(str(tmp_path), "")
 
 
-def test_what_is_no_workbook_and_a_library_that_is_not_there_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_workbook_and_a_library_that_is_not_there_are_one_line(tmp_path, monkeypatch):
     path = tmp_path / "t.xlsx"
     path.write_bytes(b"PK\x03\x04 patient Ann Miller")
     with pytest.raises(DataRefused, match="the file is damaged, or no Excel file") as refusal:

@@ -338,7 +338,7 @@ def read(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(40))
-def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_types_are_those_of_the_whole_file(seed, tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     content, path = table(seed).encode(), tmp_path / ("t.csv.gz" if seed % 3 == 0 else "t.csv")
     path.write_bytes(gzip.compress(content) if seed % 3 == 0 else content)
@@ -351,7 +351,7 @@ def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkey
     assert streamed.collect().equals(text)
 
 
-def test_that_test_catches_types_of_the_first_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_test_catches_types_of_the_first_part(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_text, "AT_ONCE", 90)
     path = tmp_path / "t.csv"
     path.write_text("a\n" + "1\n" * 80 + "2.5\n", encoding="utf-8")
@@ -360,14 +360,14 @@ def test_that_test_catches_types_of_the_first_part(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("content", ['a,b\n1,"x\n' + "y\n" * 50, "a\n", "a"])
-def test_marks_that_are_not_matched_and_files_without_rows(content: str, tmp_path: Path) -> None:
+def test_marks_that_are_not_matched_and_files_without_rows(content, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(content, encoding="utf-8")
     assert b"".join(part for part in delimited_text.parts_of(path)).decode() == content
 
 
 @pytest.mark.heavy
-def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_holds_no_more_than_a_part(tmp_path, monkeypatch):
     monkeypatch.setattr(delimited_text, "AT_ONCE", 1_000)
     path, longest = tmp_path / "t.csv", 0
     path.write_text("a,b\n" + "12,word\n" * 20_000, encoding="utf-8")
@@ -383,7 +383,7 @@ def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("suffix", [".arrow", ".feather", ".ipc"])
-def test_arrow_files_are_tables(suffix: str, tmp_path: Path) -> None:
+def test_arrow_files_are_tables(suffix, tmp_path):
     rows = pl.DataFrame({"age": [39, 50], "ill": ["no", "yes"], "id": ["007", "008"]})
     path = tmp_path / f"t{suffix}"
     rows.write_ipc(path)
@@ -394,7 +394,7 @@ def test_arrow_files_are_tables(suffix: str, tmp_path: Path) -> None:
     assert streamed.X.collect().equals(rows.drop("ill"))
 
 
-def test_libsvm_text_may_be_packed(tmp_path: Path) -> None:
+def test_libsvm_text_may_be_packed(tmp_path):
     path = tmp_path / "t.svm.gz"
     path.write_bytes(gzip.compress(b"1 1:0.5 3:2\n0 2:1\n"))
     found = read_data(path, n_features=3)

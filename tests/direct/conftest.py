@@ -30,12 +30,12 @@ class Rows(NamedTuple):
 
 
 @pytest.fixture(scope="session", params=[2, 5], ids=["two classes", "five classes"])
-def n_classes(request: pytest.FixtureRequest) -> int:
+def n_classes(request):
     return int(request.param)
 
 
 @pytest.fixture(scope="session")
-def rows(n_classes: int) -> Rows:
+def rows(n_classes):
     rng = np.random.default_rng(3)
     pool = rng.normal(size=(120, 40)) * np.geomspace(1, 1e-3, 40)
     feature_map = LinearMap.fit(pool)
@@ -63,15 +63,15 @@ class RoundsThatCount:
         return audit_rounds(plan, plan.event, self.rows, **how).violated
 
     @pytest.fixture(autouse=True)
-    def few_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def few_runs(self, monkeypatch):
         monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
         monkeypatch.setattr(audited, "_MOST_RUNS", 20)
 
     @pytest.mark.heavy
-    def test_passes_rounds_as_they_are(self) -> None:
+    def test_passes_rounds_as_they_are(self):
         assert not self.violated()
 
-    def test_catches_a_unit_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_catches_a_unit_that_is_counted_more_than_once(self, monkeypatch):
         honest = audited.of_records
 
         def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
@@ -81,7 +81,7 @@ class RoundsThatCount:
         assert self.violated()
 
     @pytest.mark.heavy
-    def test_catches_counts_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_catches_counts_without_noise(self, monkeypatch):
         honest = descend.noisy_sum
 
         def as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
@@ -91,7 +91,7 @@ class RoundsThatCount:
         monkeypatch.setattr(descend, "noisy_sum", as_they_are)
         assert self.violated()
 
-    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch):
         honest = contributions.counted
         check_contributions(self.planned(), self.rows)
         monkeypatch.setattr(

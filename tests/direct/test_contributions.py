@@ -201,9 +201,7 @@ POOL = np.random.default_rng(1).normal(size=(90, 6))
 PLAN = plan_direct(feature_map_for("both", POOL), POOL, n_classes=2, n_units=1_000, epsilon=1.0, delta=1e-5)
 
 
-def test_correct_contributions_pass_and_coordinates_that_depend_on_the_rows_beside_are_caught(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_correct_contributions_pass_and_coordinates_that_depend_on_the_rows_beside_are_caught(monkeypatch):
     check_contributions(PLAN, POOL)
     exact = PublicCoordinates.__call__
     monkeypatch.setattr(PublicCoordinates, "__call__", lambda self, rows: exact(self, rows) + (len(rows) > 1))
@@ -211,7 +209,7 @@ def test_correct_contributions_pass_and_coordinates_that_depend_on_the_rows_besi
         check_contributions(PLAN, POOL)
 
 
-def test_a_sum_of_rounded_floats_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sum_of_rounded_floats_is_caught(monkeypatch):
     """The twin adds gradients as floats, and puts only their sum on the grid."""
 
     def rounded(z, lengths, codes, weights, grid):
@@ -225,7 +223,7 @@ def test_a_sum_of_rounded_floats_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
-def test_a_row_that_is_not_finite_and_spoils_the_sum_is_caught(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_is_not_finite_and_spoils_the_sum_is_caught(kind, monkeypatch):
     pool = kind(np.abs(POOL))
     plan = plan_direct(feature_map_for("auto", pool), pool, n_classes=2, n_units=1_000, epsilon=1.0, delta=1e-5)
     check_contributions(plan, pool)
@@ -235,7 +233,7 @@ def test_a_row_that_is_not_finite_and_spoils_the_sum_is_caught(kind, monkeypatch
 
 
 @pytest.mark.parametrize("axis", ["no clip", "a norm by the wrong axis"])
-def test_a_contribution_that_is_too_long_is_caught(axis: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contribution_that_is_too_long_is_caught(axis, monkeypatch):
     def too_long(z, lengths, codes, weights, grid):
         scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
         if axis != "no clip":  # each coordinate is cut off by itself

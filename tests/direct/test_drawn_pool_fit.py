@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool, QuorateWarning, check
 from quorate.accounting import Composed, epsilon
-from quorate.accounting.neighbouring import Relation
 from quorate.data.declared_schema import Schema
 from quorate.direct import descend, flow
 from quorate.direct import task as task_module
@@ -62,16 +60,16 @@ def _fitted(feature_map: str) -> tuple[PrivateLogisticRegression, Ledger]:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[PrivateLogisticRegression, Ledger]:
+def fitted():
     return _fitted("linear")
 
 
 @pytest.fixture(scope="module", params=["linear", pytest.param("auto", marks=pytest.mark.heavy)])
-def fitted_by(request: pytest.FixtureRequest) -> tuple[PrivateLogisticRegression, Ledger]:
+def fitted_by(request):
     return _fitted(request.param)
 
 
-def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by: Any) -> None:
+def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by):
     clf, ledger = fitted_by
     [reservation] = ledger.reservations()
     assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
@@ -83,7 +81,7 @@ def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by: Any)
     assert clf.guarantee_.also[0].epsilon > clf.guarantee_.epsilon
 
 
-def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by: Any) -> None:
+def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by):
     clf, _ = fitted_by
     new, truth = wards(500, 2)
     predicted = clf.predict(new)
@@ -96,7 +94,7 @@ def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: Any) -> None:
+def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted):
     clf, ledger = fitted
     again = estimator(ledger=ledger).fit(ROWS, LABELS, schema=dict(LISTS.declared))
     assert len(ledger.reservations()) == 1
@@ -105,7 +103,7 @@ def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: 
 
 
 @pytest.mark.heavy
-def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begins_another() -> None:
+def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begins_another():
     rows, schema = ROWS.select("ward", "grade"), {name: LISTS.declared[name] for name in ("ward", "grade")}
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     begun = estimator(ledger=ledger, marginals=0).fit(rows, LABELS, schema=schema)
@@ -121,7 +119,7 @@ def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begi
 
 
 @pytest.mark.heavy
-def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted, monkeypatch):
     _, ledger = fitted
     monkeypatch.setattr(task_module.DirectTask, "_plan_digest", "other bits")
     with pytest.raises(PreconditionFailed, match="last bits"):
@@ -129,7 +127,7 @@ def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, mo
     assert len(ledger.reservations()) == 1
 
 
-def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
+def test_a_check_says_what_a_fit_would_do_and_draws_nothing():
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     found = check(estimator(ledger=ledger), ROWS, LABELS, schema=LISTS)
     assert found.found["price"] == pytest.approx(2.0, abs=1e-6)
@@ -149,9 +147,7 @@ def dies(*_: Any) -> Any:
 @pytest.mark.parametrize(
     ("lost", "feature_map"), [("a level", "linear"), ("a round", "linear"), ("a level", "auto"), ("a round", "auto")]
 )
-def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
-    lost: str, feature_map: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(lost, feature_map, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         where, name = (NoisyMarginals, "release_level") if lost == "a level" else (descend, "noisy_sum")
         patch.setattr(where, name, dies)
@@ -170,9 +166,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("rule", RULES[1:])
-def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(
-    rule: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(rule, tmp_path, monkeypatch):
     rows, labels = patients(N, 1)
     codes = [f"c{code}" for code in range(200)]
     rows = rows.with_columns(code=pl.Series([codes[place % 200] for place in range(N)]))
@@ -203,14 +197,14 @@ def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(
         ({"text": "note"}, LISTS, InvalidParameter, "public"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_a_charge(changes: Any, schema: Any, error: Any, said: str) -> None:
+def test_what_does_not_fit_is_refused_before_a_charge(changes, schema, error, said):
     rows, labels = wards(50, 1)
     with pytest.raises(error, match=said) as refusal:
         estimator(**changes).fit(rows, labels, schema=schema)
     assert "\n" not in str(refusal.value)
 
 
-def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_stored() -> None:
+def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_stored():
     """ℓ, T, σ and the key's public part follow from declared facts: other rows ask for the very same event."""
     events = set()
     for seed in (1, 2):
@@ -233,7 +227,7 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_st
     ids=["one value", "one of many values", "no numbers", "all missing"],
 )
 @pytest.mark.filterwarnings("ignore:rounds-tell-nothing")  # a column of one value tells nothing
-def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, cells: list[Any]) -> None:
+def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema, cells):
     ledger = Ledger(budget=Budget(5.0, 1e-4))
     rows = pl.DataFrame({"x": cells})
     clf = estimator(n_records=300, ledger=ledger).fit(rows, [0, 1] * 150, schema=schema)
@@ -243,7 +237,7 @@ def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, 
 
 
 @pytest.mark.heavy
-def test_persons_and_a_ledger_that_adds_rho() -> None:
+def test_persons_and_a_ledger_that_adds_rho():
     ledger = Ledger(budget=Budget(2.0, 1e-5, composition="zcdp"))
     clf = estimator(n_records=N // 2, ledger=ledger).fit(ROWS, LABELS, schema=LISTS, groups=np.arange(N) // 2)
     assert 2.0 - 1e-4 < clf.guarantee_.epsilon <= 2.0
@@ -255,7 +249,7 @@ def test_persons_and_a_ledger_that_adds_rho() -> None:
 @pytest.mark.parametrize(
     ("eps", "neighbours"), [(0.5, "add-or-remove"), (3.0, "add-or-remove"), (3.0, "replace"), (0.5, "replace")]
 )
-def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps: float, neighbours: Relation) -> None:
+def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps, neighbours):
     schema = Schema(NUMBERS)
     given: dict[str, Any] = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}
     before = before_pool(schema, feature_map_of("auto", schema), neighbours=neighbours, **given)
@@ -269,7 +263,7 @@ def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps:
 
 
 @pytest.mark.heavy
-def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows() -> None:
+def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows():
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
 

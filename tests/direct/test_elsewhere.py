@@ -31,14 +31,14 @@ from quorate.run.drawn_pool import count_cells
 
 
 @pytest.fixture(autouse=True)
-def forgetful() -> None:
+def forgetful():
     """What a worker's process keeps is another test's."""
     elsewhere._sides.clear()
     elsewhere._coordinates.clear()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     tmp_path.chmod(0o700)
     return tmp_path
 
@@ -51,9 +51,7 @@ def with_worker(task: DirectTask, folder: Path, do: Callable[[RemoteTask], Remot
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(("grouped", "form"), [(False, "dense"), (True, "dense"), (True, "sparse"), (False, "sparse")])
-def test_workers_add_up_the_integers_of_one_machine(
-    form: str, grouped: bool, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_add_up_the_integers_of_one_machine(form, grouped, people, folder, monkeypatch):
     table = people.drop("ill", "person")
     task = task_of(people, table, grouped=grouped) if form == "dense" else sparse_task(grouped=grouped)
     expected = one_by_one(task)
@@ -73,7 +71,7 @@ def test_workers_add_up_the_integers_of_one_machine(
         elsewhere._coordinates.clear()
 
 
-def test_the_number_of_tasks_follows_from_public_facts_alone(people: pl.DataFrame, folder: Path) -> None:
+def test_the_number_of_tasks_follows_from_public_facts_alone(people, folder):
     few, many = people[: N // 3], people
     sizes = []
     for rows in (few, many):
@@ -83,7 +81,7 @@ def test_the_number_of_tasks_follows_from_public_facts_alone(people: pl.DataFram
     assert sizes[0] == sizes[1] == [1] * 8
 
 
-def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people: pl.DataFrame, folder: Path) -> None:
+def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people, folder):
     plain = task_of(people, people.drop("ill", "person"), grouped=True)
     lost = {2: 1, 5: 1}  # tasks, and how often each ends with its worker's process
 
@@ -105,7 +103,7 @@ def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people: pl.Da
 
 
 @pytest.mark.heavy
-def test_dask_is_told_of_no_row_and_no_sum(people: pl.DataFrame, folder: Path) -> None:
+def test_dask_is_told_of_no_row_and_no_sum(people, folder):
     told: list[bytes] = []
 
     def noted(task: RemoteTask) -> RemoteResult:
@@ -130,9 +128,7 @@ def other_exp(x: Any, moved: float) -> Any:
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_that_computes_other_bits_is_refused_before_it_reads_a_row(
-    late: bool, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_computes_other_bits_is_refused_before_it_reads_a_row(late, people, folder, monkeypatch):
     plain = task_of(people, people.drop("ill", "person"), grouped=False)
     task, worker = with_worker(plain, folder)
     if late:
@@ -147,9 +143,7 @@ def test_a_worker_that_computes_other_bits_is_refused_before_it_reads_a_row(
     assert not elsewhere._coordinates
 
 
-def test_the_answer_tells_a_last_bit_and_a_twin_that_does_not_ask_adds_up_others(
-    people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answer_tells_a_last_bit_and_a_twin_that_does_not_ask_adds_up_others(people, folder, monkeypatch):
     plain = task_of(people, people.drop("ill", "person"), grouped=False)
     side, grid = elsewhere.public_side(plain.plan, plain.public_rows), replace(plain.plan.grid, clip=8.0)
     right = plain.units().reveal().summing(grid)(plain.plan.start)
@@ -190,8 +184,8 @@ def cells_counted(task: DirectTask) -> list[tuple[list[int], list[int]]]:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("n_rows", "at_once"), [(N, 7), (N, 1 << 16), (5, 2)])
 def test_workers_count_the_cells_of_one_machine_and_units_lie_in_several_parts(
-    n_rows: int, at_once: int, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    n_rows, at_once, people, folder, monkeypatch
+):
     people = people[:n_rows]
     plain = drawn_task(people, people.drop("ill", "person"))
     expected = cells_counted(plain)
@@ -204,7 +198,7 @@ def test_workers_count_the_cells_of_one_machine_and_units_lie_in_several_parts(
 
 
 @pytest.mark.heavy
-def test_a_part_that_is_not_counted_ends_the_run_before_its_charge(people: pl.DataFrame, folder: Path) -> None:
+def test_a_part_that_is_not_counted_ends_the_run_before_its_charge(people, folder):
     plain = drawn_task(people, people.drop("ill", "person"))
     task, _ = with_worker(plain, folder, lambda task: RemoteResult(None, 0))
     with Ledger(folder / "ledger.db", budget=Budget(1.0, 1e-5)) as ledger:
@@ -214,9 +208,7 @@ def test_a_part_that_is_not_counted_ends_the_run_before_its_charge(people: pl.Da
 
 
 @pytest.mark.heavy
-def test_a_worker_that_gives_public_cells_other_codes_counts_none(
-    people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_gives_public_cells_other_codes_counts_none(people, folder, monkeypatch):
     plain = drawn_task(people, people.drop("ill", "person"))
     expected, honest = cells_counted(plain), elsewhere.declared_side(Schema(DECLARED), PLAIN)
     leaves = NumberColumn._leaves

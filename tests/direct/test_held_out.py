@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def covered(fitted: Any) -> float:
     return float(sets[np.arange(len(sets)), Y[TEST]].mean())
 
 
-def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise() -> None:
+def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise():
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     fitted = estimator(ledger=ledger).fit(X[:N], Y[:N], public=PUBLIC)
     [reservation] = ledger.reservations()
@@ -66,7 +65,7 @@ def test_a_fit_holds_units_out_in_its_own_charge_and_keeps_its_promise() -> None
     assert fitted.coverage_promise() == promise
 
 
-def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> None:
+def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road():
     """δ(ε) of the two alone, by Gauss's and the choice's own closed forms: no unit is in both."""
     for neighbours, length in (("add-or-remove", 1), ("replace", 2)):
         ledger = Ledger(budget=Budget(1.0, 1e-5))
@@ -80,7 +79,7 @@ def test_the_price_of_the_whole_is_that_of_the_dearer_part_by_another_road() -> 
         assert epsilon(event, 1e-5) <= 1.0
 
 
-def test_parallel_events_cost_what_the_dearest_does_and_are_read_back() -> None:
+def test_parallel_events_cost_what_the_dearest_does_and_are_read_back():
     few, many = Repeated(PureDP(0.3), 2), PureDP(0.5)
     event = Parallel((few, many))
     assert epsilon(event, 0.0) == epsilon(few, 0.0)
@@ -89,7 +88,7 @@ def test_parallel_events_cost_what_the_dearest_does_and_are_read_back() -> None:
     assert epsilon(Parallel(()), 0.0) == delta(Parallel(()), 0.5) == 0
 
 
-def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side() -> None:
+def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side():
     plan = plan_sets(HELD, n_records=N, budget=(1.0, 1e-5), unit="record")
     assert plan is not None
     keys = [b"%d" % (row // 2) for row in range(N)]
@@ -103,7 +102,7 @@ def test_what_a_unit_adds_follows_from_that_unit_and_each_is_on_one_side() -> No
 
 
 @pytest.fixture(scope="module")
-def counts_of_neighbours() -> tuple[Any, Any]:
+def counts_of_neighbours():
     """Counts by place as a run makes them, with the unit that is held out first and without its class."""
     task, seen = None, []
     fitted = estimator()
@@ -131,7 +130,7 @@ class ExactQuantile(PrivateQuantile):
         return self.scores(counts).argmax(axis=1)
 
 
-def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(counts_of_neighbours: Any) -> None:
+def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(counts_of_neighbours):
     with_unit, without = counts_of_neighbours
     assert np.abs(with_unit - without).sum() == 1
     pair = np.array([9, 0, 1, 0]), np.array([8, 0, 1, 0])  # a table of one unit more or less, where it tips the share
@@ -142,9 +141,7 @@ def test_an_audit_of_what_a_run_counts_passes_and_catches_the_exact_quantile(cou
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("lost", ["before the draw", "after the draw"])
-def test_a_killed_fit_goes_on_and_draws_the_limit_once(
-    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_fit_goes_on_and_draws_the_limit_once(lost, tmp_path, monkeypatch):
     path = tmp_path / "fit.ledger"
     how = {"ledger": path, "feature_map": "linear", "unsafe_noise_seed": None}
     with monkeypatch.context() as patch:
@@ -185,7 +182,7 @@ def _once(own: Any, *, allowed: bool) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_shuffle_of_rows_known_by_their_place_is_another_fit(tmp_path: Path) -> None:
+def test_a_shuffle_of_rows_known_by_their_place_is_another_fit(tmp_path):
     """Else a row could learn before the shuffle and choose the limit after it."""
     ledger = Ledger(budget=Budget(3.0, 1e-4))
     order = np.random.default_rng(0).permutation(N)
@@ -194,7 +191,7 @@ def test_a_shuffle_of_rows_known_by_their_place_is_another_fit(tmp_path: Path) -
     assert len(ledger.reservations()) == 2
 
 
-def test_what_cannot_be_is_refused_with_the_number_that_would_do() -> None:
+def test_what_cannot_be_is_refused_with_the_number_that_would_do():
     for changes, words in (
         ({"n_records": 300}, r"calibration_share=0\.3 of 300 records is too little .* \d[\d,]+ records would do"),
         ({"n_records": None}, "declare n_records"),
@@ -211,7 +208,7 @@ def test_what_cannot_be_is_refused_with_the_number_that_would_do() -> None:
 
 
 @pytest.mark.heavy
-def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
+def test_a_ledger_that_adds_rho_pays_no_more_for_it():
     ledger = Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))
     fitted = estimator(ledger=ledger, calibration_share=0.6).fit(X[:N], Y[:N], public=PUBLIC)
     assert covered(fitted) > 0.85
@@ -219,7 +216,7 @@ def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
 
 
 @pytest.mark.heavy
-def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
+def test_nothing_but_the_learning_units_enters_rounds_and_teachers():
     how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
     rounds = estimator()._task(X[:N], Y[:N], **how)
     assert ((rounds.private.reveal().codes >= 0) == ~rounds.held.held.reveal()).all()
@@ -236,7 +233,7 @@ def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
     )
 
 
-def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units() -> None:
+def test_a_fit_by_votes_that_goes_on_holds_out_the_same_units():
     """By another key than that of its charge, a unit would learn before a kill and be held out after it."""
     votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=Ledger(budget=Budget(1.0, 1e-5)))
     how: dict[str, Any] = {"public": PUBLIC, "groups": None}
@@ -257,7 +254,7 @@ class Locked(LogisticRegression):
 
 
 @pytest.mark.heavy  # starts processes
-def test_a_student_that_does_not_travel_is_refused_before_the_charge() -> None:
+def test_a_student_that_does_not_travel_is_refused_before_the_charge():
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=ledger, student=Locked())
     with pytest.raises(InvalidParameter, match=r"the student Locked fails on the public rows .* cannot pickle"):
@@ -265,7 +262,7 @@ def test_a_student_that_does_not_travel_is_refused_before_the_charge() -> None:
     assert not ledger.reservations()
 
 
-def test_a_limit_is_paid_for_one_student_and_labels_alone_for_all() -> None:
+def test_a_limit_is_paid_for_one_student_and_labels_alone_for_all():
     """Sets of another student by the limit of this one would not hold what is promised."""
     for share, n_charges in ((0.3, 3), (None, 1)):
         votes = estimator(PrivateClassifier, method="votes", n_teachers=60, calibration_share=share)
@@ -276,7 +273,7 @@ def test_a_limit_is_paid_for_one_student_and_labels_alone_for_all() -> None:
 
 
 @pytest.mark.heavy  # trains teachers
-def test_votes_hold_units_out_and_no_teacher_sees_them() -> None:
+def test_votes_hold_units_out_and_no_teacher_sees_them():
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     votes = estimator(PrivateClassifier, method="votes", n_teachers=60, ledger=ledger)
     fitted = votes.fit(X[:N], Y[:N], public=PUBLIC)

@@ -38,7 +38,7 @@ ADDED, REPLACED = "add or remove one record", "replace one record"
 
 
 @pytest.fixture(scope="module")
-def moments() -> PoolMoments:
+def moments():
     return PlannedBudgets(POOL, "linear").moments
 
 
@@ -62,9 +62,7 @@ def hockey_stick(mu: float, epsilon: float) -> float:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("delta", "shown"), [(1e-4, "2.21"), (1e-5, "2.16"), (1e-6, "2.13")])
-def test_both_figures_are_prices_of_their_own_and_agree_with_another_road(
-    delta: float, shown: str, moments: PoolMoments
-) -> None:
+def test_both_figures_are_prices_of_their_own_and_agree_with_another_road(delta, shown, moments):
     plan = planned(moments, "add-or-remove", delta=delta)
     for relation, lengths in (("add-or-remove", 1), ("replace", 2)):
         mu = lengths * sqrt(plan.settings.rounds) * 2.0**plan.grid.k / plan.sigma
@@ -79,7 +77,7 @@ def test_both_figures_are_prices_of_their_own_and_agree_with_another_road(
 
 
 @pytest.mark.parametrize("rho", [None, 0.03])
-def test_noise_follows_the_relation_and_settings_what_it_leaves(rho: float | None, moments: PoolMoments) -> None:
+def test_noise_follows_the_relation_and_settings_what_it_leaves(rho, moments):
     """Half the noise at equal rounds, and settings as for a μ twice as large: never both in the noise."""
     k, least = noise_for(16, 640, 1.0, 1e-5, rho=rho, neighbours="add-or-remove")
     same_k, most = noise_for(16, 640, 1.0, 1e-5, rho=rho, neighbours="replace")
@@ -93,7 +91,7 @@ def test_noise_follows_the_relation_and_settings_what_it_leaves(rho: float | Non
     assert len({each.digest for each in (earlier, asked, plan)}) == 3
 
 
-def test_the_relation_is_part_of_a_stored_plan_and_absent_from_earlier_ones(moments: PoolMoments) -> None:
+def test_the_relation_is_part_of_a_stored_plan_and_absent_from_earlier_ones(moments):
     for relation in (None, "add-or-remove", "replace"):
         plan = planned(moments, relation)
         again, _ = load_plan(dump_plan(plan, None))
@@ -103,7 +101,7 @@ def test_the_relation_is_part_of_a_stored_plan_and_absent_from_earlier_ones(mome
 
 
 @pytest.mark.heavy
-def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(moments: PoolMoments) -> None:
+def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(moments):
     """The cheat: Δ = B in the noise, and M in place of μ there as well. Its ε is 2.16 and not 1."""
     honest = planned(moments, "add-or-remove", epsilon=4.0)
     twin = replace(honest, sigma=honest.sigma / 2)
@@ -144,7 +142,7 @@ def promised(fitted: PrivateLogisticRegression) -> tuple[str, float, list[tuple[
 
 
 @pytest.mark.heavy
-def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_replacing() -> None:
+def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_replacing():
     declared, read, asked = fit(), fit(read=True), fit(neighbours="replace")
     assert promised(declared) == (ADDED, 1.0, [(REPLACED, 2.155)])
     assert promised(read) == (REPLACED, 1.0, [])
@@ -162,7 +160,7 @@ def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_r
 
 
 @pytest.mark.heavy
-def test_for_persons_it_says_that_all_their_rows_come_or_go() -> None:
+def test_for_persons_it_says_that_all_their_rows_come_or_go():
     groups = np.repeat(np.arange(100), 3)
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     made = PrivateLogisticRegression(**KEYED, n_records=100, ledger=ledger).fit(X, Y, groups=groups).guarantee_
@@ -172,7 +170,7 @@ def test_for_persons_it_says_that_all_their_rows_come_or_go() -> None:
 
 
 @pytest.mark.heavy
-def test_a_ledger_has_one_relation_which_auto_takes_and_check_tells_why() -> None:
+def test_a_ledger_has_one_relation_which_auto_takes_and_check_tells_why():
     ledger = roomy()
     fit(ledger, read=True)
     assert ledger.relation == "replace"
@@ -190,7 +188,7 @@ def test_a_ledger_has_one_relation_which_auto_takes_and_check_tells_why() -> Non
 
 
 @pytest.mark.heavy
-def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None:
+def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price():
     ledger = roomy()
     fit(ledger, neighbours="replace")
     asked = fit(ledger, neighbours="add-or-remove")
@@ -207,7 +205,7 @@ def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None
 
 @pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:columns-on-other-scales")  # of a pool that is small on purpose
-def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_charged() -> None:
+def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_charged():
     ledger = roomy()
     fit(ledger)
     head = ledger.head
@@ -228,7 +226,7 @@ def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_ch
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("budget", [Budget(10.0, 1e-3), Budget(10.0, 1e-3, composition="zcdp")])
-def test_both_events_are_chained_and_priced_again(budget: Budget) -> None:
+def test_both_events_are_chained_and_priced_again(budget):
     ledger = Ledger(budget=budget)
     fit(ledger)
     [reservation] = ledger.reservations()
@@ -250,7 +248,7 @@ def test_both_events_are_chained_and_priced_again(budget: Budget) -> None:
         check_prices(state)
 
 
-def test_a_reservation_has_no_other_relation_than_the_two() -> None:
+def test_a_reservation_has_no_other_relation_than_the_two():
     other = (Neighbouring.of("replace", "record"), PureDP(1.0))
     for scope in (
         None,
@@ -262,7 +260,7 @@ def test_a_reservation_has_no_other_relation_than_the_two() -> None:
 
 
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
-def test_nothing_is_guaranteed_for_adding_and_removing_where_a_number_was_read(caveat: str) -> None:
+def test_nothing_is_guaranteed_for_adding_and_removing_where_a_number_was_read(caveat):
     made: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "unit": "record", "mechanism": "m", "accounting": "a"}
     whole = "add, remove or replace one record"
     for neighbours in (ADDED, whole, f"{whole}, as the owner states"):
@@ -278,7 +276,7 @@ def test_nothing_is_guaranteed_for_adding_and_removing_where_a_number_was_read(c
     assert Guarantee(**made, neighbours=REPLACED, also=also).also == also
 
 
-def test_without_a_pool_noise_follows_the_relation_too() -> None:
+def test_without_a_pool_noise_follows_the_relation_too():
     plans = [plan_without_pool(5, **FACTS, neighbours=each) for each in ("add-or-remove", "replace")]
     assert plans[1].sigma / plans[0].sigma == pytest.approx(2.0)
     assert plans[0].settings == plans[1].settings

@@ -9,7 +9,6 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,7 +49,7 @@ def fitted(X: Any = None, y: Any = None, *, groups: Any = None, **changes: Any) 
 
 
 class TestACell:
-    def test_says_a_place_in_the_range_by_exact_arithmetic(self) -> None:
+    def test_says_a_place_in_the_range_by_exact_arithmetic(self):
         draw = random.Random(3)
         for _ in range(300):
             low = draw.choice([0.0, -1.0, 1e-9, -7.25e6, draw.uniform(-1e3, 1e3)])
@@ -64,17 +63,17 @@ class TestACell:
         "cell",
         [None, float("nan"), np.inf, -np.inf, "", "many", pd.NA, pd.NaT, 10**400, 1 + 2j, [5.0], object(), b"\xff"],
     )
-    def test_that_is_no_finite_number_says_nothing(self, cell: Any) -> None:
+    def test_that_is_no_finite_number_says_nothing(self, cell):
         assert RANGE.steps_of([cell]).tolist() == [-1]
 
     @pytest.mark.parametrize("cell", [25, 25.0, "25", " 25.0 ", Decimal(25), Fraction(25), np.float32(25), np.int8(25)])
-    def test_says_the_same_in_every_type(self, cell: Any) -> None:
+    def test_says_the_same_in_every_type(self, cell):
         assert RANGE.steps_of([cell]).tolist() == [STEPS // 4]
 
-    def test_beyond_the_range_is_the_nearer_end(self) -> None:
+    def test_beyond_the_range_is_the_nearer_end(self):
         assert RANGE.steps_of([-5, 1e308, "-1e308"]).tolist() == [0, STEPS, 0]
 
-    def test_decides_nothing_about_the_other_cells_of_any_container(self) -> None:
+    def test_decides_nothing_about_the_other_cells_of_any_container(self):
         draw = random.Random(5)
         odd = [None, "x", float("nan"), float("inf"), 1e300, 2**63, True]
         containers: list[Callable[[list[Any]], Any]] = [
@@ -98,7 +97,7 @@ class TestACell:
 @pytest.mark.parametrize(
     "given", [None, 5, (1,), (1, 2, 3), (2, 1), (0, 0), (0, np.inf), (np.nan, 1), ("0", "9"), (-1e308, 1e308), "09"]
 )
-def test_a_range_that_is_none_is_refused_in_one_line(given: Any) -> None:
+def test_a_range_that_is_none_is_refused_in_one_line(given):
     with pytest.raises(InvalidParameter, match=r"^target_range[^\n]*$"):
         fitted(target_range=given)
 
@@ -111,7 +110,7 @@ class TestAUnit:
     codes = rng.integers(0, STEPS + 1, 120)
 
     @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
-    def test_is_its_residual_times_its_coordinates_clipped(self, scale: float) -> None:
+    def test_is_its_residual_times_its_coordinates_clipped(self, scale):
         weights = scale * np.random.default_rng(4).normal(size=(6, 1))
         z = self.z * 2.0**-GRID.bits
         score = (z @ weights)[:, 0]
@@ -123,7 +122,7 @@ class TestAUnit:
         released = of_records(self.z, lengths_of(self.z), self.codes, weights, GRID)[:, 0] * GRID.step
         assert np.allclose(released, gradient.sum(axis=0), atol=1e-3)
 
-    def test_is_the_same_alone_and_never_longer_than_the_clip(self) -> None:
+    def test_is_the_same_alone_and_never_longer_than_the_clip(self):
         for scale in (0.0, 1.0, 1e3):
             weights = scale * np.random.default_rng(4).normal(size=(6, 1))
             alone = [
@@ -140,7 +139,7 @@ class TestAUnit:
             assert (sum(groups) == of_groups(self.z, self.codes, starts, weights, GRID)).all()
             assert max(sum(int(value) ** 2 for value in each.ravel()) for each in groups) <= 4**GRID.k
 
-    def test_counts_as_the_shares_of_its_rows_in_each_cell(self) -> None:
+    def test_counts_as_the_shares_of_its_rows_in_each_cell(self):
         grid = Grid(bits=12, clip=0.3, k=30, link="range", low=9_000, high=31_001, cells=6)
         starts = np.array([0, 1, 4, 11, 50, 120])
         alone = []
@@ -159,7 +158,7 @@ class TestAUnit:
 
     @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
-    def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
+    def test_without_a_target_adds_nothing_and_no_word_says_so(self):
         X, y = ROWS[PART], TARGETS[PART].tolist()
         without = fitted(np.delete(X, 7, axis=0), y[:7] + y[8:])
         for cell in (None, "much", np.inf):
@@ -170,7 +169,7 @@ class TestAUnit:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
-def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon: float) -> None:
+def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon):
     model = fitted(epsilon=epsilon)
     plan = model.plan_
     moved = plan.settings.clip / plan.noise * np.sqrt(plan.settings.rounds)  # by adding one unit
@@ -185,12 +184,12 @@ class TestTheAudit(RoundsThatCount):
     rows = ROWS[:80]
     asked: ClassVar[dict[str, Any]] = {"n_classes": 0, "rounds": 16}
 
-    def test_catches_rounds_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_catches_rounds_without_noise(self, monkeypatch):
         monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
         assert self.violated()
 
     @pytest.mark.heavy
-    def test_catches_residuals_that_are_not_clipped(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_catches_residuals_that_are_not_clipped(self, monkeypatch):
         def unclipped(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
             scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
             return np.asarray(z.T @ np.trunc(scaled)).astype(np.int64)
@@ -202,7 +201,7 @@ class TestTheAudit(RoundsThatCount):
 class TestThePart:
     """Where targets lie, by noisy counts."""
 
-    def test_holds_the_share_that_it_is_chosen_for_however_noisy_counts_are(self) -> None:
+    def test_holds_the_share_that_it_is_chosen_for_however_noisy_counts_are(self):
         # 90 % with a standard deviation of .02; by noisy shares as they are of .07, the twin that is caught here.
         draw, n_units, cells = np.random.default_rng(7), 2_600, 64
         places = draw.gamma(2.0, 0.1, n_units).clip(0, 1)
@@ -222,7 +221,7 @@ class TestThePart:
 
 
 class TestTheEstimator:
-    def test_learns_and_predicts_within_the_range(self) -> None:
+    def test_learns_and_predicts_within_the_range(self):
         model = fitted(epsilon=2.0)
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.7
         far = model.predict(np.array([[1e6, 0, 0], [-1e6, 0, 0]]))
@@ -233,13 +232,13 @@ class TestTheEstimator:
 
     @pytest.mark.heavy
     @pytest.mark.parametrize("wide", [(0, 40_000), (-20_000, 100)])
-    def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide: tuple[float, float]) -> None:
+    def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide):
         model = fitted(epsilon=4.0, target_range=wide)
         assert model.plan_.settings.counting
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.6
         assert fitted(epsilon=4.0, target_range=wide, rounds=15).score(ROWS[HELD], TARGETS[HELD]) < 0  # nothing counts
 
-    def test_a_counting_round_that_was_lost_looks_at_no_part(self) -> None:
+    def test_a_counting_round_that_was_lost_looks_at_no_part(self):
         plan = fitted(epsilon=4.0).plan_
         lost = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
         one = np.zeros_like(plan.start, dtype=np.int64)
@@ -251,9 +250,7 @@ class TestTheEstimator:
 
     @pytest.mark.heavy
     @pytest.mark.parametrize("rule", [0, 1])
-    def test_a_fit_that_was_begun_when_rounds_counted_by_another_rule_goes_on_so(
-        self, rule: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_fit_that_was_begun_when_rounds_counted_by_another_rule_goes_on_so(self, rule, tmp_path, monkeypatch):
         path = tmp_path / "ledger.db"
         with monkeypatch.context() as before:
             as_now = PrivateRegressor._predicted
@@ -266,7 +263,7 @@ class TestTheEstimator:
             assert len(ledger.reservations()) == 1
 
     @pytest.mark.heavy
-    def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self) -> None:
+    def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self):
         shifted = fitted(y=(TARGETS[PART] - 30) * 8, target_range=(-240, 560))
         assert np.allclose(shifted.predict(ROWS[HELD]), (fitted().predict(ROWS[HELD]) - 30) * 8, atol=0.05)
 
@@ -274,14 +271,14 @@ class TestTheEstimator:
     @pytest.mark.parametrize(
         "how", [{"groups": np.arange(PRIVATE) // 4, "n_records": PRIVATE // 4}, {"n_records": None}]
     )
-    def test_persons_and_a_number_that_was_read(self, how: dict[str, Any]) -> None:
+    def test_persons_and_a_number_that_was_read(self, how):
         model = fitted(epsilon=4.0, **how)
         assert model.guarantee_.unit == ("person" if "groups" in how else "record")
         assert bool(model.guarantee_.also) == ("groups" in how)
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.3
 
     @pytest.mark.heavy
-    def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self) -> None:
+    def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self):
         frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
         drawn = estimator(epsilon=4.0).fit(frame[PART], TARGETS[PART], schema=dict.fromkeys("abc", (-6.0, 6.0)))
         assert drawn.calibrate(frame[HELD], TARGETS[HELD]).coverage_promise().n_rows == 300
@@ -289,9 +286,7 @@ class TestTheEstimator:
         bare = estimator(epsilon=4.0).fit(ROWS[PART], TARGETS[PART])
         assert bare.score(ROWS[HELD], TARGETS[HELD]) > 0.6
 
-    def test_intervals_hold_the_target_as_promised_and_private_rows_make_none(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_intervals_hold_the_target_as_promised_and_private_rows_make_none(self, capsys):
         model, targets = fitted(epsilon=2.0), TARGETS.copy()
         with pytest.raises(
             PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
@@ -319,7 +314,7 @@ class TestTheEstimator:
         with pytest.raises(PreconditionFailed, match="a copy of a fitted PrivateRegressor takes no calibration rows"):
             pickle.loads(pickle.dumps(model)).calibrate(rows, held)  # noqa: S301 - our own
 
-    def test_check_says_what_the_fit_does_and_charges_nothing(self) -> None:
+    def test_check_says_what_the_fit_does_and_charges_nothing(self):
         seen = quorate.check(estimator(), ROWS[PART], TARGETS[PART], public=PublicPool(ROWS[:POOL]))
         assert seen.found["target_range"] == [0.0, 100.0]
         assert "classes" not in seen.found
@@ -328,7 +323,7 @@ class TestTheEstimator:
         assert "Compare target_range= with y before it" in " ".join(str(seen).split())
 
     @pytest.mark.heavy
-    def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path: Path) -> None:
+    def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path):
         path = tmp_path / "ledger.db"
         how: dict[str, Any] = {"ledger": path, "unsafe_noise_seed": None}
         first, public = fitted(**how), PublicPool(ROWS[:POOL])
@@ -342,7 +337,7 @@ class TestTheEstimator:
             assert len(ledger.reservations()) == 1
 
     @pytest.mark.heavy
-    def test_a_copy_predicts_and_the_file_opens_without_trust(self, tmp_path: Path) -> None:
+    def test_a_copy_predicts_and_the_file_opens_without_trust(self, tmp_path):
         import skops.io
 
         model = fitted(unsafe_noise_seed=None)

@@ -50,7 +50,7 @@ def fitted(feature_map: Any, rows: Any = None, labels: Any = None, pool: Any = N
 
 
 @pytest.mark.heavy
-def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> None:
+def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path):
     clf = fitted(PCA(6).fit(X[:M]), unsafe_noise_seed=None)
     assert clf.coef_.shape == (1, 6)
     assert clf.score(X[M + N :], Y[M + N :]) > 0.6
@@ -61,9 +61,7 @@ def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> Non
 
 
 @pytest.mark.heavy
-def test_it_is_asked_for_the_pool_once_and_whatever_is_done_to_the_answer_is_forgotten(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_is_asked_for_the_pool_once_and_whatever_is_done_to_the_answer_is_forgotten(monkeypatch):
     asked, transform = list[int](), FittedTransformer.transform
 
     def counted(self: FittedTransformer, rows: Any) -> Any:
@@ -80,7 +78,7 @@ def test_it_is_asked_for_the_pool_once_and_whatever_is_done_to_the_answer_is_for
 
 
 @pytest.mark.heavy
-def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
+def test_a_row_on_which_it_fails_is_left_out_without_a_word():
     transformer = StandardScaler().fit(X[:M])
     rows, labels = X[M : M + N].copy(), Y[M : M + N]
     rows[7, 3] = np.inf
@@ -89,7 +87,7 @@ def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
 
 
 @pytest.mark.heavy
-def test_words_by_a_vectorizer_and_by_the_name_of_their_column() -> None:
+def test_words_by_a_vectorizer_and_by_the_name_of_their_column():
     pool, _ = reviews(300, 1)
     rows, labels = reviews(N, 2)
     new, truth = reviews(300, 3)
@@ -110,7 +108,7 @@ def test_words_by_a_vectorizer_and_by_the_name_of_their_column() -> None:
 @pytest.mark.parametrize(
     ("feature_map", "told"), [(PCA(3), "not fitted"), ("cubic", "feature_map"), (object(), "a name or a fitted")]
 )
-def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map: Any, told: str) -> None:
+def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map, told):
     ledger = Ledger(budget=Budget(1.0, 1e-5))
     with pytest.raises(InvalidParameter, match=told):
         fitted(feature_map, ledger=ledger)
@@ -119,7 +117,7 @@ def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map:
 
 
 @pytest.mark.heavy
-def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
+def test_a_copy_of_scikit_learn_needs_it_frozen():
     public = PublicPool(X[:M].copy())
     loose = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
     with pytest.raises(InvalidParameter, match="FrozenEstimator"):
@@ -128,7 +126,7 @@ def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
     assert frozen.fit(X[M:], Y[M:], public=public).coef_.shape == (1, 3)
 
 
-def test_without_a_pool_there_is_none() -> None:
+def test_without_a_pool_there_is_none():
     clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
     for estimator in (clf, clf.set_params(feature_map="auto", text="review")):
         with pytest.raises(InvalidParameter, match="public pool"):
@@ -136,7 +134,7 @@ def test_without_a_pool_there_is_none() -> None:
 
 
 @pytest.mark.heavy
-def test_a_transformer_is_read_back_with_the_plan() -> None:
+def test_a_transformer_is_read_back_with_the_plan():
     pool, _ = reviews(60, 1)
     transformer = ColumnTransformer([("w", TfidfVectorizer(), "review"), ("s", StandardScaler(), ["stars"])]).fit(pool)
     schema = Schema.of(pool, transformer=transformer)
@@ -153,7 +151,7 @@ def test_a_transformer_is_read_back_with_the_plan() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("filtered", ["always", "error"])
-def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered: str) -> None:
+def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered):
     """A warning would tell of the row; and where warnings are errors, it would leave the row out."""
     words = np.array(["north", "south", "west"])[np.arange(60) % 3]
     pool = pl.DataFrame({"ward": words})
@@ -183,7 +181,7 @@ class Counting(TransformerMixin, BaseEstimator):
         return np.asarray(X) * self.seen_
 
 
-def test_one_that_remembers_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_remembers_rows_is_caught(monkeypatch):
     monkeypatch.setattr(fitted_transformer, "refuse_unstorable", lambda transformer: None)
     with pytest.raises(InvalidParameter, match="between calls"):
         Schema.of(X[:M], transformer=Counting().fit(X[:M]))

@@ -471,7 +471,7 @@ def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     assert not any("public pool" in each for each in without.guarantee_.caveats)
 
 
-def test_there_are_no_more_dimensions_than_the_sample_tells_however_much_is_spent(table) -> None:
+def test_there_are_no_more_dimensions_than_the_sample_tells_however_much_is_spent(table):
     """The noise alone would allow 400 of them at ε = 20, where 1,200 units tell 69."""
     moments = PoolMoments.of(np.random.default_rng(4).normal(size=(1_000, 500)))
     for n_classes in (2, 5):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +46,7 @@ def fitted(**changes: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fit() -> Any:
+def fit():
     return fitted(ledger=Ledger(budget=Budget(1.0, 1e-5)))
 
 
@@ -68,7 +67,7 @@ class TestWhatAUnitAdds:
         ]
         return 2 * np.array(bins) + (p.argmax(axis=1) == rows.codes)
 
-    def test_is_one_count_by_its_own_row_alone(self, rows: Rows, n_classes: int) -> None:
+    def test_is_one_count_by_its_own_row_alone(self, rows, n_classes):
         weights = np.random.default_rng(1).normal(
             size=(rows.coordinates.n_coordinates, n_classes if n_classes > 2 else 1)
         )
@@ -88,7 +87,7 @@ class TestWhatAUnitAdds:
         assert together[:12, 0].tolist() == (expected * 2**30).tolist()
         assert np.count_nonzero(expected) >= 6
 
-    def test_of_several_rows_is_their_shares(self, rows: Rows, n_classes: int) -> None:
+    def test_of_several_rows_is_their_shares(self, rows, n_classes):
         weights = np.random.default_rng(1).normal(
             size=(rows.coordinates.n_coordinates, n_classes if n_classes > 2 else 1)
         )
@@ -107,7 +106,7 @@ class TestWhatAUnitAdds:
 
     @pytest.mark.heavy
     @pytest.mark.parametrize("grouped", [False, True])
-    def test_is_the_same_from_a_file_and_by_a_worker(self, people: pl.DataFrame, tmp_path: Path, grouped: bool) -> None:
+    def test_is_the_same_from_a_file_and_by_a_worker(self, people, tmp_path, grouped):
         tmp_path.chmod(0o700)
         task = task_of(people, people.drop("ill", "person"), grouped=grouped)
         grid = replace(task.plan.grid, cells=4)
@@ -134,13 +133,13 @@ class TestTheTemperature:
 
     @pytest.mark.parametrize("n_outputs", [1, 5])
     @pytest.mark.parametrize("true", [0.5, 1.0, 2.0])
-    def test_is_found_by_noisy_counts(self, n_outputs: int, true: float) -> None:
+    def test_is_found_by_noisy_counts(self, n_outputs, true):
         rng = np.random.default_rng(2)
         private, public = 2 * rng.normal(size=(20_000, n_outputs)), 2 * rng.normal(size=(2_000, n_outputs))
         counts = self.counted(private, true, rng) + rng.normal(0, 30, 16)
         assert temperature_of(counts, 30.0, public) == pytest.approx(true, rel=0.12)
 
-    def test_stays_at_1_where_noise_hides_the_counts(self) -> None:
+    def test_stays_at_1_where_noise_hides_the_counts(self):
         rng = np.random.default_rng(2)
         private, public = 2 * rng.normal(size=(300, 1)), 2 * rng.normal(size=(200, 1))
         found = [
@@ -149,7 +148,7 @@ class TestTheTemperature:
         assert np.abs(np.log(found)).max() < 0.3
         assert temperature_of(np.zeros(16), 1.0, public) == pytest.approx(1, abs=1e-5)
 
-    def test_makes_probabilities_of_other_rows_more_likely(self) -> None:
+    def test_makes_probabilities_of_other_rows_more_likely(self):
         rows, labels = make_classification(
             N + POOL + 6_000, n_features=12, n_informative=8, n_classes=5, class_sep=2.0, random_state=5
         )
@@ -164,7 +163,7 @@ class TestTheTemperature:
 
 
 class TestThePrice:
-    def test_is_that_of_one_more_round_for_both_relations(self, fit: Any) -> None:
+    def test_is_that_of_one_more_round_for_both_relations(self, fit):
         plain = estimator(private_temperature=False).fit(X[:N], Y[:N], public=PUBLIC).plan_
         plan = fit.plan_
         assert plan.settings.rounds == plain.settings.rounds + 1
@@ -178,7 +177,7 @@ class TestThePrice:
         assert fit.guarantee_.epsilon <= 1.0
 
     @pytest.mark.heavy
-    def test_without_public_rows_is_in_one_reservation(self) -> None:
+    def test_without_public_rows_is_in_one_reservation(self):
         ledger = Ledger(budget=Budget(1.0, 1e-5))
         schema = {f"x{at}": (-8.0, 8.0) for at in range(6)}
         frame = pl.DataFrame(X, schema=list(schema))
@@ -189,7 +188,7 @@ class TestThePrice:
         assert model.temperature_ != 1.0
 
     @pytest.mark.heavy
-    def test_a_fit_that_was_killed_has_the_temperature_that_was_stored(self, tmp_path: Path) -> None:
+    def test_a_fit_that_was_killed_has_the_temperature_that_was_stored(self, tmp_path):
         path, drawn = tmp_path / "ledger.db", []
         honest = descend.discrete_gaussian
 
@@ -219,7 +218,7 @@ class TestTheAudit(RoundsThatCount):
     asked: ClassVar[dict[str, Any]] = {"n_classes": 2, "rounds": 15, "judge": True}
 
 
-def test_a_temperature_that_cannot_be_had_is_refused_in_a_line() -> None:
+def test_a_temperature_that_cannot_be_had_is_refused_in_a_line():
     for how, said in (
         ({"method": "votes"}, 'private_temperature is of the direct method, and method="votes" asks for votes'),
         ({"n_teachers": 50}, "private_temperature is of the direct method, and n_teachers asks for votes of teachers"),
@@ -231,19 +230,19 @@ def test_a_temperature_that_cannot_be_had_is_refused_in_a_line() -> None:
         estimator().fit(X[:N], Y[:N])
 
 
-def test_units_held_out_have_their_limit_at_the_temperature() -> None:
+def test_units_held_out_have_their_limit_at_the_temperature():
     model = fitted(calibration_share=0.3)
     sets = model.predict_set(X[TEST])
     assert sets[np.arange(len(sets)), Y[TEST]].mean() > model.coverage_promise().least - 0.02
     assert sets.sum(axis=1).mean() < 1.9
 
 
-def test_a_check_says_what_the_last_round_does() -> None:
+def test_a_check_says_what_the_last_round_does():
     said = " ".join(str(check(estimator(), X[:N], Y[:N], public=PUBLIC)).split())
     assert "the last round counts how often the model is right" in said
 
 
-def test_a_fit_of_another_kind_has_no_temperature_of_an_earlier_one(tmp_path: Path) -> None:
+def test_a_fit_of_another_kind_has_no_temperature_of_an_earlier_one(tmp_path):
     model = estimator(PrivateClassifier, epsilon=5.0).fit(X[:N], Y[:N], public=PUBLIC)
     assert model.temperature_ != 1.0
     model.set_params(private_temperature=False, method="votes", n_teachers=60, ledger=tmp_path / "ledger.db")
@@ -253,7 +252,7 @@ def test_a_fit_of_another_kind_has_no_temperature_of_an_earlier_one(tmp_path: Pa
         begun.resume(X[:N], Y[:N], public=PUBLIC)
 
 
-def test_a_report_tells_the_counts_apart_and_both_temperatures() -> None:
+def test_a_report_tells_the_counts_apart_and_both_temperatures():
     model = fitted()
     facts, paid = model.facts(), model.temperature_
     assert "the last of them counts of how often the model is right (one unit adds 1," in model.guarantee_.mechanism

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +30,7 @@ def estimator(**more: Any) -> PrivateLogisticRegression:
 @pytest.mark.heavy_cases(4)
 @pytest.mark.parametrize("feature_map", ["auto", "linear", "both"])
 @pytest.mark.parametrize("constant", [("number",), ("text",), ("missing",), ("number", "text", "missing")])
-def test_columns_of_which_all_public_entries_are_one_are_taken(
-    tmp_path: Path, constant: tuple[str, ...], feature_map: Any
-) -> None:
+def test_columns_of_which_all_public_entries_are_one_are_taken(tmp_path, constant, feature_map):
     (public, _), (rows, labels) = table(80, constant), table(600, constant)
     clf = estimator(feature_map=feature_map).fit(rows, labels, public=PublicPool(public))
     predicted = clf.predict(rows)
@@ -42,9 +39,7 @@ def test_columns_of_which_all_public_entries_are_one_are_taken(
     assert (skops.io.load(path).predict(rows) == predicted).all()
 
 
-def test_a_model_that_takes_no_public_row_is_found_before_the_charge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_takes_no_public_row_is_found_before_the_charge(tmp_path, monkeypatch):
     """The twin: a map that is published for fewer columns than there are."""
     (public, _), (rows, labels) = table(80, ("text",)), table(600, ("text",))
     honest = ProductKernelMap.transformer

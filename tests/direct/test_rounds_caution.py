@@ -41,14 +41,14 @@ PATHS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     "name", ["records", "persons", "three classes", pytest.param("no public rows", marks=pytest.mark.heavy)]
 )
-def test_a_check_says_so_of_few_units_and_not_of_many(name: str) -> None:
+def test_a_check_says_so_of_few_units_and_not_of_many(name):
     many = {"groups"} & PATHS[name].keys()  # of persons, fewer than 2,000 would be taught by votes
     assert CODE in codes(2_000 if many else 40, 0.002 if many else 0.1, **PATHS[name])
     assert CODE not in codes(40_000, 1.0, **PATHS[name])
 
 
 @pytest.mark.heavy
-def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not() -> None:
+def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not():
     wide = RNG.normal(size=(400, 60))
     alike = np.outer(wide[:, 0], np.ones(60)) + 0.3 * wide
     tables = {name: {"X": pool[:60], "public": PublicPool(pool[60:])} for name, pool in (("w", wide), ("a", alike))}
@@ -59,7 +59,7 @@ def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not(
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["kernels", "linear", "both"])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_share_is_that_of_second_moments_of_the_pool(name: Any, n_classes: int) -> None:
+def test_the_share_is_that_of_second_moments_of_the_pool(name, n_classes):
     """By another road: coordinates of public rows have λ/(λ + κ) as mean squares, in a run and in a plan alike."""
     how: Any = {"n_classes": n_classes, "n_units": 90, "epsilon": 0.7, "delta": 1e-5, "neighbours": "add-or-remove"}
     budgets = PlannedBudgets(POOL, name)
@@ -71,7 +71,7 @@ def test_the_share_is_that_of_second_moments_of_the_pool(name: Any, n_classes: i
 
 
 @pytest.mark.heavy
-def test_a_plan_says_so_of_its_row_of_rounds() -> None:
+def test_a_plan_says_so_of_its_row_of_rounds():
     how: Any = {"classes": [0, 1], "delta": 1e-6, "epsilon": 0.1, "rehearse": "no"}
     few, many = (quorate.plan(PublicPool(POOL), n_records=n, **how) for n in (40, 40_000))
     assert any(note.startswith("gradient rounds: the noise hides") for note in few.notes)

@@ -44,7 +44,7 @@ def table(n: int, seed: int) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def people() -> pl.DataFrame:
+def people():
     """Private rows; some cannot be used, some are nobody's, and the rows of a person lie apart."""
     rng, rows = np.random.default_rng(7), table(N, seed=1)
     whose = np.array([f"p{each}" for each in rng.integers(0, 150, N)], dtype=object)
@@ -109,9 +109,7 @@ def one_by_one(task: DirectTask) -> np.ndarray:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("grouped", [False, True])
-def test_blocks_and_the_spool_change_no_integer_of_a_round(
-    people: pl.DataFrame, grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_blocks_and_the_spool_change_no_integer_of_a_round(people, grouped, monkeypatch, tmp_path):
     whole = task_of(people, people.drop("ill", "person"), grouped=grouped)
     expected = one_by_one(whole)
     assert (summed(whole) == expected).all()
@@ -128,7 +126,7 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_far_behind_is_written_at_its_place(tmp_path: Path) -> None:
+def test_a_row_far_behind_is_written_at_its_place(tmp_path):
     made = data_spool.Spool(1, tmp_path, most=0)
     rows, places = np.arange(48, dtype=np.int32).reshape(3, 16), np.array([0, 1, 40_000_000], dtype=np.int32)
     made.write_rows(rows, 8, places)  # beyond 2³¹ bytes
@@ -139,7 +137,7 @@ def test_a_row_far_behind_is_written_at_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_threads_change_no_integer_of_a_round(n_outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_change_no_integer_of_a_round(n_outputs, monkeypatch):
     monkeypatch.setattr(spool, "NUMBERS", 50)
     rng, grid = np.random.default_rng(0), Grid(bits=18, clip=1.0, k=28)
     z, codes = np.rint(rng.normal(size=(200, 5)) * 2**18), rng.integers(0, n_outputs, 200)
@@ -155,7 +153,7 @@ def test_threads_change_no_integer_of_a_round(n_outputs: int, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1_000])
-def test_places_of_rows_are_those_of_a_sort_of_all(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_places_of_rows_are_those_of_a_sort_of_all(at_once, monkeypatch):
     monkeypatch.setattr(usable_rows, "SORTED_AT_ONCE", at_once)
     rng = np.random.default_rng(at_once)
     for n, n_units in ((0, 1), (1, 1), (60, 9), (60, 200), (300, 3)):
@@ -174,9 +172,7 @@ def test_places_of_rows_are_those_of_a_sort_of_all(at_once: int, monkeypatch: py
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "database", "pandas", "rows"])
-def test_what_holds_the_rows_changes_no_integer(
-    people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_holds_the_rows_changes_no_integer(people, name, monkeypatch, tmp_path):
     expected = task_of(people, people.drop("ill", "person"), grouped=True)
     monkeypatch.setattr(columnar, "_CELLS", 5_000)
     monkeypatch.setattr(delimited_text, "AT_ONCE", 30_000)
@@ -204,9 +200,7 @@ def test_what_holds_the_rows_changes_no_integer(
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("grouped", [True, False])
-def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
-    grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(grouped, monkeypatch, tmp_path):
     whole = sparse_task(grouped=grouped)
     expected = one_by_one(whole)
     assert np.abs(expected).max() > 2**20
@@ -222,7 +216,7 @@ def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
 
 
 @pytest.mark.heavy
-def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_spooled_as_words(monkeypatch):
     rng = np.random.default_rng(0)
     words = np.array([f"word{each}" for each in range(300)])
 
@@ -244,9 +238,7 @@ def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (weights() == expected).all()
 
 
-def test_no_more_than_a_block_is_ever_read(
-    people: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_more_than_a_block_is_ever_read(people, monkeypatch, tmp_path):
     """A twin that parses the whole table is caught by how many rows come at once."""
     most: list[int] = []
     real = Schema.judged
@@ -262,7 +254,7 @@ def test_no_more_than_a_block_is_ever_read(
     assert max(most) <= 1_000
 
 
-def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame, tmp_path: Path) -> None:
+def test_a_file_that_changes_between_two_passes_is_refused(people, tmp_path):
     people.write_csv(tmp_path / "t.csv")
     read = read_cells(tmp_path / "t.csv", label="ill", n_features=4, memory=0)
     people.head(100).write_csv(tmp_path / "t.csv")
@@ -274,7 +266,7 @@ def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame,
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_spool_has_no_name_and_leaves_no_folder(own, tmp_path, monkeypatch):
     monkeypatch.setattr(data_spool, "IN_MEMORY", 100)
     monkeypatch.setattr(data_spool.tempfile, "tempdir", str(tmp_path))
     made = data_spool.Spool(50, tmp_path if own else None)
@@ -288,7 +280,7 @@ def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("last", [126, 127, 128])
-def test_a_class_is_read_back_as_it_was_whatever_its_type(last: int) -> None:
+def test_a_class_is_read_back_as_it_was_whatever_its_type(last):
     units = spool.DenseUnits.of(2, 2, None, spool.Threads(), None, None)
     codes = np.array([-1, last]).astype(np.int8 if last <= 127 else np.int32)
     units.put(np.ones((2, 2)), codes, np.array([0, 1]))

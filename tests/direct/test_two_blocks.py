@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import hypot
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,12 @@ HOW: Any = {"n_units": 3_000, "epsilon": 1.0, "delta": 1e-5}
 
 
 @pytest.fixture(scope="module")
-def feature_map() -> Any:
+def feature_map():
     return feature_map_for("kernels", POOL)
 
 
 @pytest.fixture(scope="module")
-def moments(feature_map: Any) -> PoolMoments:
+def moments(feature_map):
     return PoolMoments.of_map(feature_map, POOL)
 
 
@@ -51,7 +50,7 @@ def ridge_of(features: Any, dimension: float) -> float:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["kernels", "linear"])
-def test_a_public_row_that_is_repeated_adds_no_dimension(name: Any) -> None:
+def test_a_public_row_that_is_repeated_adds_no_dimension(name):
     rows = POOL[:24]
     few, often = (
         settings_for(PoolMoments.of_map(feature_map_for(name, pool), pool), n_classes=2, n_units=100_000, mu=1.0)
@@ -64,7 +63,7 @@ def test_a_public_row_that_is_repeated_adds_no_dimension(name: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them() -> None:
+def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them():
     """A map of half as many dimensions as public rows goes through each of few points, and swings in between."""
     rng, n = np.random.default_rng(5), 6_000
     a, ward = rng.normal(50, 10, n), rng.choice(["u", "v"], n)
@@ -76,9 +75,7 @@ def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them() -> 
 
 
 @pytest.mark.parametrize(("n_classes", "rare"), [(2, None), (2, 0.06), (4, None)])
-def test_the_settings_are_the_formulas(
-    feature_map: ResidualMap, moments: PoolMoments, n_classes: int, rare: float | None
-) -> None:
+def test_the_settings_are_the_formulas(feature_map, moments, n_classes, rare):
     mu, n = 0.3, 3_000
     settings, two = settings_for(moments, n_classes=n_classes, n_units=n, mu=mu, rare=rare), n_classes == 2
     features = public_features(feature_map, POOL)
@@ -100,7 +97,7 @@ def test_the_settings_are_the_formulas(
     assert settings.length == (pytest.approx(length) if two else None)
 
 
-def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map: ResidualMap, moments: PoolMoments) -> None:
+def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map, moments):
     """Every row of the pool is a landmark: at its own one a row is as near as can be, and no other row is."""
     settings = settings_for(moments, n_classes=2, n_units=3_000, mu=0.3)
     within = np.linalg.norm(moments.coordinates(settings)[:, moments.block_sizes(settings)[0] :], axis=1)
@@ -115,7 +112,7 @@ def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map: Residu
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_plan_adds_bounded_vectors_at_its_price(feature_map: ResidualMap, n_classes: int) -> None:
+def test_a_plan_adds_bounded_vectors_at_its_price(feature_map, n_classes):
     plan = plan_direct(feature_map, POOL, n_classes=n_classes, **HOW)
     check_contributions(plan, POOL)
     assert 1.0 - 1e-4 < price(plan.event, 1e-5) <= 1.0
@@ -124,7 +121,7 @@ def test_a_plan_adds_bounded_vectors_at_its_price(feature_map: ResidualMap, n_cl
     assert np.mean((z**2).sum(axis=1)) == pytest.approx(plan.dimension, rel=0.05)  # but for what is left out
 
 
-def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map: ResidualMap, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map, monkeypatch):
     """Two clips of B let a unit move a sum by √2 B, and one of B is charged."""
     plan, whole = plan_direct(feature_map, POOL, n_classes=2, **HOW), contributions.record_factors
     n = plan.block_sizes[0]
@@ -144,7 +141,7 @@ def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map: ResidualMap, m
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 1.0), (3, 1e-3), (9, 0.5), (40, 1e-3), (160, 1e-3)])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_few_rows_and_little_privacy_leave_a_direction_of_each_block(m: int, epsilon: float, n_classes: int) -> None:
+def test_few_rows_and_little_privacy_leave_a_direction_of_each_block(m, epsilon, n_classes):
     pool = POOL[:m]
     plan = plan_direct(
         feature_map_for("kernels", pool), pool, n_classes=n_classes, n_units=30, epsilon=epsilon, delta=1e-5
@@ -157,7 +154,7 @@ def test_few_rows_and_little_privacy_leave_a_direction_of_each_block(m: int, eps
 
 
 @pytest.mark.heavy
-def test_an_outline_is_the_plan_of_a_run(feature_map: ResidualMap) -> None:
+def test_an_outline_is_the_plan_of_a_run(feature_map):
     budgets = PlannedBudgets(POOL, "kernels")
     how = {"n_classes": 2, **HOW, "neighbours": "replace"}
     outline, plan = budgets.outline(**how), plan_direct(feature_map, POOL, **how)
@@ -175,7 +172,7 @@ SETTINGS = DirectSettings(ridge=0.1, clip=1.5, rounds=10, residual_ridge=0.1, le
 
 
 @pytest.mark.heavy
-def test_the_noise_of_the_average_is_that_of_the_recursion() -> None:
+def test_the_noise_of_the_average_is_that_of_the_recursion():
     """Played many times: weights near a minimum, with the noise of every round and no clip."""
     curvature = np.array([0.02, 0.1, 0.25])
     rng, steps = np.random.default_rng(3), []
@@ -193,7 +190,7 @@ def test_the_noise_of_the_average_is_that_of_the_recursion() -> None:
     assert np.allclose(gain, 1 - np.mean([kept**t for t in range(6, 11)], axis=0))
 
 
-def test_variances_are_the_sums_over_rows() -> None:
+def test_variances_are_the_sums_over_rows():
     """Row by row, outcome by outcome, as the formula says it."""
     rng = np.random.default_rng(4)
     z, w = rng.normal(size=(30, 4)), rng.normal(size=4)
@@ -216,7 +213,7 @@ def test_variances_are_the_sums_over_rows() -> None:
 
 
 @pytest.mark.parametrize("intercept", [0.0, -4.0])
-def test_bands_are_shrunk_by_part_of_what_james_and_stein_take_away(intercept: float) -> None:
+def test_bands_are_shrunk_by_part_of_what_james_and_stein_take_away(intercept):
     z = np.random.default_rng(5).normal(size=(50, 30))
     z[:, 0] = 1.0
     weights = np.random.default_rng(6).normal(size=(30, 1)) * 0.1
@@ -237,7 +234,7 @@ def test_bands_are_shrunk_by_part_of_what_james_and_stein_take_away(intercept: f
     assert (shrunk(np.zeros((30, 1)), z, SETTINGS, rounds, (20, 10)) == 0).all()
 
 
-def test_the_last_rounds_that_were_stored_are_averaged() -> None:
+def test_the_last_rounds_that_were_stored_are_averaged():
     settings = DirectSettings(0.1, 1.0, 12, residual_ridge=0.1, averaged=0.3)
     descent = Descent(settings, Grid(10, 1.0, 20), 1, np.zeros((2, 3)))
     steps = np.random.default_rng(7).integers(-(2**20), 2**20, size=(5, 2, 3))
@@ -247,7 +244,7 @@ def test_the_last_rounds_that_were_stored_are_averaged() -> None:
     assert [averaged_rounds(settings, n) for n in (1, 3, 4, 10, 20)] == [1, 1, 2, 3, 6]
 
 
-def test_a_digest_of_a_run_without_blocks_is_what_it_was() -> None:
+def test_a_digest_of_a_run_without_blocks_is_what_it_was():
     assert (
         repr(DirectSettings(0.1, 1.0, 12)) == "DirectSettings(ridge=0.1, clip=1.0, rounds=12, rate=4.0, momentum=0.0)"
     )
@@ -259,7 +256,7 @@ def test_a_digest_of_a_run_without_blocks_is_what_it_was() -> None:
 
 
 @pytest.mark.heavy
-def test_a_fit_learns_what_is_not_linear_and_says_how() -> None:
+def test_a_fit_learns_what_is_not_linear_and_says_how():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(3_300, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -274,7 +271,7 @@ def test_a_fit_learns_what_is_not_linear_and_says_how() -> None:
 # --- the default ---------------------------------------------------------------------------------------------------
 
 
-def test_the_default_follows_from_what_columns_hold() -> None:
+def test_the_default_follows_from_what_columns_hold():
     rng = np.random.default_rng(9)
     indicators, pixels = rng.integers(0, 2, (50, 20)).astype(float), rng.integers(0, 17, (50, 64)).astype(float)
     lists = {n: np.eye(n + 1)[rng.integers(0, n, 400)] for n in (4, 40)}
@@ -287,9 +284,7 @@ def test_the_default_follows_from_what_columns_hold() -> None:
 
 
 @pytest.mark.heavy
-def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(tmp_path, monkeypatch):
     """The ledger alone knows of it: no plan is kept beside a fit."""
     X = np.random.default_rng(10).normal(size=(300, 2))
     y, pool = (X[:, 0] > 0).astype(int)[:240], PublicPool(X[240:])

@@ -28,14 +28,14 @@ def fitted(rows: Any, labels: Any = Y[:N], schema: Any = None, **changes: Any) -
 
 
 @pytest.fixture(scope="module")
-def clf() -> PrivateLogisticRegression:
+def clf():
     rows = X[:N].copy()
     rows[7, 3] = np.nan  # left out without a word
     return fitted(rows, unsafe_noise_seed=None)
 
 
 @pytest.mark.heavy
-def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: PrivateLogisticRegression) -> None:
+def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf):
     for settings in (clf.plan_.settings, WITHOUT_POOL):
         assert (settings.clip, settings.rounds, settings.momentum) == (1.0, 100, 0.9)
     assert clf.plan_.coordinates.n_coordinates == 13
@@ -44,7 +44,7 @@ def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: Pri
 
 
 @pytest.mark.heavy
-def test_sparse_rows_give_what_dense_ones_give() -> None:
+def test_sparse_rows_give_what_dense_ones_give():
     rows = X * (X > 0)
     dense, of_sparse = fitted(rows[:N]), fitted(sparse.csr_matrix(rows[:N]))
     assert np.allclose(dense.coef_, of_sparse.coef_)
@@ -52,7 +52,7 @@ def test_sparse_rows_give_what_dense_ones_give() -> None:
 
 
 @pytest.mark.heavy
-def test_persons_and_many_classes() -> None:
+def test_persons_and_many_classes():
     rows = X[:200]
     labels = np.digitize(rows[:, 0], [-0.5, 0.5])
     clf = PrivateLogisticRegression(classes=[0, 1, 2], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
@@ -61,7 +61,7 @@ def test_persons_and_many_classes() -> None:
     assert clf.guarantee_.neighbours == "replace one person"
 
 
-def test_contributions_are_exact_on_dense_and_sparse_rows() -> None:
+def test_contributions_are_exact_on_dense_and_sparse_rows():
     plan = plan_without_pool(30, n_classes=3, n_units=1_000, epsilon=1.0, delta=1e-5)
     rows = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)
     for each in (rows, sparse.csr_matrix(rows)):
@@ -69,7 +69,7 @@ def test_contributions_are_exact_on_dense_and_sparse_rows() -> None:
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
-def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame: Any) -> None:
+def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame):
     table = frame({"a": ["x", "y"] * 20, "b": list(range(40))})
     with pytest.raises(InvalidParameter, match="give public=PublicPool") as refusal:
         fitted(table, [0, 1] * 20)
@@ -79,7 +79,7 @@ def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_the_report_says_that_there_was_no_pool(clf: PrivateLogisticRegression, tmp_path: Any) -> None:
+def test_the_report_says_that_there_was_no_pool(clf, tmp_path):
     facts = clf.facts()
     assert facts.setup.n_public == 0
     assert facts.provenance.public_digests == ()
@@ -100,7 +100,7 @@ def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
 
 
 @pytest.mark.heavy
-def test_a_frame_whose_columns_are_declared_is_learned_from() -> None:
+def test_a_frame_whose_columns_are_declared_is_learned_from():
     rows, labels = patients(N, 1)
     new, truth = patients(500, 2)
     clf = fitted(rows, labels, schema=DECLARED, unsafe_noise_seed=None)
@@ -113,14 +113,14 @@ def test_a_frame_whose_columns_are_declared_is_learned_from() -> None:
 
 
 @pytest.mark.heavy
-def test_a_declared_row_that_cannot_be_used_is_left_out() -> None:
+def test_a_declared_row_that_cannot_be_used_is_left_out():
     rows, labels = patients(N, 1)
     odd = rows.with_columns(pl.Series("age", ["old", "inf", *[str(age) for age in rows["age"][2:]]]))
     assert (fitted(odd, labels, schema=DECLARED).coef_ == fitted(rows[2:], labels[2:], schema=DECLARED).coef_).all()
 
 
 @pytest.mark.heavy
-def test_two_schemas_are_two_fits() -> None:
+def test_two_schemas_are_two_fits():
     rows, labels = patients(N, 1)
     ledger = Ledger(budget=Budget(10.0, 1e-3))
     for ward in (("north", "south"), ("north", "west", "south"), ("north", "south")):
@@ -128,7 +128,7 @@ def test_two_schemas_are_two_fits() -> None:
     assert len(ledger.reservations()) == 2
 
 
-def test_a_schema_that_does_not_fit_is_refused_before_a_charge() -> None:
+def test_a_schema_that_does_not_fit_is_refused_before_a_charge():
     rows, labels = patients(200, 1)
     with pytest.raises(InvalidParameter, match="give one of them"):
         PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(

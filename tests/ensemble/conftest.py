@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     made = tmp_path / "rows"
     made.mkdir(mode=0o700)
     return made
 
 
 @pytest.fixture
-def worker(folder: Path) -> Any:
+def worker(folder):
     return OneWorker(folder, in_this_process)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -158,9 +157,7 @@ def parts() -> Any:
 @pytest.mark.parametrize(
     ("model", "sizes"), [(LogisticRegression(), [300]), (DecisionTreeClassifier(max_depth=2), [64, 64, 64, 108])]
 )
-def test_the_teachers_of_a_worker_are_those_of_this_machine(
-    model: Any, sizes: list[int], folder: Path, worker: Any
-) -> None:
+def test_the_teachers_of_a_worker_are_those_of_this_machine(model, sizes, folder, worker):
     found = dict(train_elsewhere(ClassifierTeacher(model), parts(), scheduler=worker, **SHARED))
     here = train_teachers(ClassifierTeacher(model), X, Y, Secret(SHARDS), **SHARED).voters.reveal()
     assert [learned(found[number].reveal()) for number in range(K)] == [learned(each) for each in here]
@@ -175,9 +172,7 @@ def says_what_is_loaded(items: list[Any]) -> list[Any]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
-    whole: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(whole, folder, monkeypatch):
     worker: Any = OneWorker(folder, do_remotely)
     if whole:  # a twin, which is found out
         monkeypatch.setattr(training, "lightest", lambda _teacher, pickled, *_args, **_kwargs: pickled)
@@ -186,6 +181,6 @@ def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
     assert said == str(whole).encode()
 
 
-def test_nothing_is_sent_where_no_teacher_is_wanted(worker: Any) -> None:
+def test_nothing_is_sent_where_no_teacher_is_wanted(worker):
     assert list(train_elsewhere(ClassifierTeacher(LogisticRegression()), (), scheduler=worker, **SHARED)) == []
     assert worker.sizes == []

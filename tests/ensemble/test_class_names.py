@@ -70,7 +70,7 @@ def nested(weights: Any) -> dict[str, Any]:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("where", nested(HEAVY))
 @pytest.mark.parametrize("weights", [HEAVY, {"well": 20, "rare": 3}, {"well": 20}], ids=["both", "absent", "one"])
-def test_weights_go_to_the_class_that_they_name_wherever_the_classifier_stands(where: str, weights: Any) -> None:
+def test_weights_go_to_the_class_that_they_name_wherever_the_classifier_stands(where, weights):
     # Where one classifier knows both classes by the same name, scikit-learn itself says what is right.
     numbered = {0: 1, 1: 20}  # as LabelEncoder has "sick" and "well"
     reference = nested(numbered)[where].fit(X, np.where(IS_WELL, 1, 0)).predict(X)
@@ -85,14 +85,14 @@ def test_weights_go_to_the_class_that_they_name_wherever_the_classifier_stands(w
     [([0, 1, 2], {0: 1, 1: 1, 2: 20}), ([0, 1, 2], {2: 20}), ([5, 1, 2], {2: 20, 1: 1}), ([False, True], {True: 20})],
     ids=["ints", "one", "other ints", "bools"],
 )
-def test_numbers_and_truth_values_name_classes_as_well(classes: Any, weights: Any) -> None:
+def test_numbers_and_truth_values_name_classes_as_well(classes, weights):
     rare = classes.index(max(weights, key=weights.__getitem__))
     codes = np.where(IS_WELL, rare, rare - 1)
     assert np.array_equal(votes(weighted(weights), classes, codes) == rare, votes(weighted(HEAVY)) == 0)
 
 
 @pytest.mark.parametrize("order", [CLASSES, SORTED], ids=["declared", "sorted"])
-def test_numbers_in_the_order_of_the_classes_are_those_of_the_classes_at_hand(order: Any) -> None:
+def test_numbers_in_the_order_of_the_classes_are_those_of_the_classes_at_hand(order):
     codes = np.array([order.index("well" if well else "sick") for well in IS_WELL])
     own = GaussianNB(priors=[5 / 9, 4 / 9]).fit(X, IS_WELL)
     expected = np.where(own.predict(X), order.index("well"), order.index("sick"))
@@ -101,7 +101,7 @@ def test_numbers_in_the_order_of_the_classes_are_those_of_the_classes_at_hand(or
     assert np.all(votes(many, order, codes, np.abs(X)) >= 0)
 
 
-def test_what_cannot_be_mapped_finds_the_declared_labels() -> None:
+def test_what_cannot_be_mapped_finds_the_declared_labels():
     class Cautious(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         def __init__(self, prefer: str = "well") -> None:
             self.prefer = prefer
@@ -120,7 +120,7 @@ def test_what_cannot_be_mapped_finds_the_declared_labels() -> None:
     assert set(votes(DummyClassifier(strategy="constant", constant="sick"))) == {1}
 
 
-def test_pairs_of_classes_that_a_classifier_makes_up_have_its_own_names() -> None:
+def test_pairs_of_classes_that_a_classifier_makes_up_have_its_own_names():
     own = OneVsRestClassifier(weighted({0: 1, 1: 20}))
     with pytest.raises(InvalidParameter, match="names 0, which is none of the classes"):
         as_teacher(weighted({0: 1, 1: 20}), classes=CLASSES)
@@ -138,12 +138,12 @@ def test_pairs_of_classes_that_a_classifier_makes_up_have_its_own_names() -> Non
     ],
     ids=["spelt otherwise", "in a step", "no number of a class"],
 )
-def test_weights_for_what_is_none_of_the_classes_are_refused(teacher: Any, said: str) -> None:
+def test_weights_for_what_is_none_of_the_classes_are_refused(teacher, said):
     with pytest.raises(InvalidParameter, match=said):
         as_teacher(teacher, classes=CLASSES)
 
 
-def test_a_weight_of_the_second_class_is_for_two() -> None:
+def test_a_weight_of_the_second_class_is_for_two():
     class Boosts(LogisticRegression):  # type: ignore[misc]
         def __init__(self, scale_pos_weight: float = 1) -> None:
             super().__init__()
@@ -161,19 +161,19 @@ def test_a_weight_of_the_second_class_is_for_two() -> None:
     [LogisticRegression(), weighted("balanced"), GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}), GaussianNB()],
     ids=["logistic", "balanced", "search", "bayes"],
 )
-def test_a_teacher_that_names_no_class_is_the_one_that_it_was(plain: Any) -> None:
+def test_a_teacher_that_names_no_class_is_the_one_that_it_was(plain):
     teacher = as_teacher(plain, classes=("lbfgs", "sick", "rare"))  # the first is a default of one of them
     assert teacher.classes is None  # type: ignore[attr-defined]
     assert "classes" not in described(teacher)
 
 
-def test_the_model_that_was_given_stays_as_it_is() -> None:
+def test_the_model_that_was_given_stays_as_it_is():
     given = GridSearchCV(LogisticRegression(), {"class_weight": ({"well": 20, "rare": 2},)}, cv=2)
     votes(given)
     assert given.param_grid == {"class_weight": ({"well": 20, "rare": 2},)}
 
 
-def test_teachers_that_know_labels_are_stored_and_read_again() -> None:
+def test_teachers_that_know_labels_are_stored_and_read_again():
     named = make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cg", class_weight={"newton-cg": 20}))
     voter = as_teacher(named, classes=("newton-cg", "sick", "rare")).train(X, CODES, 0)
     assert voter.estimator.labels == ["newton-cg", "sick"]
@@ -182,7 +182,7 @@ def test_teachers_that_know_labels_are_stored_and_read_again() -> None:
     assert np.array_equal(load_voters(written.reveal()).reveal()[0].vote(X), voter.vote(X))
 
 
-def test_scores_and_matched_priors_are_those_of_the_class() -> None:
+def test_scores_and_matched_priors_are_those_of_the_class():
     teacher = as_teacher(weighted({"yes": 3}), classes=("yes", "no"))
     voter = teacher.train(X, CODES, 0)  # type: ignore[arg-type]
     scores = np.frombuffer(_score(X, len(X), voter), dtype=np.float64)  # of class 1, "no"
@@ -191,7 +191,7 @@ def test_scores_and_matched_priors_are_those_of_the_class() -> None:
     assert np.bincount(matched.vote(X)).tolist() == np.bincount(CODES).tolist()
 
 
-def test_a_declared_teacher_refuses_other_classes() -> None:
+def test_a_declared_teacher_refuses_other_classes():
     teacher = ClassifierTeacher(weighted(HEAVY)).with_classes(CLASSES)
     assert teacher.with_classes(CLASSES) is teacher
     with pytest.raises(InvalidParameter, match="was made for other classes"):

@@ -36,7 +36,7 @@ def counted(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_classes", [1, 2, 14, 15, 127, 128, 129, 300])
-def test_each_vote_is_counted_once(n_classes: int) -> None:
+def test_each_vote_is_counted_once(n_classes):
     """More voters than a byte holds, the lowest and the highest code, and abstentions."""
     rng = np.random.default_rng(n_classes)
     codes = rng.integers(ABSTAINED, n_classes, size=(257, 70)).astype(code_type(n_classes))
@@ -46,14 +46,14 @@ def test_each_vote_is_counted_once(n_classes: int) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [3, 40])
-def test_rows_are_counted_alike_at_the_seams_of_blocks(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_counted_alike_at_the_seams_of_blocks(n_classes, monkeypatch):
     monkeypatch.setattr(votes, "_COMPARED_ROWS", 7)
     monkeypatch.setattr(votes, "_CELLS", 1)
     codes = np.random.default_rng(0).integers(ABSTAINED, n_classes, size=(5, 200))
     assert np.array_equal(counted(codes, n_classes), looped(codes, n_classes))
 
 
-def test_a_byte_of_voters_that_agree_does_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_of_voters_that_agree_does_not_overflow(monkeypatch):
     """The twin that lets 256 voters into a byte loses all their votes."""
     codes = np.zeros((512, 3), dtype=np.int8)
     assert (counted(codes, 2)[:, 0] == 512).all()
@@ -68,7 +68,7 @@ SLURM = Path(__file__).parents[2] / "examples" / "slurm"
 
 
 @pytest.mark.heavy
-def test_the_tasks_of_an_array_count_what_one_machine_counts(tmp_path: Path) -> None:
+def test_the_tasks_of_an_array_count_what_one_machine_counts(tmp_path):
     rng = np.random.default_rng(0)
     rows = pl.DataFrame({"age": rng.normal(50, 9, 300), "bmi": rng.normal(25, 4, 300)})
     ill = np.where(rows["age"].to_numpy() > 50, "yes", "no")
@@ -96,7 +96,7 @@ def test_the_tasks_of_an_array_count_what_one_machine_counts(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("script", ["dask.sbatch", "votes.sbatch"])
-def test_the_scripts_are_read_by_the_shell_and_keep_files_to_their_owner(script: str) -> None:
+def test_the_scripts_are_read_by_the_shell_and_keep_files_to_their_owner(script):
     subprocess.run(["bash", "-n", SLURM / script], check=True)
     text = (SLURM / script).read_text()
     assert "set -euo pipefail\numask 077\n" in text

@@ -30,20 +30,20 @@ def votes_of(shares: np.ndarray, seed: int = 0) -> Secret[np.ndarray]:
     return Secret(np.column_stack([K - ones, ones]))
 
 
-def test_with_many_classes_a_margin_is_the_gap_between_the_two_largest_counts() -> None:
+def test_with_many_classes_a_margin_is_the_gap_between_the_two_largest_counts():
     table = np.random.default_rng(2).multinomial(K, [0.4, 0.3, 0.2, 0.1], size=50)
     slow = [sorted(row)[-1] - sorted(row)[-2] for row in table.tolist()]
     assert margins(Secret(table)).reveal().tolist() == slow
 
 
-def test_the_expected_margin_is_estimated_to_within_its_standard_error() -> None:
+def test_the_expected_margin_is_estimated_to_within_its_standard_error():
     shares = np.linspace(0.05, 0.95, 19)
     found = np.mean([expected_margins(votes_of(shares, seed), K).reveal() for seed in range(400)], axis=0)
     away = np.abs(shares - 0.5) > 0.1  # nearer than that, the absolute value itself is biased
     assert_allclose(found[away], np.abs(shares - 0.5)[away], atol=6 / (2 * math.sqrt(K * 400)))
 
 
-def test_the_curve_counts_the_queries_with_a_small_margin() -> None:
+def test_the_curve_counts_the_queries_with_a_small_margin():
     counts = votes_of(np.random.default_rng(3).uniform(size=300))
     curve = high_margin_curve(counts, K, points=21).reveal()
     ones = counts.reveal()[:, 1].astype(int).tolist()
@@ -54,14 +54,14 @@ def test_the_curve_counts_the_queries_with_a_small_margin() -> None:
     assert (np.diff(curve.nu) >= 0).all()
 
 
-def test_a_problem_with_a_large_margin_has_a_curve_that_stays_low() -> None:
+def test_a_problem_with_a_large_margin_has_a_curve_that_stays_low():
     easy = high_margin_curve(votes_of(np.full(100, 0.97)), K).reveal()
     hard = high_margin_curve(votes_of(np.full(100, 0.52)), K).reveal()
     assert easy.nu[easy.xi <= 0.35].max() == 0.0
     assert hard.nu[hard.xi >= 0.2].min() == 1.0
 
 
-def test_agreement_is_the_share_of_pluralities_and_of_votes_that_are_the_references() -> None:
+def test_agreement_is_the_share_of_pluralities_and_of_votes_that_are_the_references():
     counts = votes_of(np.array([0.9, 0.2, 0.6, 0.5]))
     found = agreement(counts, np.array([1, 1, 1, 0]), K).reveal()
     table = counts.reveal()
@@ -70,7 +70,7 @@ def test_agreement_is_the_share_of_pluralities_and_of_votes_that_are_the_referen
     assert_allclose(found.votes, [table[0, 1] / K, table[1, 1] / K, table[2, 1] / K, table[3, 0] / K])
 
 
-def test_the_two_running_sums_are_one_line_where_every_plurality_is_the_references_class() -> None:
+def test_the_two_running_sums_are_one_line_where_every_plurality_is_the_references_class():
     shares = np.random.default_rng(4).uniform(size=200)
     counts = votes_of(shares)
     ours, theirs = agreement(counts, counts.reveal().argmax(axis=1), K).reveal().cumulated
@@ -81,7 +81,7 @@ def test_the_two_running_sums_are_one_line_where_every_plurality_is_the_referenc
 
 
 @pytest.mark.heavy
-def test_a_stable_learner_moves_less_than_one_that_remembers_single_rows() -> None:
+def test_a_stable_learner_moves_less_than_one_that_remembers_single_rows():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 3))
     y = (X[:, 0] + rng.normal(size=600) > 0).astype(np.int64)
@@ -99,7 +99,7 @@ def test_a_stable_learner_moves_less_than_one_that_remembers_single_rows() -> No
 
 
 @pytest.mark.heavy
-def test_the_stability_of_a_mean_is_the_one_that_is_known() -> None:
+def test_the_stability_of_a_mean_is_the_one_that_is_known():
     """The prior of the labels moves by 1/n where the exchanged labels differ, with probability 2p(1-p)."""
     rng = np.random.default_rng(7)
     y = (rng.uniform(size=4_000) < 0.3).astype(np.int64)
@@ -112,7 +112,7 @@ def test_the_stability_of_a_mean_is_the_one_that_is_known() -> None:
 
 
 @pytest.mark.heavy
-def test_a_learner_without_probabilities_is_compared_by_its_votes() -> None:
+def test_a_learner_without_probabilities_is_compared_by_its_votes():
     rng = np.random.default_rng(8)
     X = rng.normal(size=(100, 2))
     y = (X[:, 0] > 0).astype(np.int64)
@@ -120,7 +120,7 @@ def test_a_learner_without_probabilities_is_compared_by_its_votes() -> None:
     assert 0 < found.reveal().mean < 0.5
 
 
-def test_soft_labels_have_a_weak_and_a_strong_quality() -> None:
+def test_soft_labels_have_a_weak_and_a_strong_quality():
     rng = np.random.default_rng(9)
     scores = np.vstack([rng.uniform(0.9, 1.0, K), rng.uniform(0.4, 0.6, K), np.where(np.arange(K) < 100, 0.0, 1.0)])
     found = soft_label_quality(Secret(scores), beta=0.1).reveal()
@@ -138,7 +138,7 @@ def test_soft_labels_have_a_weak_and_a_strong_quality() -> None:
         assert least == pytest.approx(slow)
 
 
-def test_a_query_that_nobody_scored_has_no_quality() -> None:
+def test_a_query_that_nobody_scored_has_no_quality():
     assert np.isnan(soft_label_quality(Secret(np.full((1, 4), np.nan))).reveal().weak).all()
 
 
@@ -154,7 +154,7 @@ def test_a_query_that_nobody_scored_has_no_quality() -> None:
     ],
     ids=["margins", "expected", "curve", "agreement", "quality"],
 )
-def test_a_diagnosis_is_as_secret_as_the_votes(made) -> None:
+def test_a_diagnosis_is_as_secret_as_the_votes(made):
     told = made(votes_of(np.full(5, 0.7)))
     assert repr(told) == "Secret(…)"
     with pytest.raises(SecretRefused):
@@ -176,6 +176,6 @@ def test_a_diagnosis_is_as_secret_as_the_votes(made) -> None:
         lambda: soft_label_quality(Secret(np.zeros((3, 2))), beta=0.0),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong) -> None:
+def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(InvalidParameter):
         wrong()

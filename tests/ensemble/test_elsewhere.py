@@ -56,7 +56,7 @@ def task_for(folder: Path, work: Any, items: list[Any], *, at: str | None = None
 
 
 @pytest.mark.heavy
-def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder: Path) -> None:
+def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder):
     task = task_for(folder, echo, [MARKER, b"other"])
     came = do_remotely(task)
     for message in (task, came):
@@ -69,14 +69,14 @@ def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder: Path) -> 
     assert take_each(folder, came.stored) == [MARKER, b"other"]
 
 
-def test_a_digest_tells_nothing_to_who_guesses_the_content(folder: Path) -> None:
+def test_a_digest_tells_nothing_to_who_guesses_the_content(folder):
     """The same rows twice: without the file, no guess can be tried against what the scheduler sees."""
     first, second = put(folder, [MARKER]), put(folder, [MARKER])
     assert first.digest != second.digest
     assert first.name != second.name
 
 
-def test_files_are_their_owners_alone(folder: Path) -> None:
+def test_files_are_their_owners_alone(folder):
     before = os.umask(0)
     try:
         stored = put(folder, 1)
@@ -87,7 +87,7 @@ def test_files_are_their_owners_alone(folder: Path) -> None:
         (folder / stored.name).open("x")
 
 
-def test_a_file_that_was_altered_is_not_unpickled(folder: Path) -> None:
+def test_a_file_that_was_altered_is_not_unpickled(folder):
     stored = put(folder, [1])
     other = put(folder, [2])
     (folder / stored.name).write_bytes((folder / other.name).read_bytes())
@@ -97,7 +97,7 @@ def test_a_file_that_was_altered_is_not_unpickled(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("pieces", [[], [b""], [b"", Lost.KILLED, MARKER, b"", Lost.FAILED], [bytes(100_000), b"1"]])
-def test_pieces_come_back_as_they_were(folder: Path, pieces: list[Any]) -> None:
+def test_pieces_come_back_as_they_were(folder, pieces):
     stored = put_each(folder, iter(pieces))
     assert take_each(folder, stored) == pieces
     assert (folder / stored.name).stat().st_mode & 0o777 == 0o600
@@ -105,7 +105,7 @@ def test_pieces_come_back_as_they_were(folder: Path, pieces: list[Any]) -> None:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("at", [0, 31, 32, 40, -9, -8, -1])
-def test_one_altered_bit_is_noticed_wherever_it_is(folder: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_altered_bit_is_noticed_wherever_it_is(folder, at, monkeypatch):
     """In the random bytes, in a row, in the lengths and in how long those are; nothing is unpickled then."""
     stored = put_each(folder, [MARKER, MARKER])
     found = bytearray((folder / stored.name).read_bytes())
@@ -116,7 +116,7 @@ def test_one_altered_bit_is_noticed_wherever_it_is(folder: Path, at: int, monkey
         take_each(folder, stored)
 
 
-def test_an_item_whose_packing_is_broken_off_leaves_no_file(folder: Path) -> None:
+def test_an_item_whose_packing_is_broken_off_leaves_no_file(folder):
     def pieces() -> Iterator[bytes]:
         yield MARKER
         raise KeyboardInterrupt
@@ -126,7 +126,7 @@ def test_an_item_whose_packing_is_broken_off_leaves_no_file(folder: Path) -> Non
     assert list(folder.iterdir()) == []
 
 
-def test_a_file_that_comes_late_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_comes_late_is_waited_for(folder, monkeypatch):
     stored = put(folder, "late")
     place = folder / stored.name
     place.rename(folder / "aside")
@@ -139,7 +139,7 @@ def test_a_file_that_comes_late_is_waited_for(folder: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("mode", [0o750, 0o701])
-def test_a_folder_that_others_may_look_into_is_refused(folder: Path, mode: int) -> None:
+def test_a_folder_that_others_may_look_into_is_refused(folder, mode):
     folder.chmod(0o700)
     check_folder(folder)
     folder.chmod(mode)
@@ -147,13 +147,13 @@ def test_a_folder_that_others_may_look_into_is_refused(folder: Path, mode: int) 
         check_folder(folder)
 
 
-def test_storage_that_is_not_shared_is_refused_before_anything_is_read(folder: Path) -> None:
+def test_storage_that_is_not_shared_is_refused_before_anything_is_read(folder):
     task = task_for(folder, echo, [b""], at=str(folder / "elsewhere"))
     with pytest.raises(PreconditionFailed, match="storage that every worker reaches by the same path"):
         do_remotely(task)
 
 
-def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
+def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder):
     here = environment_here()
     task = task_for(folder, echo, [b""], environment={**here, "numpy": "1.0", "Python": "3.9.1"})
     with pytest.raises(PreconditionFailed) as refused:
@@ -168,7 +168,7 @@ def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: Path) -> None:
+def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder):
     """A library that quorate has never heard of: any that is loaded, and that the pickle of the work names."""
     sent: list[RemoteTask] = []
 
@@ -186,7 +186,7 @@ def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: 
 
 
 @pytest.mark.heavy
-def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names() -> None:
+def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names():
     mine = remote._distributions()
     for module, names in packages_distributions().items():
         assert set(names) <= {each.metadata["Name"] for each in mine[module]}
@@ -197,7 +197,7 @@ def with_a_teacher(pickled: bytes, items: list[Any]) -> list[bytes | Lost]:
 
 
 @pytest.mark.heavy
-def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_items_fail_alone_and_say_nothing(folder, capfd):
     came = do_remotely(task_for(folder, echo, [b"a", "raises", "dies", b"b"]))
     assert came.stored is not None
     assert take_each(folder, came.stored) == [b"a", Lost.FAILED, Lost.KILLED, b"b"]
@@ -206,13 +206,13 @@ def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFix
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("work", [kills_its_process, is_lost_on_the_way])
-def test_a_process_that_is_lost_is_told_without_a_reason_and_replaced(folder: Path, work: Any) -> None:
+def test_a_process_that_is_lost_is_told_without_a_reason_and_replaced(folder, work):
     assert do_remotely(task_for(folder, work, [b"a"])) == RemoteResult(None, 0)
     assert do_remotely(task_for(folder, echo, [b"a"])).stored is not None
 
 
 @pytest.mark.heavy
-def test_work_that_a_worker_cannot_load_is_a_public_fact(folder: Path) -> None:
+def test_work_that_a_worker_cannot_load_is_a_public_fact(folder):
     task = task_for(folder, Unloadable(), [b"a"])
     with pytest.raises(PreconditionFailed, match="cannot load what it is to do: ModuleNotFoundError"):
         do_remotely(task)
@@ -223,7 +223,7 @@ class Unloadable:
         return __import__, ("a_module_that_is_nowhere",)
 
 
-def test_a_full_disk_is_told_by_its_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_by_its_number(folder, monkeypatch):
     task = task_for(folder, echo, [b"a"])
     exchange.remove(folder, task.items)
     monkeypatch.setattr(remote, "take_each", lambda *_: (_ for _ in ()).throw(OSError(28, "")))
@@ -280,12 +280,12 @@ WHYS = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("why", WHYS, ids=lambda why: why if isinstance(why, str) else type(why).__name__)
-def test_an_item_that_cannot_be_unpacked_is_lost_alone(why: Any, folder: Path) -> None:
+def test_an_item_that_cannot_be_unpacked_is_lost_alone(why, folder):
     assert outcome(folder, why, 64) == all_but_one(64)
 
 
 @pytest.mark.heavy
-def test_an_item_that_ends_the_process_that_unpacks_it_is_lost_alone_as_on_one_machine(folder: Path) -> None:
+def test_an_item_that_ends_the_process_that_unpacks_it_is_lost_alone_as_on_one_machine(folder):
     items = [Unwilling(number, "exits" if number == 3 else None) for number in range(5)]
     here = dict(isolated_map(numbers_of, items.__getitem__, range(5), n_jobs=1, batch=5))
     assert outcome(folder, "exits", 5, do_remotely) == here == all_but_one(5)
@@ -300,7 +300,7 @@ def with_its_neighbours(folder: Path, killed: Any) -> Iterator[Any]:
             yield batch._replace(numbers=(batch.numbers[at],), stored=put_each(folder, packed))
 
 
-def test_that_test_catches_a_second_round_that_unpacks_neighbours(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_test_catches_a_second_round_that_unpacks_neighbours(worker, monkeypatch):
     monkeypatch.setattr(elsewhere, "_alone", with_its_neighbours)
     items = ((number, Unwilling(number, ValueError() if number == 3 else None)) for number in range(64))
     found = dict(map_elsewhere(worker, numbers_of, items))
@@ -310,7 +310,7 @@ def test_that_test_catches_a_second_round_that_unpacks_neighbours(worker: Any, m
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n", [0, 1, 49, 50, 64, 113, 114, 130, 250, 1000])
-def test_every_item_is_in_one_task_and_no_task_is_small(n: int) -> None:
+def test_every_item_is_in_one_task_and_no_task_is_small(n):
     batches = list(batches_of((number, "") for number in range(n)))
     assert [number for batch in batches for number, _ in batch] == list(range(n))
     assert all(50 <= len(batch) <= 113 for batch in batches) or n < 50
@@ -320,7 +320,7 @@ def test_every_item_is_in_one_task_and_no_task_is_small(n: int) -> None:
     assert all(200 <= len(batch) <= 455 for batch in large) or n < 200
 
 
-def test_items_are_asked_for_when_they_are_sent() -> None:
+def test_items_are_asked_for_when_they_are_sent():
     asked = []
     batches = batches_of((asked.append(number) or number, "") for number in range(1000))  # type: ignore[func-returns-value]
     next(batches)
@@ -341,7 +341,7 @@ def test_items_are_asked_for_when_they_are_sent() -> None:
         (8786, "distributed.Client"),
     ],
 )
-def test_an_address_where_others_may_give_orders_is_refused(address: Any, why: str, tmp_path: Path) -> None:
+def test_an_address_where_others_may_give_orders_is_refused(address, why, tmp_path):
     with pytest.raises(InvalidParameter, match=why):
         DaskScheduler(address, folder=tmp_path)
     if why == "plain TCP":
@@ -352,11 +352,11 @@ def test_an_address_where_others_may_give_orders_is_refused(address: Any, why: s
 @pytest.mark.parametrize(
     "address", ["tls://cluster:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:1"]
 )
-def test_tls_and_this_machine_are_taken(address: str, tmp_path: Path) -> None:
+def test_tls_and_this_machine_are_taken(address, tmp_path):
     assert DaskScheduler(address, folder=tmp_path).address == address
 
 
-def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path: Path) -> None:
+def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path):
     from sklearn.base import clone
 
     scheduler = DaskScheduler("tls://cluster:8786", folder=tmp_path)
@@ -364,7 +364,7 @@ def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path: Pat
     assert "cluster" in repr(scheduler)
 
 
-def test_nobody_at_an_address_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_at_an_address_is_said_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(scheduler, "_CONNECT_SECONDS", 0.2)
     (tmp_path / "private").mkdir(mode=0o700)
     nobody = DaskScheduler("tcp://127.0.0.1:9", folder=tmp_path / "private")
@@ -443,23 +443,21 @@ def asked_of(client: DyingClient, folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("moment", ["check", "count", "submit", "callback", "wait", "gather"])
-def test_whenever_a_scheduler_dies_the_same_line_says_so(
-    moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whenever_a_scheduler_dies_the_same_line_says_so(moment, folder, monkeypatch):
     with pytest.raises(Interrupted, match=r"the scheduler at tcp://127.0.0.1:8786 is gone; what is stored stays"):
         asked_of(DyingClient(moment), folder, monkeypatch)
     assert list(folder.iterdir()) == []
 
 
 def test_one_that_dies_when_all_is_done_is_not_missed_and_a_task_that_cannot_begin_is_another_matter(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, monkeypatch
+):
     assert asked_of(DyingClient("close"), folder, monkeypatch) == {number: b"%d" % number for number in range(3)}
     with pytest.raises(PreconditionFailed, match="a worker cannot begin: ConnectionLost"):
         asked_of(DyingClient("task"), folder, monkeypatch)
 
 
-def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog):
     distributed: dict[str, Any] = {"__name__": "distributed.client"}
     exec("def send(): raise OSError('comm closed')", distributed)  # noqa: S102 - a frame of Dask's
     loop = logging.getLogger("tornado.application")
@@ -477,7 +475,7 @@ def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog:
     ]
 
 
-def test_dask_is_silent_while_connected_and_speaks_again_after_it() -> None:
+def test_dask_is_silent_while_connected_and_speaks_again_after_it():
     pytest.importorskip("distributed")
     spoke = logging.getLogger("distributed.worker")
     before = [(each.level, each.disabled) for each in (spoke, logging.getLogger("distributed"))]
@@ -491,7 +489,7 @@ def test_dask_is_silent_while_connected_and_speaks_again_after_it() -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/how-to/beyond-one-machine.md", "examples/slurm/dask.sbatch"])
-def test_dask_is_measured_as_it_is_advised_to_be_started(page: str) -> None:
+def test_dask_is_measured_as_it_is_advised_to_be_started(page):
     from benchmarks.elsewhere import OPTIONS, SETTINGS
 
     said = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")

@@ -44,13 +44,13 @@ def typed(value: object) -> object:
 
 @pytest.mark.heavy
 @given(value=discrete)
-def test_a_value_comes_back_from_its_text(value: Any) -> None:
+def test_a_value_comes_back_from_its_text(value):
     assert typed(decode_value(encode_value(value))) == typed(value)
 
 
 @pytest.mark.heavy
 @given(one=discrete, other=discrete)
-def test_two_values_have_one_text_exactly_where_they_are_equal_and_of_one_type(one: Any, other: Any) -> None:
+def test_two_values_have_one_text_exactly_where_they_are_equal_and_of_one_type(one, other):
     assert (encode_value(one) == encode_value(other)) == (typed(one) == typed(other))
 
 
@@ -64,7 +64,7 @@ class Colour(enum.StrEnum):
     [(np.int8(-3), -3), (np.bool_(True), True), (np.str_("é"), "é"), (Colour.RED, "red"), (10**5000, 10**5000)],
     ids=["int8", "bool", "str", "enum", "huge"],
 )
-def test_values_of_numpy_and_of_subclasses_are_those_of_python(given_: Any, plain: Any) -> None:
+def test_values_of_numpy_and_of_subclasses_are_those_of_python(given_, plain):
     assert encode_value(given_) == encode_value(plain)
     assert typed(decode_value(encode_value(given_))) == typed(plain)
 
@@ -75,12 +75,12 @@ def test_values_of_numpy_and_of_subclasses_are_those_of_python(given_: Any, plai
     [1.0, np.float32(2), float("nan"), None, [1], {"a": 1}, b"a", 1j, np.array(3), ((1.0,),)],
     ids=lambda bad: type(bad).__name__,
 )
-def test_what_is_not_discrete_has_no_text(bad: Any) -> None:
+def test_what_is_not_discrete_has_no_text(bad):
     with pytest.raises(TypeError):
         encode_value(bad)
 
 
-def test_what_is_too_long_or_too_deep_has_no_text() -> None:
+def test_what_is_too_long_or_too_deep_has_no_text():
     nested: Any = 1
     for _ in range(40):
         nested = (nested,)
@@ -95,7 +95,7 @@ def test_what_is_too_long_or_too_deep_has_no_text() -> None:
     ["", "1", "[]", '["int","7"]', '["int",7]', '["float",1.0]', '["str","a"] ', '["tuple",[["str"]]]', "[" * 3000,
      '["frozenset",[["str","b"],["str","a"]]]', '["bool",1]'],
 )  # fmt: skip
-def test_a_text_that_no_value_has_is_not_read(text: str) -> None:
+def test_a_text_that_no_value_has_is_not_read(text):
     with pytest.raises(ValueError, match=r"canonical|base|JSON|Expecting|Extra"):
         decode_value(text)
 
@@ -119,7 +119,7 @@ def parts() -> list[list[int]]:
 
 
 @pytest.mark.heavy
-def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order() -> None:
+def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order():
     y = [f"label {row}" for row in range(N)]
     [told] = values(lambda X, y: tuple((int(x), str(label)) for x, label in zip(X[:, 0], y, strict=True)), y=y)
     assert told == [tuple((row, y[row]) for row in part) for part in parts()]
@@ -139,7 +139,7 @@ BAD = {
 
 
 @pytest.mark.heavy
-def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capfd: Any, caplog: Any) -> None:
+def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capfd, caplog):
     found = values(*BAD.values(), speaks)
     assert found == [[None] * K] * len(BAD) + [[7] * K]
     assert "private" not in "".join(capfd.readouterr())
@@ -147,7 +147,7 @@ def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capf
 
 
 @pytest.mark.heavy
-def test_one_bad_shard_abstains_alone() -> None:
+def test_one_bad_shard_abstains_alone():
     first = parts()[2][0]
 
     def picky(X: Any, y: Any) -> str:
@@ -160,7 +160,7 @@ def test_one_bad_shard_abstains_alone() -> None:
 
 
 @pytest.mark.heavy
-def test_cpu_time_that_runs_out_is_an_abstention() -> None:
+def test_cpu_time_that_runs_out_is_an_abstention():
     def endless(X: Any, y: Any) -> int:
         while 0 in X[:, 0]:
             pass
@@ -172,7 +172,7 @@ def test_cpu_time_that_runs_out_is_an_abstention() -> None:
 
 
 @pytest.mark.heavy
-def test_what_a_function_leaves_behind_reaches_no_other_shard() -> None:
+def test_what_a_function_leaves_behind_reaches_no_other_shard():
     seen: list[int] = []
 
     def remembers(X: Any, y: Any) -> int:
@@ -185,7 +185,7 @@ def test_what_a_function_leaves_behind_reaches_no_other_shard() -> None:
 
 
 @pytest.mark.heavy
-def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everything() -> None:
+def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everything():
     """Rows, labels, their types and widths, and the random generators."""
 
     def everything(X: Any, y: Any) -> str:
@@ -201,7 +201,7 @@ def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everythi
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
-def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container: Any) -> None:
+def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container):
     def told(X: Any, y: Any) -> tuple[str, int]:
         return type(X).__module__.split(".")[0], int(X.index[0]) if hasattr(X, "index") else 0
 
@@ -210,7 +210,7 @@ def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container: Any) -> N
 
 
 @pytest.mark.heavy
-def test_values_do_not_depend_on_how_many_processes_compute_them() -> None:
+def test_values_do_not_depend_on_how_many_processes_compute_them():
     def draws(X: Any, y: Any) -> int:
         return random.randrange(2**60) + int(np.random.randint(2**30))  # noqa: NPY002
 
@@ -220,12 +220,12 @@ def test_values_do_not_depend_on_how_many_processes_compute_them() -> None:
 
 
 @pytest.mark.parametrize("bad", [3, "f", None])
-def test_what_cannot_be_called_is_refused(bad: Any) -> None:
+def test_what_cannot_be_called_is_refused(bad):
     with pytest.raises(InvalidParameter, match="must be callable"):
         portable(bad)
 
 
-def test_what_cannot_be_sent_is_refused_and_its_content_not_told() -> None:
+def test_what_cannot_be_sent_is_refused_and_its_content_not_told():
     lock, row = threading.Lock(), "a private row"
     with pytest.raises(InvalidParameter, match="cannot be sent to a worker process: TypeError") as refused:
         portable(lambda X, y: (lock, row))

@@ -256,7 +256,7 @@ def _loud_fit(_: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_nothing_of_the_process_is_swapped_while_trials_run_in_threads(capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_of_the_process_is_swapped_while_trials_run_in_threads(capfd):
     tried(_loud_fit, None)  # which loads what is loaded once
     before, answers, seen = _state(), [], []
 
@@ -286,12 +286,12 @@ def test_nothing_of_the_process_is_swapped_while_trials_run_in_threads(capfd: py
     ],
     ids=["raises", "exits", "crashes"],
 )
-def test_what_a_trial_raises_is_told_in_one_line(trial: Any, failure: str) -> None:
+def test_what_a_trial_raises_is_told_in_one_line(trial, failure):
     with pytest.raises(TrialFailed, match=failure):
         tried(trial, None)
 
 
-def test_what_does_not_travel_is_refused_by_its_name() -> None:
+def test_what_does_not_travel_is_refused_by_its_name():
     lock = threading.Lock()
     with pytest.raises(InvalidParameter, match="the student Locked cannot be sent to a process of its own"):
         tried(lambda _: lock, None, called="the student Locked")
@@ -309,7 +309,7 @@ def _fit_in_here(queue: Any) -> None:
         queue.put((type(error), str(error)))
 
 
-def test_a_process_that_may_have_no_children_is_told_so_before_anything() -> None:
+def test_a_process_that_may_have_no_children_is_told_so_before_anything():
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=_fit_in_here, args=(queue,), daemon=True)

@@ -7,7 +7,6 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,7 @@ def test_what_a_teacher_left_running_ends_with_it(tmp_path):
 
 
 @pytest.fixture
-def sleeper() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def sleeper():
     """Start a process that carries a mark and sleeps; it is killed when the test ends."""
     code, started = "import time; print(flush=True); time.sleep(600)", []
 
@@ -193,8 +192,6 @@ def test_a_worker_spares_the_session_that_it_shares_with_its_fellows(sleeper):
     assert fellow.poll() is None
 
 
-def test_pools_of_processes_that_pin_their_secrets_do_not_take_each_other_for_their_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pools_of_processes_that_pin_their_secrets_do_not_take_each_other_for_their_own(monkeypatch):
     monkeypatch.setattr(secrets, "token_hex", lambda n=32: "2a" * n)
     assert new_mark() != new_mark()

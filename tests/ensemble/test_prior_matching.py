@@ -41,7 +41,7 @@ def votes_of(teacher: object, X: np.ndarray, y: np.ndarray, asked: np.ndarray, n
 
 
 @pytest.mark.heavy
-def test_it_cures_the_collapse_onto_the_larger_class() -> None:
+def test_it_cures_the_collapse_onto_the_larger_class():
     """Unequal classes, small shards, strong regularisation: everyone votes the larger class, whatever is asked."""
     X, y = rare_class(6_000, 0)
     asked, truth = rare_class(800, 1)
@@ -55,7 +55,7 @@ def test_it_cures_the_collapse_onto_the_larger_class() -> None:
     assert min(recall) > 0.85
 
 
-def test_a_teacher_votes_for_class_1_as_often_as_its_shard_holds_it() -> None:
+def test_a_teacher_votes_for_class_1_as_often_as_its_shard_holds_it():
     X, y = rare_class(64, 2)
     pool, _ = rare_class(400, 3)
     for rate in (0.25, 0.5):
@@ -67,7 +67,7 @@ def test_a_teacher_votes_for_class_1_as_often_as_its_shard_holds_it() -> None:
         assert voter.vote(noisy).sum() == round(rate * 400)
 
 
-def test_the_threshold_is_the_one_that_counting_finds() -> None:
+def test_the_threshold_is_the_one_that_counting_finds():
     rng = np.random.default_rng(6)
     for _ in range(200):
         scores = rng.integers(0, 12, size=rng.integers(1, 9)) / 4.0
@@ -81,7 +81,7 @@ def test_the_threshold_is_the_one_that_counting_finds() -> None:
         assert found == wanted or (scores == threshold).sum() + len(above) > wanted  # a tie, all of which stays below
 
 
-def test_neighbouring_floats_are_told_apart() -> None:
+def test_neighbouring_floats_are_told_apart():
     low = 1.0
     high = np.nextafter(low, 2.0)
     assert (np.array([low, high]) > matching_threshold(np.array([low, high]), 0.5)).tolist() == [False, True]
@@ -89,20 +89,20 @@ def test_neighbouring_floats_are_told_apart() -> None:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("estimator", [LogisticRegression(), Perceptron(), BernoulliNB(), DecisionTreeClassifier()])
-def test_scores_come_from_either_method(estimator: object) -> None:
+def test_scores_come_from_either_method(estimator):
     X, y = rare_class(200, 7)
     voter = PriorMatchingTeacher(ClassifierTeacher(estimator), X).train(X, y, 0)
     assert set(voter.vote(X).tolist()) == {0, 1}
 
 
-def test_a_shard_of_one_class_votes_for_it_and_an_empty_one_abstains() -> None:
+def test_a_shard_of_one_class_votes_for_it_and_an_empty_one_abstains():
     X, y = rare_class(20, 8)
     teacher = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression()), X)
     assert isinstance(teacher.train(X, np.ones_like(y), 0), ConstantVoter)
     assert isinstance(teacher.train(X[:0], y[:0], 0), AbstainingVoter)
 
 
-def test_a_teacher_without_scores_is_refused_before_anything_is_fitted() -> None:
+def test_a_teacher_without_scores_is_refused_before_anything_is_fitted():
     with pytest.raises(InvalidParameter, match="NearestCentroid"):
         PriorMatchingTeacher(ClassifierTeacher(_NoScores(NearestCentroid())), np.zeros((1, 1)))
     with pytest.raises(InvalidParameter, match="at least one"):
@@ -125,7 +125,7 @@ class _NoScores:
 
 
 @pytest.mark.heavy
-def test_one_changed_unit_still_changes_one_teacher() -> None:
+def test_one_changed_unit_still_changes_one_teacher():
     X, y = rare_class(240, 11)
     pool, _ = rare_class(60, 12)
     teacher = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression()), pool)
@@ -135,7 +135,7 @@ def test_one_changed_unit_still_changes_one_teacher() -> None:
 
 
 @pytest.mark.heavy
-def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
+def test_a_threshold_from_the_base_rate_of_all_rows_is_caught():
     """The cheat: every teacher matches the base rate of the whole table, which one unit moves for all of them."""
 
     class Pooled:

@@ -260,7 +260,7 @@ LABELS: list[tuple[str, Any, list[Any], list[Any]]] = [
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("make", "values", "odds"), [row[1:] for row in LABELS], ids=[row[0] for row in LABELS])
-def test_one_changed_label_changes_no_other_shard(make: Any, values: list[Any], odds: list[Any]) -> None:
+def test_one_changed_label_changes_no_other_shard(make, values, odds):
     for odd in odds:
         assert coupled(EMPTY, make(values), EMPTY, make(changed(values, odd))) == [OWNER], odd
 
@@ -298,7 +298,7 @@ COLUMNS: list[tuple[str, Any, list[Any], list[Any]]] = [
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("make", "values", "odds"), [row[1:] for row in COLUMNS], ids=[row[0] for row in COLUMNS])
-def test_one_changed_value_changes_no_other_shard(make: Any, values: list[Any], odds: list[Any]) -> None:
+def test_one_changed_value_changes_no_other_shard(make, values, odds):
     for odd in odds:
         before, after = make(values), make(changed(values, odd))
         assert coupled(before, None, after, None) == [OWNER], odd
@@ -308,7 +308,7 @@ def test_one_changed_value_changes_no_other_shard(make: Any, values: list[Any], 
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["numpy", "pandas numbers", "polars categories", "polars enumerations"])
-def test_rows_that_are_merely_taken_would_be_coupled_so_that_these_tests_can_fail(name: str) -> None:
+def test_rows_that_are_merely_taken_would_be_coupled_so_that_these_tests_can_fail(name):
     make, values, odds = next(row[1:] for row in COLUMNS if row[0] == name)
     rows = np.flatnonzero(SHARDS.reveal() == (OWNER + 1) % PARTS)
     before, after = (take(make(each), rows) for each in (values, changed(values, odds[0])))
@@ -334,7 +334,7 @@ print(repr((part.schema, part["c"].to_physical().to_list(), b"RARE" in pickle.du
 
 
 @pytest.mark.heavy
-def test_codes_of_polars_categories_do_not_tell_what_else_the_process_has_seen() -> None:
+def test_codes_of_polars_categories_do_not_tell_what_else_the_process_has_seen():
     told = [
         subprocess.run([sys.executable, "-c", CODES, words], capture_output=True, text=True, check=True).stdout
         for words in ("a b a b", "RARE b a b")
@@ -343,7 +343,7 @@ def test_codes_of_polars_categories_do_not_tell_what_else_the_process_has_seen()
     assert "True" not in told[0]
 
 
-def test_values_are_kept_and_numbers_are_floats() -> None:
+def test_values_are_kept_and_numbers_are_floats():
     frame = pd.DataFrame({"n": [1, 2, 3], "t": [True, False, True], "w": ["x", "y", "x"]})
     shards = Secret(np.array([0, 1, 0]))
     own = split_rows(frame, [7, 8, "nine"], shards, 2, KEY).reveal()

@@ -19,7 +19,7 @@ from quorate.ensemble.workers.cluster.remote import packages_named
 from quorate.ensemble.workers.isolation import Lost, _framed, _unframed
 
 
-def test_linear() -> None:
+def test_linear():
     other, loss = other_and_loss(np.array([0.0, 800.0, -800.0]))
     assert (other.tolist(), round(loss - 800, 3)) == ([0.5, 0.0, 1.0], 0.693)
     shares, loss = shares_and_loss(np.array([[0.0, 900.0], [0.0, 0.0]]), np.array([0, 1]))
@@ -29,7 +29,7 @@ def test_linear() -> None:
     assert voter.vote(np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, 0.0]])).tolist() == [150, 100, -1]
 
 
-def test_models_shards_and_tasks() -> None:
+def test_models_shards_and_tasks():
     assert (is_function(print), is_function(dict)) == (True, False)
     assert may_have(StackingClassifier([("ridge", RidgeClassifier())]), "predict")
     words = np.array([[0, 0, 1, 2], [2**64 - 1] * 4], dtype=np.uint64)
@@ -38,7 +38,7 @@ def test_models_shards_and_tasks() -> None:
     assert [_teachers_a_task(*sizes, cells_each=10**6) for sizes in ((250, 1), (3, 4))] == [16, 1]
 
 
-def test_what_travels() -> None:
+def test_what_travels():
     assert list(packages_named(pickle.dumps(hypothesis.settings))) == ["hypothesis"]
     assert packages_named(pickle.dumps(print)) == {}
     assert _unframed(_framed(b"one") + _framed(None) + _framed(b"")) == [b"one", Lost.FAILED, b""]

@@ -65,7 +65,7 @@ def most_at_once(found: list[tuple[int, float, float]]) -> int:
     return max(sum(began <= at < ended for _, began, ended in found) for _, at, _ in found)
 
 
-def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tmp_path: Path) -> None:
+def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tmp_path):
     end_workers()
     two = two_at_once(tmp_path / "two")
     assert len(two) == 2
@@ -75,7 +75,7 @@ def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tm
     assert {pid for pid, _, _ in of(2, 2, 0.0)} <= two
 
 
-def test_more_than_there_are_get_a_new_set(tmp_path: Path) -> None:
+def test_more_than_there_are_get_a_new_set(tmp_path):
     end_workers()
     (one,) = {pid for pid, _, _ in of(1, 2, 0.0)}
     two = two_at_once(tmp_path / "two")
@@ -101,7 +101,7 @@ def children(items: list[int]) -> list[bytes | Lost]:
     return in_children(pid_of_parent, items, together=True)
 
 
-def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
+def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads():
     """A child would have none of them, and wait for ever."""
     end_workers()
     first = dict(isolated_map(start_threads, int, range(2), n_jobs=2, batch=1))
@@ -134,14 +134,14 @@ def held(items: list[HoldsItself]) -> list[bytes | Lost]:
     return [alive + b" " + each for each in in_children(looked_at_by_a_collection, items, together=True)]
 
 
-def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
+def test_a_kept_worker_holds_nothing_of_earlier_batches():
     """Also what holds itself: a worker lives as long as its process, and forks for each of many batches."""
     end_workers()
     told = dict(isolated_map(held, lambda _: HoldsItself(), range(6), n_jobs=1, batch=2)).values()
     assert [each.split()[0] for each in told if each] == [b"2"] * 6
 
 
-def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() -> None:
+def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children():
     """It would copy every page that they share."""
     end_workers()
     ((_, told),) = isolated_map(held, lambda _: HoldsItself(), [0], n_jobs=1, batch=1)
@@ -156,15 +156,13 @@ def left_behind(items: list[int]) -> list[bytes | Lost]:
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_worker_with_which_a_task_has_left_hundreds_of_megabytes_stays() -> None:
+def test_a_worker_with_which_a_task_has_left_hundreds_of_megabytes_stays():
     processes = dict(isolated_map(left_behind, lambda n: n * 350_000_000, range(3), n_jobs=1, batch=1)).values()
     assert len(set(processes)) == 1, processes
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_workers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_workers(monkeypatch):
     from joblib.externals.loky.process_executor import _ExecutorManagerThread
 
     end_workers()
@@ -190,7 +188,7 @@ def configured(items: list[int]) -> list[bytes | Lost]:
     return [json.dumps(get_config()).encode() for _ in items]
 
 
-def test_what_the_environment_tells_scikit_learn_is_not_told_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_environment_tells_scikit_learn_is_not_told_to_workers(monkeypatch):
     for name, value in (("ASSUME_FINITE", "1"), ("WORKING_MEMORY", "7"), ("PAIRWISE_DIST_CHUNK_SIZE", "3")):
         monkeypatch.setenv(f"SKLEARN_{name}", value)
     end_workers()  # those of earlier tests have read another environment

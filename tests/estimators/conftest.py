@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.estimators.small_task import fitted
 
-from quorate import PrivateClassifier
-
 
 @pytest.fixture(scope="module")
-def clf() -> PrivateClassifier:
+def clf():
     return fitted(online_answers=30)

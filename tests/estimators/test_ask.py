@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from tests.estimators.small_task import POOL, D, X, Y, classifier, fitted, table
 
-from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate import Budget, Ledger, PublicPool
 from quorate.accounting import PureDP
 from quorate.data import row_digests
 from quorate.errors import BudgetExhausted, DataRefused, LedgerMismatch, PreconditionFailed
@@ -25,7 +24,7 @@ from quorate.release import NEVER_ASKED
 
 
 @pytest.mark.heavy
-def test_ask_answers_with_classes_and_remembers_what_it_answered() -> None:
+def test_ask_answers_with_classes_and_remembers_what_it_answered():
     clf = fitted(online_answers=5, epsilon=60.0)
     points = table(3, 21)[0]
     answers = clf.ask(points)
@@ -44,16 +43,14 @@ def test_ask_answers_with_classes_and_remembers_what_it_answered() -> None:
 
 
 @pytest.mark.heavy
-def test_asking_for_a_released_label_is_free(clf: PrivateClassifier) -> None:
+def test_asking_for_a_released_label_is_free(clf):
     left = clf.facts().spending.answers_left
     asked = clf.queries_[:10]
     assert clf.ask(POOL[asked]) == [clf.classes_[code] for code in clf.released_.codes[:10]]
     assert clf.facts().spending.answers_left == left
 
 
-def test_a_row_without_an_answer_was_declined_or_never_asked(
-    clf: PrivateClassifier, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_without_an_answer_was_declined_or_never_asked(clf, monkeypatch):
     points = table(3, 33)[0]
     clf._kept.memo.remember(row_digests(points[:1]), [DECLINED])
     assert (clf.ask(points[:1]), clf.asked_.status) == ([None], ["declined"])
@@ -63,7 +60,7 @@ def test_a_row_without_an_answer_was_declined_or_never_asked(
     assert clf.asked_.left == clf.facts().spending.answers_left
 
 
-def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused() -> None:
+def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused():
     clf = fitted(queries=20)
     assert clf.ask(POOL[clf.queries_[:1]]) == [clf.classes_[clf.released_.codes[0]]]
     with pytest.raises(PreconditionFailed, match="set online_answers before a run"):
@@ -71,7 +68,7 @@ def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused() ->
 
 
 @pytest.mark.heavy
-def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch):
     clf = fitted(online_answers=2, queries=20)
     order: list[str] = []
     draw, release = Reservation.draw, type(clf.recipe_.mechanism).release_many
@@ -95,7 +92,7 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "sparse": sparse
 @pytest.mark.several_fits
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("held", [*FRAMES, "numpy", "sparse"])
-def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held: str) -> None:
+def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held):
     hold = {**FRAMES, **ARRAYS}[held]
     clf = classifier(teacher=LogisticRegression(), online_answers=5, epsilon=60.0).fit(
         hold(X), Y, public=PublicPool(hold(POOL))
@@ -111,7 +108,7 @@ def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held: str) -> 
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
+def test_rows_without_names_do_not_stand_for_columns_with_names():
     frame = FRAMES["polars"]
     clf = classifier(online_answers=5, epsilon=60.0).fit(frame(X), Y, public=PublicPool(frame(POOL)))
     for door in (clf.ask, clf.predict):
@@ -125,7 +122,7 @@ def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_an_array_is_taken_where_the_columns_are_called_by_their_places() -> None:
+def test_an_array_is_taken_where_the_columns_are_called_by_their_places():
     held = pd.DataFrame(X), pd.DataFrame(POOL)
     clf = classifier(online_answers=5, epsilon=60.0).fit(held[0], Y, public=PublicPool(held[1]))
     assert clf.ask(POOL[:2]) == clf.ask(pd.DataFrame(POOL[:2])) == clf.ask(pl.DataFrame(POOL[:2], schema=list("0123")))
@@ -133,7 +130,7 @@ def test_an_array_is_taken_where_the_columns_are_called_by_their_places() -> Non
 
 
 @pytest.mark.heavy
-def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path: Path) -> None:
+def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path):
     path = tmp_path / "ledger.db"
     Ledger(path, budget=Budget(9.0, 1e-4)).close()
     first = fitted(ledger=path)
@@ -150,7 +147,7 @@ def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path: P
 
 
 @pytest.mark.heavy
-def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp_path):
     fitted(ledger=tmp_path / "ledger.db")
     with Ledger(tmp_path / "ledger.db") as ledger:
         assert (ledger.budget.epsilon, ledger.budget.delta) == (4.0, 1e-5)
@@ -160,7 +157,7 @@ def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(tmp_path: Path, durable: bool) -> None:
+def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(tmp_path, durable):
     with Ledger(tmp_path / "ledger.db" if durable else None, budget=Budget(20.0, 1e-3)) as ledger:
         fitted(ledger=ledger)
         fitted(ledger=ledger)
@@ -170,20 +167,20 @@ def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(
         assert len(ledger.reservations()) == 2
 
 
-def test_a_refused_argument_leaves_no_ledger_behind(tmp_path: Path) -> None:
+def test_a_refused_argument_leaves_no_ledger_behind(tmp_path):
     with pytest.raises(DataRefused):
         classifier(ledger=tmp_path / "ledger.db").fit(X, Y, public=PublicPool(POOL[:, :2]))
     assert not (tmp_path / "ledger.db").exists()
 
 
-def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path: Path) -> None:
+def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path):
     from quorate.ledger import SqliteStore
 
     SqliteStore(tmp_path / "ledger.db", create=True).close()
     assert fitted(ledger=tmp_path / "ledger.db").guarantee_.epsilon <= 4.0
 
 
-def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch):
     from quorate.voting import kept_votes
 
     monkeypatch.setattr(kept_votes, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))

@@ -6,7 +6,6 @@ import io
 import pickle
 import warnings
 from contextlib import redirect_stderr
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def refitted(clf: Any) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "how"), WAYS)
-def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
+def test_probabilities_are_fitted_and_classes_stay(kind, how, tmp_path):
     clf = fitted(kind, how)
     classes, before, spent = clf.predict(X), clf.predict_proba(X), clf.ledger_.spent
     flagged = shares_and_costs(clf)
@@ -146,7 +145,7 @@ def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
     np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
-def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
+def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing():
     clf = fitted(PrivateLogisticRegression, {})
     with pytest.raises(
         PreconditionFailed, match=r"first: calibrate\(X, y\)\. Without any, fit with calibration_share="
@@ -164,7 +163,7 @@ def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
         copy.calibrate(X[CALIBRATION], Y[CALIBRATION])
 
 
-def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
+def test_labels_alone_are_private_and_public_ones_calibrate():
     X, y = make_classification(1_600, n_features=4, flip_y=0.1, random_state=2)
     clf = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=40, unsafe_noise_seed=1)
     clf.fit(X[:800], y[:800])
@@ -179,7 +178,7 @@ def test_labels_alone_are_private_and_public_ones_calibrate() -> None:
 
 
 @pytest.mark.parametrize("by", ["classes", "direct", "votes"])
-def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by: str) -> None:
+def test_rows_of_the_pool_calibrate_with_a_warning_and_others_with_none(by):
     if by == "classes":
         model, y = fitted(PrivateLogisticRegression, {}), Y
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def checked(name: str, X: Any = X, **how: Any) -> CheckResult:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_was(name: str, tmp_path: Path) -> None:
+def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_was(name, tmp_path):
     make, takes = ESTIMATORS[name]
     estimator, before = make(ledger=tmp_path / "ledger.db"), vars(make(ledger=tmp_path / "ledger.db")).copy()
     quorate.check(estimator, X, **takes)
@@ -81,7 +80,7 @@ def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_wa
 
 
 @pytest.mark.heavy
-def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path: Path) -> None:
+def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path):
     ledger = tmp_path / "ledger.db"
     with Ledger(ledger, budget=Budget(5.0, 1e-4)):
         pass
@@ -92,7 +91,7 @@ def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path: Path) -
 
 
 @pytest.mark.heavy
-def test_what_is_foreseen_is_what_the_fit_then_does() -> None:
+def test_what_is_foreseen_is_what_the_fit_then_does():
     found = checked("classifier", online_answers=5).found
     clf = classifier(online_answers=5).fit(X, Y, public=POOL)
     assert found["n_teachers"] == clf.recipe_.n_teachers
@@ -109,7 +108,7 @@ def test_what_is_foreseen_is_what_the_fit_then_does() -> None:
 
 
 @pytest.mark.heavy
-def test_the_estimator_and_the_command_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_estimator_and_the_command_say_the_same(tmp_path, capsys):
     columns = ["a", "b", "c"]
     private, public = pl.DataFrame(X, schema=columns), pl.DataFrame(POOL.rows(), schema=columns)
     private.with_columns(y=pl.Series(Y)).write_csv(tmp_path / "private.csv")
@@ -161,9 +160,7 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("name", "how", "given"), WRONG, ids=range(len(WRONG)))
-def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(
-    name: str, how: dict[str, Any], given: dict[str, Any]
-) -> None:
+def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(name, how, given):
     make, takes = ESTIMATORS[name]
     with pytest.raises((QuorateError, ValueError, TypeError)) as of_fit:
         make(**how).fit(X, **takes | given)
@@ -174,7 +171,7 @@ def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(
 
 
 @pytest.mark.heavy
-def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_the_fit() -> None:
+def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_the_fit():
     ledger = Ledger(budget=Budget(2.0, 1e-5))
     classifier(ledger=ledger).fit(X, Y, public=POOL)
     for name in ("classifier", "direct", "shards"):
@@ -186,7 +183,7 @@ def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_t
         quorate.check(classifier(ledger=ledger), X[1:], Y[1:], public=POOL)
 
 
-def test_what_is_no_estimator_of_ours_and_rows_that_are_not_taken_are_refused() -> None:
+def test_what_is_no_estimator_of_ours_and_rows_that_are_not_taken_are_refused():
     with pytest.raises(InvalidParameter, match=r"check takes an estimator of quorate, .* got LogisticRegression"):
         quorate.check(LogisticRegression(), X, Y)
     for name in ("labels", "shards"):
@@ -194,7 +191,7 @@ def test_what_is_no_estimator_of_ours_and_rows_that_are_not_taken_are_refused() 
             quorate.check(ESTIMATORS[name][0](), X, Y, public=POOL)
 
 
-def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_but_one() -> None:
+def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_but_one():
     far = quorate.check(classifier(n_records=60), X, Y, public=POOL)  # declared ten times too small
     (note,) = far.private_notes.reveal()
     assert note.code == "declared-number-is-off"
@@ -206,7 +203,7 @@ def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_bu
     assert repr(far).endswith("Nothing was charged.")
 
 
-def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> None:
+def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows():
     line = Thresholds(bits=6)
     points = np.random.default_rng(0).integers(0, 64, (500, 1))
     labels = np.where(np.arange(500) < 300, points[:, 0] < 30, UNLABELLED)
@@ -224,7 +221,7 @@ def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> N
 
 
 @pytest.mark.heavy
-def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command() -> None:
+def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command():
     """Labels of another type than the classes decide on no refusal, so the owner is told to look before the fit."""
     asked: dict[str, Any] = {"classes": ["0", "1"], "n_records": N, **BUDGET}
     found = quorate.check(PrivateLogisticRegression(**asked), X, Y, public=POOL)
@@ -256,7 +253,7 @@ LARGE = {"epsilon": 12.0, "delta": 0.01}
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(name: str) -> None:
+def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(name):
     make, takes = ESTIMATORS[name]
     expected = [
         f"{each.code}: {each.words}" for each in checked(name, **LARGE).cautions if each.severity is not Severity.NOTE
@@ -272,7 +269,7 @@ def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(n
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_where_warnings_are_errors_nothing_is_charged(name: str) -> None:
+def test_where_warnings_are_errors_nothing_is_charged(name):
     make, takes = ESTIMATORS[name]
     with Ledger(budget=Budget(**LARGE)) as ledger, warnings.catch_warnings():
         warnings.simplefilter("error", QuorateWarning)
@@ -282,7 +279,7 @@ def test_where_warnings_are_errors_nothing_is_charged(name: str) -> None:
 
 
 @pytest.mark.heavy
-def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> None:
+def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows():
     def table(n: int, seed: int) -> pl.DataFrame:
         rng = np.random.default_rng(seed)
         days = [
@@ -307,7 +304,7 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> Non
 
 
 @pytest.mark.heavy
-def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing() -> None:
+def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing():
     shown, truth = rows(300, 3)
     sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
     assert 0.8 < sound.found["expected"]["accuracy"] <= 1.0
@@ -323,7 +320,7 @@ def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is
     assert str(poor).startswith("Everything fits, with caution.")
 
 
-def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_not_rehearsed() -> None:
+def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_not_rehearsed():
     with pytest.raises(QuorateError, match="evaluation holds the private rows again"):
         quorate.check(classifier(), X, Y, public=POOL, evaluation=(X[:200], Y[:200]))
     shards = SubsampleAggregate(**BUDGET, n_shards=100, cutoff=1, n_queries=9)
@@ -335,7 +332,7 @@ def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_no
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("make", [PrivateClassifier, PrivateLogisticRegression])
-def test_the_direct_method_is_rehearsed_too(make: Any) -> None:
+def test_the_direct_method_is_rehearsed_too(make):
     shown = quorate.check(make(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
     expected = shown.found["expected"]
     assert expected["low"] <= expected["accuracy"] <= expected["high"]
@@ -343,7 +340,7 @@ def test_the_direct_method_is_rehearsed_too(make: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_does_not_depend_on_private_rows() -> None:
+def test_a_rehearsal_does_not_depend_on_private_rows():
     evaluation = rows(120, 3)
     said = [
         repr(quorate.check(classifier(n_records=N), *changed(X, Y), public=POOL, evaluation=evaluation))
@@ -381,19 +378,19 @@ def said_of(name: str, changed: Callable[[Any, Any], tuple[Any, Any]], **how: An
         ("shards", LARGE),
     ],
 )
-def test_other_private_rows_are_told_the_same_byte_for_byte(name: str, how: dict[str, Any], change: str) -> None:
+def test_other_private_rows_are_told_the_same_byte_for_byte(name, how, change):
     assert said_of(name, NEIGHBOURS[change], **how) == said_of(name, lambda X, y: (X, y), **how)
 
 
 @pytest.mark.heavy
-def test_other_labels_of_public_features_are_told_the_same() -> None:
+def test_other_labels_of_public_features_are_told_the_same():
     changed = said_of("labels", NEIGHBOURS["other labels"], **LARGE)
     assert changed == said_of("labels", lambda X, y: (X, y), **LARGE)
 
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["classifier", "direct"])
-def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(name: str) -> None:
+def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(name):
     def without_one(X: Any, y: Any) -> tuple[Any, Any]:
         return X[:-1], y[:-1]
 
@@ -401,7 +398,7 @@ def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(n
     assert said_of(name, without_one, **same) == said_of(name, lambda X, y: (X, y), **same)
 
 
-def test_a_caution_that_looked_at_private_rows_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_caution_that_looked_at_private_rows_would_be_caught(monkeypatch):
     from quorate.voting.method import VOTES
 
     real = VOTES.check

@@ -82,7 +82,7 @@ WAYS = [by_votes, by_rounds, by_labels]
 @pytest.mark.several_fits
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", NAMES)
-def test_a_name_of_any_kind_does_as_well_as_its_text(kind: str, way: Any) -> None:
+def test_a_name_of_any_kind_does_as_well_as_its_text(kind, way):
     given, as_text = frames(NAMES[kind]), frames(TEXTS[kind])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def test_a_name_of_any_kind_does_as_well_as_its_text(kind: str, way: Any) -> Non
 
 
 @pytest.mark.heavy
-def test_an_array_has_the_columns_that_pandas_numbers() -> None:
+def test_an_array_has_the_columns_that_pandas_numbers():
     private, public, new = map(pd.DataFrame, TABLES)
     clf = PrivateLogisticRegression(**PROMISED, n_records=120, unsafe_noise_seed=1)
     clf.fit(private, ANSWERS[0], public=PublicPool(public))
@@ -105,7 +105,7 @@ def test_an_array_has_the_columns_that_pandas_numbers() -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("names", [[0, "0", 1], [("a", "b"), "a/b", "c"]], ids=["number", "levels"])
-def test_two_names_that_become_one_are_refused_in_a_line_wherever_a_frame_comes_in(names: Any) -> None:
+def test_two_names_that_become_one_are_refused_in_a_line_wherever_a_frame_comes_in(names):
     twice, sound = frames(names)[0], frames(["a", "b", "c"])
     said = rf"more than one column is called '{'0' if 0 in names else 'a/b'}'; rename one of them"
     ways = [
@@ -123,7 +123,7 @@ def test_two_names_that_become_one_are_refused_in_a_line_wherever_a_frame_comes_
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_learners_and_their_levels_know_names_of_any_kind(kind: str) -> None:
+def test_learners_and_their_levels_know_names_of_any_kind(kind):
     given, texts = frames(NAMES[kind])[1], frames(TEXTS[kind])[1]
     levels = Binning.from_pool(texts, TEXTS[kind], levels=4)
     assert np.array_equal(levels.transform(given), levels.transform(texts))
@@ -139,7 +139,7 @@ def test_learners_and_their_levels_know_names_of_any_kind(kind: str) -> None:
 
 
 @pytest.mark.heavy
-def test_a_function_of_an_aggregate_is_given_the_names_of_its_owner() -> None:
+def test_a_function_of_an_aggregate_is_given_the_names_of_its_owner():
     given = pd.DataFrame({0: np.ones(200)})
     private = SubsampleAggregate(epsilon=50.0, delta=1e-5, n_shards=40, cutoff=1, n_queries=1, n_jobs=1).fit(given)
     assert private.feature_names_in_.tolist() == ["0"]

@@ -196,7 +196,7 @@ ELSEWHERE = {
 }
 
 
-def test_every_code_of_the_page_that_is_more_than_a_note_is_tried_here_or_is_of_no_fit() -> None:
+def test_every_code_of_the_page_that_is_more_than_a_note_is_tried_here_or_is_of_no_fit():
     rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     warned = {code for code, severity in rows if severity in {"warning", "serious"}}
     assert warned == GIVEN.keys() | ELSEWHERE.keys()
@@ -206,7 +206,7 @@ def test_every_code_of_the_page_that_is_more_than_a_note_is_tried_here_or_is_of_
 @pytest.mark.parametrize(
     ("code", "name"), [(code, name) for code, fits in GIVEN.items() for name in fits], ids=lambda value: str(value)
 )
-def test_a_fit_warns_with_the_code_before_it_charges(code: str, name: str) -> None:
+def test_a_fit_warns_with_the_code_before_it_charges(code, name):
     with Ledger(budget=Budget(50.0, 0.1)) as ledger, warnings.catch_warnings():
         warnings.filterwarnings("error", code, QuorateWarning)
         with pytest.raises(QuorateWarning, match=f"^{code}: ") as refusal:
@@ -216,13 +216,13 @@ def test_a_fit_warns_with_the_code_before_it_charges(code: str, name: str) -> No
     assert refusal.type is QuorateWarning
 
 
-def test_a_sound_fit_of_a_learner_warns_of_nothing() -> None:
+def test_a_sound_fit_of_a_learner_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error", QuorateWarning)
         BASE.__class__(concepts=LINE, epsilon=1.0, unsafe_noise_seed=0).fit(POINTS, CUT)
 
 
-def test_the_warning_of_a_learner_stands_at_the_line_that_called_it() -> None:
+def test_the_warning_of_a_learner_stands_at_the_line_that_called_it():
     with pytest.warns(QuorateWarning, match="^epsilon-promises-little") as caught:
         NoisyThreshold(concepts=LINE, epsilon=12.0, unsafe_noise_seed=0).fit(POINTS, CUT)
     assert {each.filename for each in caught} == {__file__}

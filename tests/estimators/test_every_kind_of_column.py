@@ -53,7 +53,7 @@ CONTAINERS = [
 @pytest.mark.heavy
 @pytest.mark.parametrize("container", CONTAINERS, ids=["list", "numpy", "polars", "pandas"])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
-def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
+def test_bare_texts_are_learned_from(container, which):
     clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
     clf.fit(container(X), y, public=PublicPool(container(public)))
     assert (clf.predict(container(new)) == truth).mean() > 0.9
@@ -63,7 +63,7 @@ def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
-def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> None:
+def test_bare_texts_are_the_one_column_of_the_pool(frame, which):
     clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
     clf.fit(X, y, public=PublicPool(frame({"review": public})))
     assert (clf.predict(new) == truth).mean() > 0.9
@@ -73,7 +73,7 @@ def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> No
 @pytest.mark.heavy_cases(7)  # each cell once
 @pytest.mark.parametrize("odd", [b"bytes", None, ["a", "list"], 5.0, float("nan"), {"a": 1}, np.zeros(2)], ids=repr)
 @pytest.mark.parametrize("container", [list, lambda texts: pd.Series(texts, dtype=object)], ids=["list", "pandas"])
-def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(container: Any, odd: Any) -> None:
+def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(container, odd):
     """Whether private rows are bare texts is decided by what they come in, not by what a cell holds."""
     (X, y), (public, _) = notes(60, 1), notes(30, 2)
     budget = {**BUDGET, "n_records": 60}
@@ -88,7 +88,7 @@ def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(conta
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
-def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: int) -> None:
+def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which):
     private, public, new = table(N, 1), table(M, 2), table(100, 3)
     clf = estimators()[which]
     y = (private["age"] > 55).to_numpy()
@@ -102,7 +102,7 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: in
 
 
 @pytest.mark.heavy
-def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
+def test_what_a_unit_adds_is_the_same_alone_and_in_company():
     schema = Schema.of(table(M, 2))
     private = table(40, 1)
     rows, usable = schema.parsed(private)
@@ -120,7 +120,7 @@ def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
 
 
 @pytest.mark.heavy
-def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
+def test_a_teacher_sees_a_row_the_same_alone_and_in_company():
     private, teacher = table(40, 1), estimators()[0]
     y = [False, True] * 20
     inputs = check_inputs(private, y, public=PublicPool(table(M, 2)), classes=[False, True], groups=None)
@@ -143,7 +143,7 @@ def cheating_view(rows: pl.DataFrame) -> Any:
     return Schema.of(rows).numbers(rows).toarray()
 
 
-def test_that_test_catches_an_encoder_of_private_rows() -> None:
+def test_that_test_catches_an_encoder_of_private_rows():
     private = table(40, 1)
     odd = private.clone()
     odd[7, "note"] = "cough cough cough cough"
@@ -173,20 +173,20 @@ def right(made: PrivateClassifier, X: Any) -> float:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_the_default_learns_whatever_units_columns_have() -> None:
+def test_the_default_learns_whatever_units_columns_have():
     made = fitted(ROWS)
     assert right(made, ROWS) > 0.9
     assert made.student_.named_steps["encoder"].transform(ROWS[N:]).std() == pytest.approx(1, rel=0.05)
 
 
 @pytest.mark.several_fits
-def test_that_test_sees_numbers_that_are_not_scaled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_test_sees_numbers_that_are_not_scaled(monkeypatch):
     monkeypatch.setattr(inputs, "_units_of", lambda pool: None)
     assert right(fitted(ROWS), ROWS) < 0.9
 
 
 @pytest.mark.heavy
-def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone() -> None:
+def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone():
     assert "encoder" not in fitted(PLAIN).student_.get_params()
     own = LogisticRegression(max_iter=100)
     looked = inputs.look(
@@ -196,7 +196,7 @@ def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone() -> None:
     assert (looked.teacher.encoder, looked.student.encoder) == (None, None)
 
 
-def test_how_a_private_row_is_scaled_follows_from_that_row_and_the_pool_alone() -> None:
+def test_how_a_private_row_is_scaled_follows_from_that_row_and_the_pool_alone():
     def seen(private: Any) -> Any:
         made = inputs.check_inputs(
             private, LABELS[: len(private)], public=PublicPool(ROWS[N:]), classes=[0, 1], groups=None

@@ -26,7 +26,7 @@ ANSWERS = {  # what nearly all shards agree on, however few there are
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) -> None:
+def test_an_example_prints_answers_and_the_guarantee(name, tmp_path):
     code, out, wrong = shell(f"python {EXAMPLES / name} {SMALL}", tmp_path)
     assert code == 0, wrong
     lines = out.splitlines()
@@ -36,7 +36,7 @@ def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) 
     assert "reproducible, therefore not private" in told  # a seed was given
 
 
-def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path: Path) -> None:
+def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path):
     program = EXAMPLES / "membership_inference.py"
     code, out, wrong = shell(f"python {program} --records 1600 --teachers 16 --seed 1", tmp_path)
     assert code == 0, wrong

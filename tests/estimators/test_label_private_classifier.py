@@ -34,13 +34,13 @@ def made(n: int = 1_200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> LabelPrivateClassifier:
+def fitted():
     X, y = made()
     return LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_jobs=1).fit(X[:1_000], y[:1_000])
 
 
 @pytest.mark.heavy
-def test_the_guarantee_is_another_sentence_than_that_of_records(fitted: LabelPrivateClassifier) -> None:
+def test_the_guarantee_is_another_sentence_than_that_of_records(fitted):
     promised = fitted.guarantee_
     assert (promised.unit, promised.neighbours) == ("label", "replace one label")
     assert promised.caveats[0].startswith("the guarantee is for labels only: every feature")
@@ -50,7 +50,7 @@ def test_the_guarantee_is_another_sentence_than_that_of_records(fitted: LabelPri
 
 
 @pytest.mark.heavy
-def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateClassifier, tmp_path: Any) -> None:
+def test_the_sentence_stands_in_the_report_and_the_summary(fitted, tmp_path):
     page = fitted.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "labels only" in page
     assert "replace one label" in page
@@ -58,7 +58,7 @@ def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateC
 
 
 @pytest.mark.heavy
-def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier) -> None:
+def test_it_learns_without_any_other_public_rows(fitted):
     X, y = made()
     generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, n_jobs=1).fit(X[:1_000], y[:1_000])
     assert generous.score(X[1_000:], y[1_000:]) > 0.7  # without privacy: .775
@@ -68,7 +68,7 @@ def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier)
 
 
 @pytest.mark.heavy
-def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> None:
+def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows():
     mushroom = load_mushroom()
     X, y = mushroom.one_hot(), mushroom.labels
     order = np.random.default_rng(0).permutation(len(X))
@@ -99,7 +99,7 @@ def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.n
 
 
 @pytest.mark.heavy
-def test_one_label_changes_one_teacher() -> None:
+def test_one_label_changes_one_teacher():
     X, y = made(240)
     before = votes_of_each(task_of(X, y), X)
     moved = []
@@ -111,7 +111,7 @@ def test_one_label_changes_one_teacher() -> None:
     assert max(moved) == 1
 
 
-def test_all_labels_of_a_person_change_one_teacher() -> None:
+def test_all_labels_of_a_person_change_one_teacher():
     X, y = made(240)
     people = np.repeat(np.arange(60), 4)
     task = task_of(X, y, people)
@@ -123,7 +123,7 @@ def test_all_labels_of_a_person_change_one_teacher() -> None:
 
 
 @pytest.mark.heavy
-def test_a_shard_that_depends_on_labels_is_caught() -> None:
+def test_a_shard_that_depends_on_labels_is_caught():
     """The cheat: rows sorted by label before they are dealt out, so that one label shifts the rest."""
     X, y = made(240)
     other = y.copy()
@@ -141,7 +141,7 @@ def test_a_shard_that_depends_on_labels_is_caught() -> None:
 
 
 @pytest.mark.heavy
-def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPrivateClassifier) -> None:
+def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted):
     _, y = made()
     travelled = pickle.dumps(fitted)
     labels = y[:1_000]
@@ -154,7 +154,7 @@ def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPr
 
 
 @pytest.mark.heavy
-def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
+def test_any_container_of_the_same_numbers_gives_the_same_student():
     X, y = made(300)
     names = [f"column {i}" for i in range(6)]
     containers = [X, X.tolist(), pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
@@ -166,7 +166,7 @@ def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
+def test_sparse_rows_and_frames_with_texts_are_taken():
     X, y = made(300)
     settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1}
     clf = LabelPrivateClassifier(**settings).fit(csr_array(np.maximum(X, 0)), y)
@@ -177,7 +177,7 @@ def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
 
 
 @pytest.mark.heavy
-def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
+def test_prior_matching_and_other_mechanisms_are_passed_on():
     X, y = made(400)
     clf = LabelPrivateClassifier(
         BernoulliNB(), classes=[0, 1], **PROMISED, n_teachers=8, queries=50, mechanism="GaussianNoisyMax",
@@ -188,7 +188,7 @@ def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
 
 
 @pytest.mark.heavy
-def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None:
+def test_classes_may_be_read_where_the_owner_says_that_they_are_public():
     X, y = made(300)
     clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, n_jobs=1).fit(X, np.array(["b", "a"])[y])
     assert clf.classes_.tolist() == ["a", "b"]
@@ -202,7 +202,7 @@ class Answer(str, Enum):  # noqa: UP042 - whose str() is its name
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("classes", [["no", "yes"], list(Answer), "public"])
-def test_labels_of_another_type_are_the_classes_that_say_the_same(classes: Any) -> None:
+def test_labels_of_another_type_are_the_classes_that_say_the_same(classes):
     """A regression: an array of members of an enumeration holds their names, and not what they say."""
     X, y = made(300)
     how = {**PROMISED, "classes": classes, "n_teachers": 5, "n_jobs": 1, "unsafe_noise_seed": 0}
@@ -216,7 +216,7 @@ def test_labels_of_another_type_are_the_classes_that_say_the_same(classes: Any) 
 
 
 @pytest.mark.heavy
-def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
+def test_labels_and_records_are_not_charged_to_one_ledger():
     from quorate import Budget
 
     X, y = made(700)
@@ -246,7 +246,7 @@ def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong: dict[str, Any], told: str | None) -> None:
+def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong, told):
     from quorate import Budget
 
     X, y = made(300)
@@ -262,20 +262,20 @@ def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong: dict[str, Any],
     assert ledger.reservations() == ()
 
 
-def test_a_label_that_was_not_declared_is_told_to_the_owner_alone() -> None:
+def test_a_label_that_was_not_declared_is_told_to_the_owner_alone():
     X, y = made(300)
     with pytest.raises(DataRefused):
         LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, n_jobs=1).fit(X, y)
 
 
-def test_one_class_is_refused_in_the_words_of_a_classifier() -> None:
+def test_one_class_is_refused_in_the_words_of_a_classifier():
     X, y = made(300)
     with pytest.raises(ValueError, match="class"):
         LabelPrivateClassifier(classes="public", **PROMISED, n_jobs=1).fit(X, np.zeros_like(y))
 
 
 @pytest.mark.heavy
-def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path: Any) -> None:
+def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path):
     X, y = made(300)
     clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, unsafe_noise_seed=1)
     for ask in (lambda: clf.predict(X), clf.summary, lambda: clf.export(tmp_path / "student.skops")):

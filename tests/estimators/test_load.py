@@ -6,12 +6,10 @@ import io
 import json
 import pickle
 import shutil
-from collections.abc import Callable
 from datetime import date, time, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +31,7 @@ NEW, TRUTH = visits(60, seed=9)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(tmp_path_factory):
     """A finished run of teachers that kept answers back, what was exported from it, and a direct run."""
     folder = tmp_path_factory.mktemp("runs")
     teachers = write_run(folder / "teachers", **{"mechanism.online_answers": 6, "budget.epsilon": 40.0})
@@ -54,7 +52,7 @@ def entries(root: Path) -> int:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["teachers", "outbox", "direct"])
-def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+def test_it_predicts_and_tells_what_the_run_promised(name, runs, tmp_path):
     run, epsilon = quorate.load(runs[name]), 4 if name == "direct" else 40
     assert run.score(NEW, TRUTH) > 0.7
     assert run.classes_.tolist() == ["no", "yes"]
@@ -69,9 +67,7 @@ def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, 
 
 
 @pytest.mark.heavy
-def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
-    runs: dict[str, Path], tmp_path: Path
-) -> None:
+def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(runs, tmp_path):
     root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
     run, before = quorate.load(root), entries(root)
     assert "left: 6 answers" in repr(run)
@@ -96,14 +92,14 @@ def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
 @pytest.mark.parametrize(
     ("name", "said"), [("outbox", "it was exported"), ("direct", "the direct method has no teachers")]
 )
-def test_where_there_are_no_teachers_asking_says_so(name: str, said: str, runs: dict[str, Path]) -> None:
+def test_where_there_are_no_teachers_asking_says_so(name, said, runs):
     with pytest.raises(PreconditionFailed, match=said) as refused:
         quorate.load(runs[name]).ask(NEW[:1])
     assert refused.value.charged == "nothing was charged"
 
 
 @pytest.mark.heavy
-def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs, tmp_path):
     root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
     run = quorate.load(root)
     run.ask(NEW[:1])
@@ -118,7 +114,7 @@ def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs: dict[str, Pat
         run.fit(NEW, TRUTH)
 
 
-def test_a_file_that_was_changed_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_file_that_was_changed_is_refused(runs, tmp_path):
     root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
     outbox = Path(shutil.copytree(runs["outbox"], tmp_path / "outbox"))
     for folder in (root / "public", outbox):
@@ -135,7 +131,7 @@ def test_a_file_that_was_changed_is_refused(runs: dict[str, Path], tmp_path: Pat
         quorate.load(outbox)
 
 
-def test_what_is_no_run_is_said_in_a_line(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_what_is_no_run_is_said_in_a_line(runs, tmp_path):
     (tmp_path / "file.txt").write_text("")
     (tmp_path / "student.skops").write_text("")
     (tmp_path / "empty").mkdir()
@@ -155,9 +151,7 @@ def test_what_is_no_run_is_said_in_a_line(runs: dict[str, Path], tmp_path: Path)
         assert "\n" not in str(refused.value)
 
 
-def test_a_student_of_unknown_parts_is_opened_where_they_are_named(
-    runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_student_of_unknown_parts_is_opened_where_they_are_named(runs, monkeypatch):
     from quorate.deferred import skops
 
     monkeypatch.setattr(skops.io, "get_untrusted_types", lambda data: ["my.Student"])
@@ -170,7 +164,7 @@ def test_a_student_of_unknown_parts_is_opened_where_they_are_named(
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+def typed(tmp_path_factory):
     """Return ``typed(method)``: a finished run on columns of every kind, made once, and what was exported from it."""
 
     @cache
@@ -204,9 +198,7 @@ def of_every_kind(rows: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("by", ["direct", "teachers"])
-def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(
-    by: str, typed: Callable[[str], tuple[Path, Path]]
-) -> None:
+def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(by, typed):
     root, outbox = typed(by)
     rows = of_every_kind(NEW)
     written = pl.read_csv(io.BytesIO(rows.write_csv().encode()))
@@ -219,9 +211,7 @@ def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(
 
 
 @pytest.mark.heavy
-def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(
-    typed: Callable[[str], tuple[Path, Path]], tmp_path: Path
-) -> None:
+def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(typed, tmp_path):
     outbox = Path(shutil.copytree(typed("direct")[1], tmp_path / "outbox"))
     facts = json.loads((outbox / "facts.json").read_text())
     del facts["student_file"]["columns"]
@@ -244,5 +234,5 @@ def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(
         (("1", "many"), [1], [1]),  # of two types: those that the model knows
     ],
 )
-def test_a_class_that_votes_never_released_is_declared_all_the_same(names: Any, known: Any, classes: Any) -> None:
+def test_a_class_that_votes_never_released_is_declared_all_the_same(names, known, classes):
     assert _declared_classes(names, np.asarray(known)).tolist() == classes

@@ -6,7 +6,6 @@ import io
 import pickle
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,19 +35,19 @@ HOW: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs
         ({}, True, "direct", "nothing declared says that a person has more than 10 rows"),
     ],
 )
-def test_arguments_and_declared_numbers_choose_the_method(given: Any, grouped: bool, by: str, why: str) -> None:
+def test_arguments_and_declared_numbers_choose_the_method(given, grouped, by, why):
     groups = np.arange(9) if grouped else None
     chosen = PrivateClassifier(**{**HOW, **given})._chosen(groups=groups, public=POOL)
     assert (chosen, why in chosen.why) == (by, True), chosen
 
 
-def test_a_schema_alone_leaves_few_units_to_the_direct_method() -> None:
+def test_a_schema_alone_leaves_few_units_to_the_direct_method():
     few = PrivateClassifier(**HOW, n_records=100)
     assert few._chosen(groups=np.arange(9), schema={"age": (0, 120)}) == "direct"
     assert few._chosen(groups=np.arange(9), public=POOL, schema={"age": (0, 120)}) == "votes"
 
 
-def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for() -> None:
+def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for():
     clf = PrivateClassifier(method="direct", **HOW, queries=9, mechanism="NoisyCounts")
     with pytest.raises(InvalidParameter, match=r"^queries and mechanism are for votes of teachers, and method="):
         clf.fit(X, Y, public=POOL)
@@ -57,9 +56,7 @@ def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for(
 
 
 @pytest.mark.heavy
-def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(tmp_path, capsys):
     clf = PrivateClassifier(**HOW, n_records=400, verbose=True).fit(X, Y, public=POOL)
     assert capsys.readouterr().err.startswith(f"method: {clf.method_.in_words}\n")
     assert clf.method_ == "direct"
@@ -92,7 +89,7 @@ def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(
     assert not hasattr(clf, "n_rounds_")
 
 
-def test_a_line_for_a_closed_terminal_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_for_a_closed_terminal_stops_nothing(monkeypatch):
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
@@ -100,7 +97,7 @@ def test_a_line_for_a_closed_terminal_stops_nothing(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.heavy
-def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path: Path) -> None:
+def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path):
     how = {**HOW, "n_records": 400}
     first = PrivateClassifier(**how, ledger=tmp_path / "direct.db").fit(X, Y, public=POOL)
     again = PrivateClassifier(**how, ledger=tmp_path / "direct.db").resume(X, Y, public=POOL)

@@ -98,7 +98,7 @@ def votes() -> PrivateClassifier:
 
 
 @pytest.fixture(scope="module")
-def plain() -> dict[str, Any]:
+def plain():
     private, pool, new = (PLAIN(cells(part, np.nan)) for part in PARTS)
     rounds = direct().fit(private, labels(), public=PublicPool(pool))
     voted = votes().fit(private, labels(), public=PublicPool(pool))
@@ -107,7 +107,7 @@ def plain() -> dict[str, Any]:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, Any]) -> None:
+def test_a_missing_value_is_the_same_in_every_table(name, plain):
     """None among Python objects was another value than NaN: a model was right for 37 in 100, and for 81."""
     private, pool, new = parts(name)
     rounds = direct().fit(private, labels(), public=PublicPool(pool))
@@ -118,7 +118,7 @@ def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, 
 
 
 @pytest.mark.heavy
-def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on() -> None:
+def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on():
     private, pool, new = (PLAIN(cells(part, np.nan)) for part in PARTS)
     fitted = direct().fit(private, labels(), public=PublicPool(pool))
     for name in TABLES:
@@ -126,7 +126,7 @@ def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on() -
             assert np.array_equal(fitted.predict_proba(parts(name)[2]), fitted.predict_proba(new)), name
 
 
-def test_a_missing_category_of_whole_numbers_changes_no_other_cell() -> None:
+def test_a_missing_category_of_whole_numbers_changes_no_other_cell():
     """A library turns a list of such categories into floats where one of them is missing: "1" became "1.0"."""
     whole = pd.Series([1, 2, 2**60], dtype="category")
     assert texts(whole) == ["1", "2", str(2**60)]
@@ -139,7 +139,7 @@ def test_a_missing_category_of_whole_numbers_changes_no_other_cell() -> None:
 
 
 @pytest.mark.heavy
-def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_taken() -> None:
+def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_taken():
     private, pool, new = parts("plain, None")
     as_codes = [table.assign(code=table["code"].astype("Int64").astype("category")) for table in (private, pool, new)]
     as_texts = [table.assign(code=table["code"].astype("object").map("{:.0f}".format, na_action="ignore"))
@@ -191,7 +191,7 @@ CELLS += [cell for cell in ALL if cell not in CELLS]
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(("models", "mark", "public"), CELLS)
-def test_a_row_looks_the_same_alone_and_in_company(models: Any, mark: Any, public: tuple[Any, float]) -> None:
+def test_a_row_looks_the_same_alone_and_in_company(models, mark, public):
     X, y = frame(N, 1)
     clf = fitted(X, y, frame(M, 2, absent=public[0], share=public[1])[0], **models())
     rows = frame(3, 9, share=0.0)[0]
@@ -206,7 +206,7 @@ def test_a_row_looks_the_same_alone_and_in_company(models: Any, mark: Any, publi
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("mark", [None, np.nan])
-def test_a_private_column_without_any_text_is_text(mark: Any) -> None:
+def test_a_private_column_without_any_text_is_text(mark):
     pool = frame(M, 2)[0]
     X, y = frame(N, 1, absent=mark, share=1.0)
     clf = fitted(X, y, pool)
@@ -215,7 +215,7 @@ def test_a_private_column_without_any_text_is_text(mark: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_column_of_number_objects_without_any_value_is_numbers() -> None:
+def test_a_column_of_number_objects_without_any_value_is_numbers():
     X, y = frame(N, 1)
     pool = frame(M, 2)[0].assign(age=pd.Series([None, 1.0] * (M // 2), dtype=object))
     clf = fitted(X.assign(age=pd.Series([None] * N, dtype=object)), y, pool)
@@ -225,7 +225,7 @@ def test_a_column_of_number_objects_without_any_value_is_numbers() -> None:
 
 
 @pytest.mark.heavy
-def test_a_view_that_fails_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_fails_costs_nothing(monkeypatch):
     clf = fitted(*frame(N, 1), frame(M, 2)[0])
 
     def fails(self: View, rows: Any) -> Any:

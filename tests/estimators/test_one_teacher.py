@@ -47,7 +47,7 @@ GROUPS = np.repeat(np.arange(N // 3), 3)
 
 
 @pytest.mark.parametrize("model", [GaussianNB(), LogisticRegression(), DecisionTreeClassifier()])
-def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_one_teacher(model: Any) -> None:
+def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_one_teacher(model):
     key = bytes(range(32))
     before = trained(X, Y, GROUPS, key, teacher=model)
     assert before == trained(X, Y, GROUPS, key, teacher=model), "the same rows give the same teachers"
@@ -86,7 +86,7 @@ def without_and_with(groups: Any) -> dict[str, tuple[Any, Any, Any]]:
 
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("n_records", [10, None, 400], ids=["fewer declared", "read", "more declared"])
-def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int | None) -> None:
+def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records):
     before = by_persons(X, Y, GROUPS, teacher=FOREST, n_records=n_records)
     assert before.total() == N // 3, "nobody shares a teacher, however many persons were declared"
     moved = {
@@ -97,7 +97,7 @@ def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int 
     assert moved == {"replaced": (1, 1), "removed": (1, 0), "added": (0, 1)}
 
 
-def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() -> None:
+def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one():
     heard: list[tuple[str, int, int]] = []
     task = prepared(X, Y, GROUPS, n_teachers="auto", partition="unit", n_records=60)
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
@@ -106,7 +106,7 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() ->
     assert max(done for stage, done, _ in heard if stage in ("teachers", "votes")) == 60
 
 
-def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch):
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
     from quorate.voting import flow
 
@@ -116,7 +116,7 @@ def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: py
     assert (before - after).total() > 1
 
 
-def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard() -> None:
+def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard():
     def partition(groups: Any, **changes: Any) -> str:
         return prepared(X, Y, groups, **{"n_teachers": "auto", "allow_hopeless": True, **changes}).partition
 
@@ -127,7 +127,7 @@ def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_sha
     assert partition(None) == "hash"
 
 
-def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
+def test_a_balanced_partition_keeps_that_promise_for_replacing_only():
     key = bytes(range(32))
     before = trained(X, Y, GROUPS, key, partition="balanced")
     theirs = GROUPS == 7
@@ -138,7 +138,7 @@ def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
     assert sum(a != b for a, b in zip(before, removed, strict=True)) > 1
 
 
-def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
+def test_a_row_by_position_is_blanked_in_place_or_appended():
     key = bytes(range(32))
     before = trained(X, Y, None, key)
     after = trained(np.vstack([X, X[:1] + 3.0]), np.append(Y, 1 - Y[0]), None, key)
@@ -147,7 +147,7 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
     assert sum(a != b for a, b in zip(before, renumbered, strict=True)) > 1, "not covered, as the guarantee says"
 
 
-def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch):
     """The broken twin of the test above: preprocessing on pooled private rows."""
     from quorate.voting import kept_votes as trained_by
 
@@ -163,7 +163,7 @@ def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch:
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]
 
 
-def test_the_shard_audit_agrees() -> None:
+def test_the_shard_audit_agrees():
     found = audit_shards(GaussianNB(), X, Y, GROUPS, classes=[0, 1], n_teachers=10, units=1, seed=1)
     assert not found.violated
     assert found.worst == 1

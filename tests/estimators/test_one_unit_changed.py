@@ -395,14 +395,12 @@ LEAST = {"direct": 75, "votes": 60, "direct by a schema": 75, "votes by a schema
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
-def test_one_missing_or_strange_cell_among_categories_leaves_what_all_others_add(method: str, tmp_path: Path) -> None:
+def test_one_missing_or_strange_cell_among_categories_leaves_what_all_others_add(method, tmp_path):
     some = {name: HOSTILE[name] for name in ("None", "a word", "2^64", "10^5000")}
     assert compared("pandas categories", method, tmp_path, some)["equal"] >= 8
 
 
-def test_the_reading_catches_words_that_are_read_off_private_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reading_catches_words_that_are_read_off_private_rows(tmp_path, monkeypatch):
     """A twin that takes the entries from the table at hand: one cell with blanks is then the word of all others."""
     honest = ColumnKinds.__call__
 
@@ -431,9 +429,7 @@ def cases() -> list[Any]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("container", "method", "share"), cases())
-def test_one_unit_changed_in_every_way_leaves_what_all_others_add(
-    container: str, method: str, share: int, tmp_path: Path
-) -> None:
+def test_one_unit_changed_in_every_way_leaves_what_all_others_add(container, method, share, tmp_path):
     if method == "votes" and container == "polars objects":
         pytest.skip("teachers take no column of objects of polars, whatever it holds")
     names = list(HOSTILE)[CONTAINERS.index(container) % share :: share]
@@ -454,9 +450,7 @@ OFTEN = (("direct by a schema", "pandas"), ("votes by a schema", "polars"))  # e
         for container in (*FRAMES, *FILES)
     ],
 )
-def test_so_it_does_where_a_schema_stands_in_the_place_of_public_rows(
-    container: str, method: str, tmp_path: Path
-) -> None:
+def test_so_it_does_where_a_schema_stands_in_the_place_of_public_rows(container, method, tmp_path):
     """What a row adds to noisy counts is looked at too; no cell is refused, also where teachers vote."""
     at = [*FRAMES, *FILES].index(container)
     counts = compared(container, method, tmp_path, {name: HOSTILE[name] for name in list(HOSTILE)[at % 5 :: 5]})

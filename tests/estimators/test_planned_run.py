@@ -16,7 +16,7 @@ def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def clf() -> PrivateClassifier:
+def clf():
     made = PrivateClassifier(
         classes=[0, 1], epsilon=2.0, delta=1e-5, n_records=3_000, n_teachers=100, n_jobs=1, unsafe_noise_seed=0
     )
@@ -24,7 +24,7 @@ def clf() -> PrivateClassifier:
 
 
 @pytest.mark.heavy
-def test_the_row_of_the_plan_is_the_run_that_was_made(clf: PrivateClassifier) -> None:
+def test_the_row_of_the_plan_is_the_run_that_was_made(clf):
     plan = clf.plan_
     assert plan.row.mechanism == clf.recipe_.mechanism
     assert (plan.row.n_teachers, plan.row.n_queries) == (100, 150)
@@ -33,7 +33,7 @@ def test_the_row_of_the_plan_is_the_run_that_was_made(clf: PrivateClassifier) ->
 
 
 @pytest.mark.heavy
-def test_labelled_public_rows_tell_what_was_to_be_expected_and_what_came(clf: PrivateClassifier) -> None:
+def test_labelled_public_rows_tell_what_was_to_be_expected_and_what_came(clf):
     X, y = drawn(800, 2)
     found = clf.plan_.compare(X, y)
     assert found.accuracy == pytest.approx(clf.score(X, y))
@@ -43,7 +43,7 @@ def test_labelled_public_rows_tell_what_was_to_be_expected_and_what_came(clf: Pr
     assert found.commonest < 0.56 < found.expected.low
 
 
-def test_too_few_rows_are_refused_and_too_few_for_a_shard_are_told(clf: PrivateClassifier) -> None:
+def test_too_few_rows_are_refused_and_too_few_for_a_shard_are_told(clf):
     X, y = drawn(39, 3)
     with pytest.raises(InvalidParameter, match="40 labelled public rows or more"):
         clf.plan_.compare(X, y)
@@ -53,7 +53,7 @@ def test_too_few_rows_are_refused_and_too_few_for_a_shard_are_told(clf: PrivateC
 
 
 @pytest.mark.heavy
-def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_nothing_of_it() -> None:
+def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_nothing_of_it():
     made = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=100, n_jobs=1, unsafe_noise_seed=0)
     private, public, (X, y) = drawn(3_000, 0), PublicPool(drawn(150, 1)[0]), drawn(800, 2)
     with pytest.raises(InvalidParameter, match=r"rehearsing needs the number of records; declare n_records=$"):
@@ -65,7 +65,7 @@ def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_noth
     assert found.commonest < 0.56 < found.accuracy
 
 
-def test_private_rows_are_refused_where_public_ones_are_asked_for(clf: PrivateClassifier) -> None:
+def test_private_rows_are_refused_where_public_ones_are_asked_for(clf):
     """Else accuracy on private labels would be told for nothing."""
     X, y = drawn(3_000, 0)
     with pytest.raises(DataRefused, match="private"):

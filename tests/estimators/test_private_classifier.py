@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from quorate.findings import Outcome
 from quorate.voting import kept_votes
 
 
-def test_parameters_are_stored_as_given_and_survive_get_set_and_clone() -> None:
+def test_parameters_are_stored_as_given_and_survive_get_set_and_clone():
     teacher, classes = DecisionTreeClassifier(), ["b", "a"]
     first = classifier(teacher=teacher, classes=classes, queries=50)
     assert first.get_params(deep=False)["teacher"] is teacher
@@ -45,12 +44,12 @@ def test_parameters_are_stored_as_given_and_survive_get_set_and_clone() -> None:
 
 
 @pytest.mark.heavy
-def test_fit_leaves_every_parameter_as_it_was(clf: PrivateClassifier) -> None:
+def test_fit_leaves_every_parameter_as_it_was(clf):
     assert clf.get_params() == {**clf.get_params(), **SETTINGS, "online_answers": 30}
     assert not hasattr(clf.teacher, "classes_")
 
 
-def test_an_unfitted_classifier_says_so(tmp_path: Path) -> None:
+def test_an_unfitted_classifier_says_so(tmp_path):
     for act in (
         lambda: classifier().predict(POOL),
         lambda: classifier().predict_proba(POOL),
@@ -63,7 +62,7 @@ def test_an_unfitted_classifier_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order() -> None:
+def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order():
     swapped = fitted(classes=[1, 0], epsilon=30.0)
     X_new, y_new = table(400, 9)
     assert swapped.score(X_new, y_new) > 0.8
@@ -74,7 +73,7 @@ def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order() 
 
 
 @pytest.mark.heavy
-def test_a_class_that_was_never_released_has_a_column_of_zeros() -> None:
+def test_a_class_that_was_never_released_has_a_column_of_zeros():
     three = fitted(classes=[0, 1, 2], epsilon=60.0, mechanism="GaussianNoisyMax", queries=40)
     assert three.predict_proba(POOL).shape == (M, 3)
     assert set(three.predict(POOL)) <= {0, 1}
@@ -82,7 +81,7 @@ def test_a_class_that_was_never_released_has_a_column_of_zeros() -> None:
 
 
 @pytest.mark.heavy
-def test_a_refused_fit_leaves_an_earlier_one_in_working_order() -> None:
+def test_a_refused_fit_leaves_an_earlier_one_in_working_order():
     clf = fitted(online_answers=3)
     before = clf.predict(POOL)
     for changes in ({"epsilon": -1.0}, {"n_teachers": N + 1}):
@@ -95,7 +94,7 @@ def test_a_refused_fit_leaves_an_earlier_one_in_working_order() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_the_pool() -> None:
+def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_the_pool():
     pool = PublicPool(table(N, 3)[0])  # as many rows as the private table: what model selection would slice
     seen: list[int] = []
 
@@ -122,14 +121,14 @@ def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:
     return (pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)), labels
 
 
-def test_rows_of_another_width_are_refused_in_the_users_words(clf: PrivateClassifier) -> None:
+def test_rows_of_another_width_are_refused_in_the_users_words(clf):
     for act in (clf.predict, clf.predict_proba, clf.ask):
         with pytest.raises(DataRefused, match="X has 2 features, but PublicPool is expecting 4 features"):
             act(POOL[:, :2])
 
 
 @pytest.mark.heavy
-def test_a_pipeline_gets_the_frame_as_it_is() -> None:
+def test_a_pipeline_gets_the_frame_as_it_is():
     X, y = frames("pandas", N, 1)
     pool, _ = frames("pandas", M, 2)
     read = make_column_transformer((StandardScaler(), ["x0", "x1"]), (OneHotEncoder(handle_unknown="ignore"), ["ward"]))
@@ -141,7 +140,7 @@ def test_a_pipeline_gets_the_frame_as_it_is() -> None:
 
 
 @pytest.mark.heavy
-def test_a_pipeline_reads_dates_by_itself() -> None:
+def test_a_pipeline_reads_dates_by_itself():
     X, y = frames("polars", N, 1)
     pool, _ = frames("polars", M, 2)
     dated = [each.with_columns(day=pl.date(2026, 1, 1)) for each in (X, pool)]
@@ -152,7 +151,7 @@ def test_a_pipeline_reads_dates_by_itself() -> None:
 
 
 @pytest.mark.heavy
-def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so() -> None:
+def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so():
     scaler = StandardScaler().fit(POOL)
     model = make_pipeline(scaler, LogisticRegression())
     with pytest.raises(InvalidParameter, match="already fitted: StandardScaler"):
@@ -165,7 +164,7 @@ def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path, monkeypatch):
     scheduler, given = DaskScheduler("tls://cluster.example.org:8786", folder=tmp_path), []
 
     def played(

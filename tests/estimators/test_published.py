@@ -7,7 +7,6 @@ import gc
 import pickle
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from quorate.types import Secret
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path: Path) -> None:
+def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path):
     bare = fitted(queries=20)
     assert Guarantee.from_json(bare.guarantee_.to_json()) == bare.guarantee_
     caveats = " ".join(bare.guarantee_.caveats)
@@ -60,7 +59,7 @@ def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path: Path) -
     assert fitted(partition="balanced", queries=20).guarantee_.neighbours == "replace one record"
 
 
-def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledger(tmp_path: Path) -> None:
+def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledger(tmp_path):
     with Ledger(budget=Budget(20.0, 1e-3)) as ledger:
         seeded = fitted(unsafe_noise_seed=1, ledger=ledger)
         assert "no guarantee holds" in " ".join(seeded.guarantee_.caveats)
@@ -73,7 +72,7 @@ def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledg
 
 
 @pytest.mark.heavy
-def test_report_summary_and_export_are_written(clf: PrivateClassifier, tmp_path: Path) -> None:
+def test_report_summary_and_export_are_written(clf, tmp_path):
     X_new, y_new = table(200, 9)
     page = clf.report(tmp_path / "report.html", evaluation=(X_new, y_new)).read_text()
     assert page.startswith("<!doctype html>")
@@ -85,7 +84,7 @@ def test_report_summary_and_export_are_written(clf: PrivateClassifier, tmp_path:
 
 
 @pytest.mark.heavy
-def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordered() -> None:
+def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordered():
     rng = np.random.default_rng(5)
     private, fresh, pool = (pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]) for n in (600, 700, 60))
     y, others = (private["a"] > 0).astype(int), (fresh["a"] > 0).astype(int)
@@ -105,7 +104,7 @@ def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordere
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("turned", [lambda X, y: (X, ~y), lambda X, y: (X[:, ::-1], y), lambda X, y: (X[:60], y[:60])])
-def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(turned, tmp_path: Path, capfd) -> None:
+def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(turned, tmp_path, capfd):
     """Labels turned round gave 1 − accuracy on all private rows, free of charge."""
     rng = np.random.default_rng(0)
     X, fresh, pool = (rng.normal(size=(n, 4)) for n in (600, 200, 80))
@@ -126,7 +125,7 @@ def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(
 
 
 @pytest.mark.heavy
-def test_a_fitted_classifier_does_not_travel(clf: PrivateClassifier) -> None:
+def test_a_fitted_classifier_does_not_travel(clf):
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretRefused, match=r"export\(\) writes the student"):
             act(clf)
@@ -134,7 +133,7 @@ def test_a_fitted_classifier_does_not_travel(clf: PrivateClassifier) -> None:
 
 
 @pytest.mark.heavy
-def test_the_private_rows_are_let_go_of_after_fit() -> None:
+def test_the_private_rows_are_let_go_of_after_fit():
     import weakref
 
     rows, labels = X.copy(), Y.copy()
@@ -148,14 +147,14 @@ def test_the_private_rows_are_let_go_of_after_fit() -> None:
 
 
 @pytest.mark.heavy
-def test_the_direct_method_lets_go_of_them_too() -> None:
+def test_the_direct_method_lets_go_of_them_too():
     clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=N)
     clf.fit(X.copy(), Y.copy(), public=PublicPool(POOL))
     assert reachable_arrays(clf, rows=N) == []
     assert clf._kept.result.task is clf._kept.task
 
 
-def test_that_walk_finds_rows_that_were_kept(clf: PrivateClassifier) -> None:
+def test_that_walk_finds_rows_that_were_kept(clf):
     twin = fitted(queries=20)
     object.__setattr__(twin._kept, "memo", Secret({"rows": [X]}))
     assert len(reachable_arrays(twin, rows=N)) == 1
@@ -224,7 +223,7 @@ def words(page: str) -> str:
 
 
 @pytest.mark.heavy
-def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf: PrivateClassifier) -> None:
+def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf):
     said = words(card(clf))
     assert "PrivateClassifier · fitted" in said
     assert "guarantee ε ≤ 4, δ ≤ 1e-5 for any one record" in said
@@ -238,7 +237,7 @@ def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf: PrivateCl
     assert str(N) not in said
 
 
-def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost() -> None:
+def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost():
     for estimator in (
         classifier(),
         LabelPrivateClassifier(**LEAST),
@@ -253,7 +252,7 @@ def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_the_others_show_theirs() -> None:
+def test_the_others_show_theirs():
     direct = PrivateLogisticRegression(classes=[0, 1], **LEAST).fit(X, Y, public=PublicPool(POOL))
     assert "left ε 0 of 4" in words(card(direct))
     aggregate = SubsampleAggregate(**LEAST, n_shards=60, cutoff=1, n_queries=5, n_jobs=1).fit(X)
@@ -261,13 +260,13 @@ def test_the_others_show_theirs() -> None:
 
 
 @pytest.mark.heavy
-def test_a_seed_is_told_and_no_guarantee() -> None:
+def test_a_seed_is_told_and_no_guarantee():
     seeded = classifier(unsafe_noise_seed=1, queries=20).fit(X, Y, public=PublicPool(POOL))
     assert "guarantee none: the noise was seeded" in words(card(seeded))
     assert "ε ≤" not in repr(seeded)
 
 
-def test_arguments_are_escaped_and_text_alone_is_shown_where_that_is_asked_for() -> None:
+def test_arguments_are_escaped_and_text_alone_is_shown_where_that_is_asked_for():
     odd = classifier(classes=["<script>alert(1)</script>", "b"])
     assert "<script" not in card(odd)
     with config_context(display="text"):
@@ -275,14 +274,14 @@ def test_arguments_are_escaped_and_text_alone_is_shown_where_that_is_asked_for()
         assert not hasattr(odd, "_repr_html_")
 
 
-def test_it_is_shown_inside_a_pipeline() -> None:
+def test_it_is_shown_inside_a_pipeline():
     pipeline = make_pipeline(FunctionTransformer(), classifier())
     assert "PrivateClassifier(" in repr(pipeline)
     assert "PrivateClassifier" in pipeline._repr_html_()
 
 
 @pytest.mark.heavy
-def test_printing_opens_no_ledger(clf: PrivateClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printing_opens_no_ledger(clf, monkeypatch):
     def refuse(*_: Any, **__: Any) -> Any:
         raise QuorateError("a ledger was opened")
 

@@ -32,7 +32,7 @@ def fitted(kind: Any, **how: Any) -> Any:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
-def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
+def test_a_threshold_may_be_moved_after_the_fit(kind):
     clf = fitted(kind, class_shares={"ja": 0.1})
     X, y = table()
     held, truth = X[2_400:], y[2_400:]
@@ -68,7 +68,7 @@ def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with() -> None:
+def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with():
     clf = fitted(PrivateLogisticRegression, decision_threshold="balanced")
     X, _ = table()
     copy = pickle.loads(pickle.dumps(clf))  # noqa: S301 - our own
@@ -79,14 +79,14 @@ def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with() -
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
-def test_a_threshold_that_cannot_be_is_refused_before_a_charge(kind: Any, tmp_path: Any) -> None:
+def test_a_threshold_that_cannot_be_is_refused_before_a_charge(kind, tmp_path):
     with pytest.raises(InvalidParameter, match="declare class_shares"):
         fitted(kind, decision_threshold="share", ledger=tmp_path / "ledger.db")
     assert not (tmp_path / "ledger.db").exists()
 
 
 @pytest.mark.heavy
-def test_there_is_no_balance_without_public_rows() -> None:
+def test_there_is_no_balance_without_public_rows():
     X, y = table()
     clf = PrivateLogisticRegression(classes=CLASSES, epsilon=4.0, delta=1e-5, decision_threshold="balanced")
     with pytest.raises(InvalidParameter, match='decision_threshold="balanced" needs public rows'):
@@ -97,7 +97,7 @@ def test_there_is_no_balance_without_public_rows() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
-def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: Any) -> None:
+def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind):
     X, y = table()
     frame = pl.DataFrame((X[:800] > 0).astype(int), schema=[f"x{at}" for at in range(X.shape[1])])
     schema = {name: [0, 1] for name in frame.columns}
@@ -114,7 +114,7 @@ def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: An
 
 
 @pytest.mark.heavy
-def test_what_is_no_score_is_refused_by_name() -> None:
+def test_what_is_no_score_is_refused_by_name():
     X, y = table()
     clf = LabelPrivateClassifier(classes=CLASSES, epsilon=4.0, delta=1e-5, n_jobs=1).fit(X[:400], y[:400])
     assert clf.score(X, y, scoring="roc_auc") > 0.5

@@ -35,7 +35,7 @@ def made(ledger: Path | Ledger | None, **changes: Any) -> PrivateClassifier:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PrivateClassifier, list[Any]]:
+def kept(tmp_path_factory):
     """A fitted classifier that was asked three questions, and its ledger; nobody writes to that."""
     path = tmp_path_factory.mktemp("kept") / "ledger.db"
     clf = made(path).fit(X, Y, public=PUBLIC)
@@ -55,7 +55,7 @@ def copied(kept: tuple[Path, PrivateClassifier, list[Any]], folder: Path) -> Pat
 
 
 @pytest.mark.heavy
-def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(kept: Any, tmp_path: Path) -> None:
+def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(kept, tmp_path):
     _, first, answers = kept
     path = copied(kept, tmp_path)
     before = entries(path)
@@ -80,7 +80,7 @@ def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(k
 
 
 @pytest.mark.heavy
-def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path: Path) -> None:
+def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path):
     """With the number of records read, one record more may be other teachers; to declare it later changes nothing."""
     path = tmp_path / "ledger.db"
     asked: dict[str, Any] = {"n_teachers": "auto", "epsilon": 4.0}
@@ -92,7 +92,7 @@ def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_path: Path) -> None:
+def test_what_another_process_asked_is_remembered_in_the_next(kept, tmp_path):
     path = copied(kept, tmp_path)
     told = made(path).resume(X, Y, public=PUBLIC).ask(ROWS[3:8])
     again = made(path).resume(X, Y, public=PUBLIC)
@@ -103,7 +103,7 @@ def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_pat
 
 
 @pytest.mark.heavy
-def test_a_key_that_is_another_ones_gives_other_teachers(kept: Any) -> None:
+def test_a_key_that_is_another_ones_gives_other_teachers(kept):
     path, first, _ = kept
     beside = fingerprint_key(path, begin=False)
     with Ledger(path) as ledger:
@@ -130,14 +130,14 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name: str, kept: Any, tmp_path: Path) -> None:
+def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name, kept, tmp_path):
     settings, given, error, said = OTHERS[name]
     path = copied(kept, tmp_path)
     clf = classifier(**{"ledger": path, "online_answers": 8, "queries": 40, **settings})
     resume_refused(clf, {"X": X, "y": Y, "public": PUBLIC, **given}, path, error, said)
 
 
-def test_where_there_is_nothing_to_resume_it_says_so(tmp_path: Path) -> None:
+def test_where_there_is_nothing_to_resume_it_says_so(tmp_path):
     resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
     with Ledger(tmp_path / "empty.db", budget=Budget(4.0, 1e-5)):
         pass
@@ -147,9 +147,7 @@ def test_where_there_is_nothing_to_resume_it_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("queries", [80, Margin(80, batch=40)], ids=["fixed", "active"])
-def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(
-    queries: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(queries, tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     stopping = made(path)
     stopping.set_params(queries=queries)
@@ -190,9 +188,7 @@ def interrupting(stage: str, *, at: int) -> Any:
     return progress
 
 
-def test_before_the_charge_an_interruption_says_that_nothing_was_charged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_before_the_charge_an_interruption_says_that_nothing_was_charged(tmp_path, monkeypatch):
     monkeypatch.setattr(resumable, "progress", interrupting("teachers", at=0))
     with pytest.raises(KeyboardInterrupt) as stopped:
         made(tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
@@ -209,9 +205,7 @@ def of_labels(ledger: Path | Ledger | None, **changes: Any) -> LabelPrivateClass
 
 
 @pytest.mark.heavy
-def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     with monkeypatch.context() as patch:
         patch.setattr(resumable, "progress", interrupting("labels", at=1))
@@ -250,9 +244,7 @@ def _stored_labels(path: Path) -> list[Any]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]], ids=["named", "numbered"])
-def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classes: list[Any]
-) -> None:
+def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(tmp_path, monkeypatch, classes):
     weights, labels = {0: 1, 1: 20}, np.asarray(classes)[Y]
     own = classifier(ledger=tmp_path / "ledger.db", classes=classes, teacher=LogisticRegression(class_weight=weights))
     with monkeypatch.context() as then:
@@ -265,7 +257,7 @@ def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
 
 
 @pytest.mark.heavy
-def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path, monkeypatch):
     """Blanks around a word made another category of it; the fit is found by what it was charged for."""
     rng = np.random.default_rng(0)
     drawn = pl.DataFrame({"age": rng.normal(size=400), "ward": rng.choice([" north", "north", "south"], 400)})
@@ -284,7 +276,7 @@ def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.heavy
-def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     drawn = (rng.random((1_540, 70)) < 0.3).astype(float)
     labels, pool = (drawn[:1_500, 0] > 0).astype(int), PublicPool(drawn[1_500:])
@@ -304,7 +296,7 @@ def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkey
     assert afresh.recipe_.n_teachers < 50
 
 
-def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path: Path) -> None:
+def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path):
     for clf, tables in ((made(tmp_path / "ledger.db"), {"public": PUBLIC}), (of_labels(tmp_path / "ledger.db"), {})):
         with pytest.raises(ValueError, match=r"length|inconsistent"):
             clf.fit(X, Y[:-1], **tables)

@@ -55,7 +55,7 @@ def killed_fit(folder: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(tmp_path_factory):
     """The folder of a fit that was killed between drawing and storing its fourth round; nobody writes there."""
     folder = tmp_path_factory.mktemp("killed")
     call = f"from tests.estimators.test_resume_rounds import killed_fit; killed_fit({str(folder)!r})"
@@ -66,7 +66,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def left(killed: Path, tmp_path: Path) -> Path:
+def left(killed, tmp_path):
     """What such a process left, to go on with."""
     shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
     return tmp_path / "ledger.db"
@@ -80,9 +80,7 @@ def faults(ledger: Path) -> list[str]:
 
 
 @pytest.mark.heavy
-def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(
-    left: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(left, monkeypatch):
     monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
     before = entries(left)
     clf = made(left).resume(X, Y, public=PUBLIC)
@@ -102,7 +100,7 @@ def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(
 
 
 @pytest.mark.heavy
-def test_a_twin_that_draws_the_lost_round_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_that_draws_the_lost_round_again_is_caught(left, monkeypatch):
     honest = descend.release
 
     def again(reservation: Any, purpose: str, count: int, compute: Any, **how: Any) -> Any:
@@ -120,7 +118,7 @@ def test_a_twin_that_draws_the_lost_round_again_is_caught(left: Path, monkeypatc
 
 
 @pytest.mark.heavy
-def test_a_twin_that_charges_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_that_charges_again_is_caught(left, monkeypatch):
     monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
     with Ledger(left) as ledger:
         ledger.raise_budget(Budget(9.0, 1e-3), reason="room for a twin that charges again")
@@ -148,15 +146,13 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name: str, left: Path) -> None:
+def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name, left):
     settings, given, error, said = OTHERS[name]
     resume_refused(made(left, **settings), {"X": X, "y": Y, "public": PUBLIC, **given}, left, error, said)
 
 
 @pytest.mark.heavy
-def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(tmp_path, monkeypatch):
     path = tmp_path / "ledger.db"
     with Ledger(path, budget=Budget(9.0, 1e-3)):  # room for a second charge, so that nothing but resume refuses it
         pass
@@ -172,11 +168,11 @@ def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
 
 
 @pytest.mark.heavy
-def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path):
     resumes_nothing(lambda ledger: made(ledger).resume(X, Y, public=PUBLIC), tmp_path)
 
 
-def test_a_fit_that_is_refused_leaves_no_key_behind_and_a_file_that_is_no_ledger_as_it_was(tmp_path: Path) -> None:
+def test_a_fit_that_is_refused_leaves_no_key_behind_and_a_file_that_is_no_ledger_as_it_was(tmp_path):
     with pytest.raises(DataRefused, match="differ in length"):
         made(tmp_path / "ledger.db").fit(X, Y[:-1], public=PUBLIC)
     assert list(tmp_path.iterdir()) == []

@@ -43,7 +43,7 @@ def aggregate(folder: Path) -> SubsampleAggregate:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("made", [classifier, aggregate], ids=["classifier", "aggregate"])
-def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made: Any, tmp_path: Path) -> None:
+def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made, tmp_path):
     folder, copy = tmp_path / "run", tmp_path / "copy"
     folder.mkdir()
     fitted = made(folder)
@@ -72,7 +72,7 @@ def edited(path: Path, number: int, old: str, new: str) -> None:
 
 
 @pytest.mark.heavy
-def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(tmp_path: Path) -> None:
+def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(tmp_path):
     path = tmp_path / "ledger.db"
     clf = classifier(tmp_path)
     with Ledger(path) as ledger:
@@ -88,7 +88,7 @@ def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(
 
 
 @pytest.mark.heavy
-def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path: Path) -> None:
+def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path):
     clf = classifier(tmp_path)
     with Ledger(tmp_path / "ledger.db") as ledger:
         newest = ledger.head.sequence
@@ -97,7 +97,7 @@ def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path: P
         clf.ask(X[800:801])
 
 
-def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_path: Path) -> None:
+def test_an_entry_that_somebody_else_forged_is_refused_by_the_next_question(tmp_path):
     """Its number, link and hash are sound, and it breaks a rule: the ledger is bound a second time."""
     path = tmp_path / "ledger.db"
     clf = classifier(tmp_path)
@@ -128,14 +128,12 @@ def lines_read(clf: PrivateClassifier, points: range, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.heavy
-def test_a_question_reads_what_is_newer_and_not_all_earlier_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_reads_what_is_newer_and_not_all_earlier_answers(tmp_path, monkeypatch):
     assert lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch) == [1] * 6
 
 
 @pytest.mark.heavy
-def test_that_test_sees_questions_that_read_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_test_sees_questions_that_read_everything(tmp_path, monkeypatch):
     monkeypatch.setattr(RollbackGuard, "take", lambda _: None)
     read = lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch)
     assert sorted(read) == read
@@ -143,7 +141,7 @@ def test_that_test_sees_questions_that_read_everything(tmp_path: Path, monkeypat
 
 
 @pytest.mark.heavy
-def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
+def test_another_ledger_in_its_place_is_refused_too(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     one, two = classifier(tmp_path / "one"), classifier(tmp_path / "two")
@@ -153,7 +151,7 @@ def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_the_ledger_may_grow_by_others_in_between(tmp_path: Path) -> None:
+def test_the_ledger_may_grow_by_others_in_between(tmp_path):
     clf = classifier(tmp_path)
     other = PrivateClassifier(
         classes=[0, 1],

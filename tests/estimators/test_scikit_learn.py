@@ -129,14 +129,14 @@ def in_the_table() -> dict[str, dict[str, str]]:
     return found
 
 
-def test_every_estimator_has_its_table() -> None:
+def test_every_estimator_has_its_table():
     assert in_the_table().keys() == MADE.keys()
 
 
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(3)
 @pytest.mark.parametrize("name", MADE)
-def test_what_fails_is_what_the_table_says(name: str) -> None:
+def test_what_fails_is_what_the_table_says(name):
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(MADE[name](), on_fail=None, on_skip=None)
@@ -155,7 +155,7 @@ def direct() -> PrivateLogisticRegression:
 
 
 @pytest.mark.heavy
-def test_a_fitted_one_travels_or_says_why_not(tmp_path: Path) -> None:
+def test_a_fitted_one_travels_or_says_why_not(tmp_path):
     votes = classifier(queries=20, unsafe_noise_seed=1).fit(X, Y, public=PUBLIC)
     with pytest.raises(SecretRefused, match=r"holds the run's key.*export\(\) writes the student"):
         joblib.dump(votes, tmp_path / "votes.joblib")
@@ -167,7 +167,7 @@ def test_a_fitted_one_travels_or_says_why_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_columns_have_their_names_and_other_ones_are_refused() -> None:
+def test_columns_have_their_names_and_other_ones_are_refused():
     frame, pool = (pd.DataFrame(each, columns=["a", "b", "c", "d"]) for each in (X, POOL))
     for made in (classifier(queries=20, unsafe_noise_seed=1), direct()):
         made.fit(frame, Y, public=PublicPool(pool))
@@ -178,7 +178,7 @@ def test_columns_have_their_names_and_other_ones_are_refused() -> None:
 
 
 @pytest.mark.heavy
-def test_a_question_with_its_columns_in_another_order_is_the_same_question() -> None:
+def test_a_question_with_its_columns_in_another_order_is_the_same_question():
     """Teachers and student read an array by position: were the order of the columns kept, they would answer another."""
     frame, pool = (
         pl.DataFrame(each, schema=["a", "b", "c", "d"]) for each in (X * [1, 100, 1, 1], POOL * [1, 100, 1, 1])
@@ -193,7 +193,7 @@ def test_a_question_with_its_columns_in_another_order_is_the_same_question() -> 
 
 
 @pytest.mark.heavy
-def test_a_frame_as_output_of_the_step_before_is_read() -> None:
+def test_a_frame_as_output_of_the_step_before_is_read():
     names = ["a", "b", "c", "d"]
     with config_context(enable_metadata_routing=True):
         step = FunctionTransformer(lambda rows: rows, feature_names_out="one-to-one").set_output(transform="pandas")
@@ -208,7 +208,7 @@ def test_a_frame_as_output_of_the_step_before_is_read() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
+def test_groups_and_the_pool_reach_every_fold_by_metadata_routing():
     with config_context(enable_metadata_routing=True):
         inner = classifier(queries=10, teacher=GaussianNB(), unsafe_noise_seed=1).set_fit_request(
             public=True, groups=True
@@ -221,7 +221,7 @@ def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_fitted_one_has_what_people_reach_for(tmp_path: Path) -> None:
+def test_a_fitted_one_has_what_people_reach_for(tmp_path):
     votes = classifier(queries=20, epsilon=1.0, ledger=tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
     assert (votes.n_teachers_, votes.mechanism_) == (votes.recipe_.n_teachers, votes.recipe_.mechanism)
     assert votes.ledger_ == tmp_path / "ledger.db"
@@ -241,7 +241,7 @@ def test_a_fitted_one_has_what_people_reach_for(tmp_path: Path) -> None:
 @pytest.mark.several_fits
 @pytest.mark.heavy_cases(2)  # a frame and an array
 @pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame, np.asarray, csr_array])
-def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(container: Any) -> None:
+def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(container):
     rng = np.random.default_rng(4)
     rows = rng.normal(size=(2_400, 3))
     labels = (rows[:, 1] + 0.1 * rng.normal(size=2_400) > 0).astype(int)
@@ -256,7 +256,7 @@ def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(co
         assert importances[first] > 3 * importances[others[0]]
 
 
-def test_scores_are_finite_where_a_class_has_no_chance() -> None:
+def test_scores_are_finite_where_a_class_has_no_chance():
     class Sure(Scored):
         def predict_proba(self, X: Any) -> Any:
             return np.array([[1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
@@ -265,7 +265,7 @@ def test_scores_are_finite_where_a_class_has_no_chance() -> None:
     assert Sure().predict_log_proba(None)[0].tolist() == [0.0, -np.inf, -np.inf]
 
 
-def test_names_of_the_package_that_people_try(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_the_package_that_people_try(capsys):
     code = "import quorate; assert quorate.accounting.PureDP and quorate.mechanisms and quorate.__version__"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
     with pytest.raises(AttributeError, match="no attribute 'acounting'"):

@@ -59,13 +59,13 @@ def constant(X: Any, y: Any, value: Any = "same") -> Any:
     ["same", -3, 0, True, False, ("a", 1, (True,)), frozenset({"x", "y"}), "", 10**40],
     ids=lambda value: type(value).__name__,
 )
-def test_a_unanimous_value_is_answered_exactly(value: Any) -> None:
+def test_a_unanimous_value_is_answered_exactly(value):
     answer = fitted().ask(constant, value)
     assert (answer, type(answer)) == (value, type(value))
 
 
 @pytest.mark.heavy
-def test_a_stable_statistic_is_answered_and_an_unstable_one_declined() -> None:
+def test_a_stable_statistic_is_answered_and_an_unstable_one_declined():
     private = fitted()
     assert private.ask(decade) == 40
     assert private.ask(rows_here) is None
@@ -75,7 +75,7 @@ def test_a_stable_statistic_is_answered_and_an_unstable_one_declined() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
-def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration: Any) -> None:
+def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration):
     private = aggregate(
         calibration=calibration, epsilon=50.0, delta=1e-2, cutoff=1, n_shards=24, unsafe_noise_seed=1
     ).fit(ROWS)
@@ -96,7 +96,7 @@ def votes_of(private: SubsampleAggregate, function: Any) -> list[str | None]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("grouped", [False, True])
-def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped: bool) -> None:
+def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped):
     def everything(X: Any, y: Any) -> str:
         return repr((X.tolist(), y.tolist()))
 
@@ -113,7 +113,7 @@ def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped: bool) -> No
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
 
 
-def test_the_rows_of_one_person_are_in_one_shard() -> None:
+def test_the_rows_of_one_person_are_in_one_shard():
     people = [row % 40 for row in range(N)]
     private = aggregate(unsafe_noise_seed=3).fit(np.array(people)[:, None], groups=people)
     seen = [frozenset(shard.X[:, 0].tolist()) for shard in private._kept.shards.reveal()]
@@ -122,7 +122,7 @@ def test_the_rows_of_one_person_are_in_one_shard() -> None:
     assert private.guarantee_.neighbours == "add, remove or replace one person"
 
 
-def test_a_balanced_partition_is_for_replacing_alone_and_says_so() -> None:
+def test_a_balanced_partition_is_for_replacing_alone_and_says_so():
     private = fitted(partition="balanced", n_shards=16)
     assert {len(shard.X) for shard in private._kept.shards.reveal()} == {7, 8}
     assert private.guarantee_.neighbours == "replace one record"
@@ -132,12 +132,12 @@ def test_a_balanced_partition_is_for_replacing_alone_and_says_so() -> None:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "ledger.db"
 
 
 @pytest.mark.heavy
-def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path: Path) -> None:
+def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path):
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Ledger(path) as ledger:
         spent, [reservation] = ledger.spent, ledger.reservations()
@@ -154,7 +154,7 @@ def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path: Path) -
 
 
 @pytest.mark.heavy
-def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered() -> None:
+def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered():
     private = fitted()
     assert private.ask(constant) == "same"
     assert [private.ask(rows_here, name=name) for name in ("one", "two")] == [None, None]
@@ -166,7 +166,7 @@ def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered() -> 
 
 
 @pytest.mark.heavy
-def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it() -> None:
+def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it():
     private = fitted()
     names = ["stable", "unstable", "unstable too", "stable too"]
     with pytest.raises(BudgetExhausted, match="cutoff=2"):
@@ -175,7 +175,7 @@ def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it() -> No
 
 
 @pytest.mark.heavy
-def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole() -> None:
+def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole():
     private = fitted(n_queries=3)
     with pytest.raises(BudgetExhausted, match="4 new queries"):
         private.ask_many([constant] * 4, names=list("abcd"))
@@ -188,7 +188,7 @@ def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole() -> None:
 
 
 @pytest.mark.heavy
-def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer() -> None:
+def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer():
     private = fitted()
     first = [private.ask(decade), private.ask(rows_here), private.ask(constant, 3)]
     left = private.answers_left_
@@ -197,7 +197,7 @@ def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer() -> N
     assert private.answers_left_ == left
 
 
-def test_questions_are_told_apart_by_code_arguments_and_what_they_close_over() -> None:
+def test_questions_are_told_apart_by_code_arguments_and_what_they_close_over():
     def closing(value: int) -> Any:
         return lambda X, y: value
 
@@ -209,7 +209,7 @@ def test_questions_are_told_apart_by_code_arguments_and_what_they_close_over() -
     assert question_of(decade, name="x") == question_of(constant, name="x") == "name: x"
 
 
-def test_an_edited_function_of_a_module_is_a_new_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edited_function_of_a_module_is_a_new_question(tmp_path, monkeypatch):
     import importlib
     import sys
 
@@ -225,7 +225,7 @@ def test_an_edited_function_of_a_module_is_a_new_question(tmp_path: Path, monkey
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ["", "two\nlines", "x" * 201, 3, b"x"])
-def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name: Any) -> None:
+def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name):
     private = fitted()
     with pytest.raises(InvalidParameter, match="name must be"):
         private.ask(constant, name=name)
@@ -235,7 +235,7 @@ def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name
 # --- bad functions
 
 
-def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing() -> None:
+def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing():
     private, lock = fitted(), threading.Lock()
     with pytest.raises(InvalidParameter, match="must be callable"):
         private.ask(3)  # type: ignore[arg-type]
@@ -248,7 +248,7 @@ def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing() -> None:
 
 
 @pytest.mark.heavy
-def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(path: Path) -> None:
+def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(path):
     first = aggregate(ledger=path).fit(ROWS, NAMES)
     assert first.ask(constant, name="c") == "same"
     again = aggregate(ledger=path).fit(ROWS, NAMES)
@@ -266,7 +266,7 @@ def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(pa
 
 
 @pytest.mark.heavy
-def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path: Path) -> None:
+def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path):
     aggregate(ledger=path).fit(ROWS, NAMES)
     with pytest.raises(BudgetExhausted):
         aggregate(ledger=path, cutoff=1).fit(ROWS, NAMES)
@@ -278,7 +278,7 @@ def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path: Path) -> N
         assert second.ask(constant) == "same"
 
 
-def test_the_ledger_of_other_data_is_refused(path: Path) -> None:
+def test_the_ledger_of_other_data_is_refused(path):
     aggregate(ledger=path).fit(ROWS, NAMES)
     for other in ((ROWS + 1, NAMES), (ROWS, NAMES[::-1]), (ROWS, None)):
         with pytest.raises(LedgerMismatch):
@@ -286,7 +286,7 @@ def test_the_ledger_of_other_data_is_refused(path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_a_refused_fit_leaves_the_one_before_as_it_was() -> None:
+def test_a_refused_fit_leaves_the_one_before_as_it_was():
     private = fitted()
     private.ask(constant)
     with pytest.raises(DataRefused):
@@ -298,7 +298,7 @@ def test_a_refused_fit_leaves_the_one_before_as_it_was() -> None:
 
 
 @pytest.mark.heavy
-def test_a_seeded_run_repeats_and_says_that_it_is_not_private() -> None:
+def test_a_seeded_run_repeats_and_says_that_it_is_not_private():
     def near(X: Any, y: Any, row: int) -> bool:
         return bool(X[row % len(X), 0] > 38.5)
 
@@ -316,7 +316,7 @@ def test_a_seeded_run_repeats_and_says_that_it_is_not_private() -> None:
     assert one != other
 
 
-def test_the_guarantee_says_what_was_promised_and_what_not() -> None:
+def test_the_guarantee_says_what_was_promised_and_what_not():
     guarantee = aggregate().fit(ROWS).guarantee_
     assert guarantee.delta == 1e-3
     assert guarantee.epsilon <= 20
@@ -326,7 +326,7 @@ def test_the_guarantee_says_what_was_promised_and_what_not() -> None:
     assert not any("seeded" in caveat for caveat in guarantee.caveats)
 
 
-def test_a_fitted_one_is_neither_pickled_nor_copied_and_an_unfitted_one_is() -> None:
+def test_a_fitted_one_is_neither_pickled_nor_copied_and_an_unfitted_one_is():
     private = fitted()
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretRefused, match="private rows"):
@@ -348,7 +348,7 @@ def facts(private: SubsampleAggregate) -> Iterator[Forbidden]:
 
 
 @pytest.mark.heavy
-def test_no_surface_tells_rows_votes_or_shards(path: Path) -> None:
+def test_no_surface_tells_rows_votes_or_shards(path):
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Surfaces() as seen:
         answers = private.ask_many([decade, rows_here, lambda X, y: X[0, 0]], names=["decade", "own", "float"])
@@ -367,7 +367,7 @@ def test_no_surface_tells_rows_votes_or_shards(path: Path) -> None:
     assert find_leaks(seen, list(facts(private))) == []
 
 
-def test_that_walk_catches_a_leak() -> None:
+def test_that_walk_catches_a_leak():
     private = fitted()
     seen = Surfaces()
     seen.add_object("shards", [shard._asdict() for shard in private._kept.shards.reveal()])
@@ -375,7 +375,7 @@ def test_that_walk_catches_a_leak() -> None:
 
 
 @pytest.mark.heavy
-def test_the_summary_fits_a_terminal_and_says_what_is_left() -> None:
+def test_the_summary_fits_a_terminal_and_says_what_is_left():
     private = fitted()
     private.ask_many([decade, rows_here])
     lines = private.summary().splitlines()
@@ -398,7 +398,7 @@ def test_the_summary_fits_a_terminal_and_says_what_is_left() -> None:
         ({"epsilon": 0.5, "n_shards": 60}, "Give more shards"),
     ],
 )  # fmt: skip
-def test_a_wrong_argument_is_refused_before_anything_is_charged(changes: Any, message: str, path: Path) -> None:
+def test_a_wrong_argument_is_refused_before_anything_is_charged(changes, message, path):
     with pytest.raises(InvalidParameter, match=message):
         aggregate(ledger=path, **changes).fit(ROWS, NAMES)
     assert not path.exists()
@@ -412,7 +412,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_charged(changes: Any, me
         {"X": ROWS, "groups": [1] * N}, {"X": ROWS, "groups": [1]},
     ],
 )  # fmt: skip
-def test_a_wrong_table_is_refused_before_anything_is_charged(table: Any, path: Path) -> None:
+def test_a_wrong_table_is_refused_before_anything_is_charged(table, path):
     with pytest.raises(DataRefused):
         aggregate(ledger=path).fit(**table)
     assert not path.exists()
@@ -420,7 +420,7 @@ def test_a_wrong_table_is_refused_before_anything_is_charged(table: Any, path: P
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_a_function_gets_a_frame_where_fit_got_one(frame: Any) -> None:
+def test_a_function_gets_a_frame_where_fit_got_one(frame):
     X = frame({"age": ROWS[:, 0], "word": NAMES})
     private = aggregate(unsafe_noise_seed=1).fit(X, pd.Series(NAMES, index=range(500, 500 + N)))
     assert private.ask(lambda X, y: (type(X).__name__, *X.columns, type(y).__name__)) == (
@@ -429,7 +429,7 @@ def test_a_function_gets_a_frame_where_fit_got_one(frame: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead() -> None:
+def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead():
     page = Path(__file__).parents[2] / "docs" / "theory" / "subsample-aggregate.md"
     rows = [line.strip("| ").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
     told = [[int(cell.replace(",", "")) for cell in row] for row in rows[2:]]

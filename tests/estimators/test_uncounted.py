@@ -6,7 +6,6 @@ import multiprocessing
 import re
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,7 +119,7 @@ def test_it_is_a_warning_of_ours_that_everybody_can_name():
 @pytest.mark.parametrize("kept", ["without a ledger", "with a ledger"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", ["cross-validation", "search"])
-def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(kind, n_jobs, kept, tmp_path: Path):
+def test_a_cross_validation_or_a_search_is_refused_before_anything_is_charged(kind, n_jobs, kept, tmp_path):
     clf = classifier(ledger=tmp_path / "ledger.db" if kept == "with a ledger" else None)
     search = GridSearchCV(clf, {"epsilon": [0.5, 1.0]}, cv=2, n_jobs=n_jobs)
     attempts = {
@@ -212,7 +211,7 @@ def test_where_warnings_are_errors_nothing_is_charged_and_nothing_counted():
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", FITS)
-def test_folds_are_told_what_they_are_and_what_to_do(kind, tmp_path: Path, monkeypatch):
+def test_folds_are_told_what_they_are_and_what_to_do(kind, tmp_path, monkeypatch):
     fit, *_ = FITS[kind]
     path = tmp_path / "ledger.db"
     with Ledger(path, budget=Budget(99.0, 1e-2)):

@@ -378,7 +378,7 @@ WRONG: dict[str, tuple[Callable[[Place], Any], Sequence[Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def others() -> dict[str, Any]:
+def others():
     """Fitted classifiers of other kinds: directly, on labels alone, on a frame, and on texts."""
     words = np.random.default_rng(0).choice(["good", "poor", "film", "plot", "seen"], (N + 60, 8))
     texts = [" ".join(each) for each in words]
@@ -413,9 +413,7 @@ ASKED: list[tuple[str, Any, tuple[str, ...]]] = [
 @pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.parametrize(("name", "rows", "said"), ASKED, ids=range(len(ASKED)))
-def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(
-    name: str, rows: Any, said: tuple[str, ...], others: dict[str, Any]
-) -> None:
+def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(name, rows, said, others):
     for act in ("predict", "predict_proba"):
         with pytest.raises(QuorateError) as refused:
             getattr(others[name], act)(rows)
@@ -427,13 +425,13 @@ def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(
 
 
 @pytest.fixture(scope="module")
-def done() -> PrivateClassifier:
+def done():
     return fitted(online_answers=2, queries=20)
 
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", WRONG)
-def test_python_says_it_in_one_line_and_charges_nothing(name: str, done: PrivateClassifier, tmp_path: Path) -> None:
+def test_python_says_it_in_one_line_and_charges_nothing(name, done, tmp_path):
     act, said = WRONG[name]
     kinds = [each for each in said if not isinstance(each, str)]
     with pytest.raises(kinds[0] if kinds else QuorateError) as refused:
@@ -462,7 +460,7 @@ EVERY = [(kind, name) for kind in GIVEN for name in signature(kind.__init__).par
 @pytest.mark.default_cases(12)
 @pytest.mark.parametrize("wrong", [{"a": 1}, -3], ids=["a mapping", "below zero"])
 @pytest.mark.parametrize(("kind", "name"), EVERY, ids=[f"{kind.__name__}-{name}" for kind, name in EVERY])
-def test_a_wrong_argument_is_named_with_what_it_got(kind: type, name: str, wrong: Any) -> None:
+def test_a_wrong_argument_is_named_with_what_it_got(kind, name, wrong):
     if name == "class_shares" and isinstance(wrong, dict):
         wrong = {0: 2.0}
     made = kind(**{**GIVEN[kind], name: wrong})
@@ -481,7 +479,7 @@ def _fit(made: Any) -> None:
         made.fit(ROWS, LABELS, public=PublicPool(ROWS[:30] + 0.5))
 
 
-def test_nothing_is_left_in_the_place_of_a_wrong_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_in_the_place_of_a_wrong_ledger(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidParameter, match=r"^ledger must be a path or a Ledger, got int"):
         _fit(PrivateClassifier(**{**GIVEN[PrivateClassifier], "ledger": 3}))
@@ -527,9 +525,7 @@ def typed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", TYPED)
-def test_the_command_says_it_in_one_line_and_charges_nothing(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_it_in_one_line_and_charges_nothing(name, tmp_path, capsys):
     change, command, said = TYPED[name]
     root = write_run(tmp_path / "run")
     settings = root / "quorate.toml"
@@ -548,9 +544,7 @@ def test_the_command_says_it_in_one_line_and_charges_nothing(
 
 
 @pytest.mark.heavy
-def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(tmp_path, capsys):
     root = write_run(tmp_path / "run")
     assert "is finished" not in typed(capsys, "check", root)[1]
     execute(load_run(root), command="quorate run")

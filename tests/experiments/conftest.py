@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Ten kinds of strokes, some noise: 3,000 to train on and 600 to test, in the published format."""
     rng = np.random.default_rng(0)
     kinds = rng.uniform(0, 1, (10, 784)) ** 6

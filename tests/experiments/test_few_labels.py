@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from quorate.experiments.few_labels.draws import (
     labels_needed,
     learning_curves,
 )
-from quorate.experiments.few_labels.experiment import TABLES, FewLabels, as_markdown, reproduce_few_labels
+from quorate.experiments.few_labels.experiment import TABLES, as_markdown, reproduce_few_labels
 from quorate.experiments.few_labels.fits import ALPHAS, EPSILONS, cells, errors_of
 from quorate.experiments.few_labels.labels import CLUSTERED, EVERY_CUT, GENERIC, classes, cluster
 from quorate.experiments.few_labels.theorems import SUBSAMPLED, TRANSFORMED, excess_errors
@@ -49,7 +48,7 @@ SMALL = Size(
 
 
 @pytest.fixture(scope="module")
-def small() -> FewLabels:
+def small():
     """Everything but Adult, in seconds."""
     return reproduce_few_labels(repeats=3, size=SMALL, parts=("domain", "vc", "epsilon", "constants"))
 
@@ -59,7 +58,7 @@ def of(experiment: Experiment, data: str, method: str) -> list[Measured]:
 
 
 @pytest.mark.faults
-def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) -> None:
+def test_the_labels_follow_the_dimension_and_not_the_domain(small):
     generic = of(small, f"thresholds, {CLUSTERED}", GENERIC)
     every = of(small, f"thresholds, {CLUSTERED}", EVERY_CUT)
     assert [row.more["log2_domain"] for row in generic] == [8, 24]
@@ -73,13 +72,13 @@ def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) ->
 
 
 @pytest.mark.faults
-def test_rows_spread_over_the_domain_do_no_worse(small: FewLabels) -> None:
+def test_rows_spread_over_the_domain_do_no_worse(small):
     spread = of(small, "thresholds, all of", GENERIC)
     assert len(spread) == 2
     assert all(row.more["error_mean"] <= 0.05 for row in spread)
 
 
-def test_the_points_of_the_second_part_are_shattered() -> None:
+def test_the_points_of_the_second_part_are_shattered():
     """Every labelling of the light points, with 1 on the heavy one, is a concept's: so there is one with no mistake."""
     for shape in classes():
         assert len(shape.light) == shape.concepts.vc_dimension
@@ -91,7 +90,7 @@ def test_the_points_of_the_second_part_are_shattered() -> None:
 
 
 @pytest.mark.faults
-def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
+def test_labels_grow_with_the_vc_dimension(small):
     rows = [row for row in small.rows if row.method == "ExponentialLearner" and "log2_domain" not in row.more]
     assert [row.more["vc_dimension"] for row in rows] == [1, 2, 4, 5, 6]
     proven = [row.more["labels_of_theorem"] for row in rows]
@@ -99,7 +98,7 @@ def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     assert all(row.more["labels_needed"] is not None for row in rows)
 
 
-def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
+def test_no_rows_are_thrown_away_at_a_small_epsilon():
     small = reproduce_few_labels(repeats=3, size=SMALL, parts=("epsilon",))
     measured = {(row.method, row.epsilon): row.more for row in small.rows if row.more.get("excess_wanted") == 0.05}
     assert measured[TRANSFORMED, 0.1]["rows_needed"] is not None
@@ -114,14 +113,14 @@ def test_no_rows_are_thrown_away_at_a_small_epsilon() -> None:
     assert growth[1] > 15
 
 
-def test_errors_at_the_rows_of_each_theorem_are_below_alpha() -> None:
+def test_errors_at_the_rows_of_each_theorem_are_below_alpha():
     rows = [row for row in page_rows() if row["data"] == "error at the theorem's rows"]
     assert len(rows) == 7
     assert all(row["error_mean"] <= row["alpha"] for row in rows)
 
 
 @pytest.mark.faults
-def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy() -> None:
+def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy():
     rows = reproduce_few_labels(repeats=1, size=SMALL, parts=["adult"]).rows
     by_question: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -132,7 +131,7 @@ def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy() -> None:
         assert each[PRIVATE] > each[ALL_LABELS] - 0.03
 
 
-def test_the_errors_are_exact() -> None:
+def test_the_errors_are_exact():
     population = cluster(16, np.random.default_rng(1))
     start = int(population.points[0, 0])
     for cut in (0, start, start + 20, start + 26, start + 30, 2**16):
@@ -143,14 +142,14 @@ def test_the_errors_are_exact() -> None:
     assert even.sample(1_000, np.random.default_rng(0))[1].mean() == pytest.approx(0.75, abs=0.07)  # 5 sd
 
 
-def test_the_excess_error_of_a_useless_learner_is_that_of_a_random_cut() -> None:
+def test_the_excess_error_of_a_useless_learner_is_that_of_a_random_cut():
     """At next to no ε a cut is uniform: its distance from a quarter has mean 5/16."""
     useless = NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1e-6)
     found = excess_errors(useless, 100, 0.4, repeats=400, seed=0)
     assert found.mean() == pytest.approx(0.2 * 5 / 16, abs=0.2 * 5 * 0.21 / 20)
 
 
-def test_searches_find_what_they_say() -> None:
+def test_searches_find_what_they_say():
     errors = np.array([[0.3, 0.01, 0.2, 0.02, 0.01]])
     assert labels_needed((1, 2, 3, 4, 5), errors, 0.05) == 4
     assert labels_needed((1, 2, 3, 4, 5), errors, 0.5) == 1
@@ -162,7 +161,7 @@ def test_searches_find_what_they_say() -> None:
     assert fewest_rows(lucky.__getitem__, 0.1, start=100, limit=200) == 159
 
 
-def test_the_tables_and_figures_are_written(small: FewLabels, tmp_path: Path) -> None:
+def test_the_tables_and_figures_are_written(small, tmp_path):
     names = {path.name for path in small.write(tmp_path)}
     assert {"few-labels.json", "few-labels.txt", "few-labels-domain.svg", "few-labels-epsilon.svg"} <= names
     text = small.text()
@@ -171,12 +170,12 @@ def test_the_tables_and_figures_are_written(small: FewLabels, tmp_path: Path) ->
     assert TABLES["adult"][0] not in text  # no empty table
 
 
-def test_a_part_that_is_not_there_is_refused() -> None:
+def test_a_part_that_is_not_there_is_refused():
     with pytest.raises(InvalidParameter, match="part"):
         reproduce_few_labels(parts=["domains"])
 
 
-def test_more_noise_needs_more_labels() -> None:
+def test_more_noise_needs_more_labels():
     """A cheating search that ignored ε would not."""
     population = cluster(8, np.random.default_rng(0))
     errors = {}
@@ -187,13 +186,13 @@ def test_more_noise_needs_more_labels() -> None:
 
 
 @pytest.fixture(scope="module")
-def page() -> ModuleType:
+def page():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS))
         return importlib.import_module("learner_tables")
 
 
-def test_the_page_shows_the_rows_that_were_kept(page: ModuleType) -> None:
+def test_the_page_shows_the_rows_that_were_kept(page):
     rows, said = page.kept_rows(), page.PAGE.read_text(encoding="utf-8")
     assert {found[1] for found in page.MARK.findall(said)} == set(TABLES)
     assert page.refreshed(said, rows) == said
@@ -202,14 +201,14 @@ def test_the_page_shows_the_rows_that_were_kept(page: ModuleType) -> None:
         assert f"figures/{name}" in said
 
 
-def test_a_wrong_number_on_the_page_is_caught(page: ModuleType) -> None:
+def test_a_wrong_number_on_the_page_is_caught(page):
     said = page.PAGE.read_text(encoding="utf-8")
     wrong = said.replace("| 692,349 |", "| 592,349 |")
     assert wrong != said
     assert page.refreshed(wrong, page.kept_rows()) != wrong
 
 
-def test_the_kept_rows_are_what_the_constants_say_now(page: ModuleType) -> None:
+def test_the_kept_rows_are_what_the_constants_say_now(page):
     """The figures that no sample enters are computed again."""
     now = [row.tree() for row in reproduce_few_labels(parts=["constants"]).rows]
     kept = [row for row in page.kept_rows() if row["data"] == now[0]["data"]]
@@ -227,7 +226,7 @@ EVERY_CELL = [
 
 
 @pytest.mark.parametrize(("epsilon", "alpha"), EVERY_CELL)
-def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon: float, alpha: float) -> None:
+def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon, alpha):
     for cell in cells(epsilon, alpha):
         alone = cell.alone.agnostic_rows_needed() if cell.any_labels else cell.alone.rows_needed()
         try:
@@ -239,7 +238,7 @@ def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsil
         assert cell.case  # where it pays, or that no such case is known
 
 
-def test_a_construction_that_pays_is_shown_by_a_run() -> None:
+def test_a_construction_that_pays_is_shown_by_a_run():
     generic, asked = cells(1.0, 0.01)[:2]
     for cell in (generic, asked):
         own, alone = errors_of(cell, cell.learner.rows_needed().labelled, 1.0, repeats=4, seed=0)
@@ -247,7 +246,7 @@ def test_a_construction_that_pays_is_shown_by_a_run() -> None:
         assert own <= alone
 
 
-def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_names() -> None:
+def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_names():
     train = load_adult().train
     for seed in range(3):
         pool = train[np.random.default_rng([seed]).permutation(train.height)[:1_000]]
@@ -256,7 +255,7 @@ def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_na
         assert np.array_equal(values[:, 1], binning.transform(train[:, :])[:, 1])
 
 
-def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws() -> None:
+def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws():
     found = [row for row in page_rows() if row["data"] == RECTANGLE and row["labels"] == 300]
     assert {row["method"]: row["repeats"] >= 30 for row in found if row["method"] != MAJORITY} == dict.fromkeys(
         (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT), True
@@ -277,7 +276,7 @@ CASES = [(case, name) for case in fits.cases() for name in fits.learners(case)]
 
 @pytest.mark.heavy_cases(21)
 @pytest.mark.parametrize(("case", "name"), CASES, ids=lambda value: getattr(value, "name", value))
-def test_every_class_fits_with_every_learner_or_is_told_what_does(case: fits.Case, name: str) -> None:
+def test_every_class_fits_with_every_learner_or_is_told_what_does(case, name):
     _, instead = fits.fitted(case, name, fits.learners(case)[name], seed=0)
     assert instead is None or instead in REMEDIES
     if name in {"ExponentialLearner", "GenericLearner", "SubSampling"}:  # what the page says to use

@@ -17,7 +17,7 @@ SLOW = {"adult", "domain", "vc", "epsilon", "peers", "table4-a9a"}
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
+def tables():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(DOCS))
         return importlib.import_module("measured_tables")
@@ -36,15 +36,13 @@ def parts() -> list[object]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", parts())
-def test_the_first_draws_of_each_column_are_what_they_were_when_the_table_was_made(
-    tables: ModuleType, name: str
-) -> None:
+def test_the_first_draws_of_each_column_are_what_they_were_when_the_table_was_made(tables, name):
     part, found = tables.PARTS[name], stale(tables, name)
     remedy = f"run {part.command}, then python docs/measured_tables.py {name}"
     assert not found, f"docs/{part.page} is stale: {remedy}: {found}"
 
 
-def test_every_part_is_kept_with_its_page_and_its_command_beside_it(tables: ModuleType) -> None:
+def test_every_part_is_kept_with_its_page_and_its_command_beside_it(tables):
     assert tables.kept().keys() == tables.PARTS.keys()
     for kept in tables.kept().values():
         page = (DOCS / kept["page"]).read_text(encoding="utf-8")
@@ -53,7 +51,7 @@ def test_every_part_is_kept_with_its_page_and_its_command_beside_it(tables: Modu
         assert kept["page"] != "experiments.md" or all(f"  {column} " in page for column in columns)
 
 
-def test_a_method_that_has_changed_is_caught(tables: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_has_changed_is_caught(tables, monkeypatch):
     """As the direct method did between two tables: other noise, and so another figure in its column alone."""
     kept, lines = tables.kept()["table4-mushroom"]["first"], (table4.DIRECT, table4.MAJORITY)
     first, names = tables.one_split("mushroom", *lines), {f"mushroom: {line}" for line in lines}
@@ -64,7 +62,7 @@ def test_a_method_that_has_changed_is_caught(tables: ModuleType, monkeypatch: py
     assert tables.moved(held, first()).keys() == {f"mushroom: {table4.DIRECT}"}
 
 
-def test_a_hash_is_of_all_the_code(tables: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hash_is_of_all_the_code(tables, tmp_path, monkeypatch):
     (tmp_path / "room").mkdir()
     monkeypatch.setattr(tables.quorate, "__file__", str(tmp_path / "__init__.py"))
     hashes = {tables.code()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +34,7 @@ def experiment() -> Experiment:
     )  # fmt: skip
 
 
-def test_means_and_standard_errors_are_those_of_the_repeats() -> None:
+def test_means_and_standard_errors_are_those_of_the_repeats():
     row, single = rows()
     assert row.accuracy_mean == pytest.approx(0.85)
     assert row.accuracy_se == pytest.approx(math.sqrt((0.05**2 + 0.05**2) / 2 / 3))
@@ -44,16 +43,16 @@ def test_means_and_standard_errors_are_those_of_the_repeats() -> None:
     assert single.accuracy_se is None
 
 
-def test_accuracy_and_balanced_accuracy_are_counted() -> None:
+def test_accuracy_and_balanced_accuracy_are_counted():
     found = scored([0, 0, 1, 1, 1], [0, 0, 0, 0, 1], n_queries=3)
     assert (found.accuracy, found.balanced_accuracy) == (0.6, 0.75)
 
 
-def test_a_class_that_no_test_row_has_does_not_count() -> None:
+def test_a_class_that_no_test_row_has_does_not_count():
     assert scored([1, 2, 0], [1, 2, 1]).balanced_accuracy == 0.75
 
 
-def test_the_files_hold_the_rows_with_the_promised_keys(tmp_path: Path) -> None:
+def test_the_files_hold_the_rows_with_the_promised_keys(tmp_path):
     paths = experiment().write(tmp_path)
     assert {path.name for path in paths} == {"table4.json", "table4.csv", "table4.txt", "table4-mushroom.svg"}
     written = json.loads((tmp_path / "table4.json").read_text())
@@ -65,7 +64,7 @@ def test_the_files_hold_the_rows_with_the_promised_keys(tmp_path: Path) -> None:
     assert [float(row["accuracy_mean"]) for row in read] == [row["accuracy_mean"] for row in written]
 
 
-def test_the_text_holds_the_papers_figure_beside_ours_and_how_to_make_it_again() -> None:
+def test_the_text_holds_the_papers_figure_beside_ours_and_how_to_make_it_again():
     text = experiment().text()
     assert ".850±.029 (.700) | .7534" in text
     assert "quorate reproduce table4; seed 7; quorate " in text
@@ -74,11 +73,11 @@ def test_the_text_holds_the_papers_figure_beside_ours_and_how_to_make_it_again()
     assert "no privacy" in text
 
 
-def test_a_table_without_budgets_says_value() -> None:
+def test_a_table_without_budgets_says_value():
     assert "value" in table([rows()[1]])
 
 
-def test_no_line_of_a_table_ends_in_spaces() -> None:
+def test_no_line_of_a_table_ends_in_spaces():
     assert all(line == line.rstrip() for line in table(rows()).splitlines())
 
 
@@ -92,7 +91,7 @@ TRIALS = {  # of ours, on the published split
 }
 
 
-def test_teachers_of_adult_agree_as_far_as_they_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teachers_of_adult_agree_as_far_as_they_did(monkeypatch):
     monkeypatch.setattr(margins, "N_QUERIES", 1_000)
     found = reproduce_margins(repeats=1, seed=3)
     told = {row.method: row.accuracy_mean for row in found.rows}

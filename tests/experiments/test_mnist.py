@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def stroke(lean: float, shift: float = 0.0) -> FloatArray:
 
 
 @pytest.mark.parametrize(("lean", "shift"), [(0.4, 0.0), (-0.5, 0.0), (0.0, 3.0), (0.3, -2.0)])
-def test_a_leaning_or_shifted_stroke_comes_out_upright_and_in_the_middle(lean: float, shift: float) -> None:
+def test_a_leaning_or_shifted_stroke_comes_out_upright_and_in_the_middle(lean, shift):
     made = upright(stroke(lean, shift)).reshape(28, 28)
     columns = made.sum(axis=0) / made.sum()
     centre = float(columns @ np.arange(28))
@@ -49,16 +48,16 @@ def test_a_leaning_or_shifted_stroke_comes_out_upright_and_in_the_middle(lean: f
     assert float(columns @ (np.arange(28) - centre) ** 2) < 0.8  # all ink within about a pixel of the middle
 
 
-def test_an_image_is_made_upright_by_itself() -> None:
+def test_an_image_is_made_upright_by_itself():
     images = np.vstack([stroke(lean) for lean in (0.1, -0.3, 0.5)])
     np.testing.assert_allclose(upright(images)[1], upright(images[1:2])[0], atol=1e-9)
 
 
-def test_an_empty_image_stays_empty() -> None:
+def test_an_empty_image_stays_empty():
     assert not upright(np.zeros((1, 784))).any()
 
 
-def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_run_on_made_up_digits(folder, monkeypatch):
     monkeypatch.setattr(mnist, "N_TEACHERS", 30)
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(mnist, "LABELS", 60)
@@ -76,7 +75,7 @@ def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.faults
-def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_direct_methods_run_on_made_up_digits(folder, monkeypatch):
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(KERNEL, PATCHES))
     told = {row.method: row for row in found.rows}
@@ -84,7 +83,7 @@ def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.
     assert told[KERNEL].more["cpu_seconds"] > 0
 
 
-def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_line_has_a_name(folder, monkeypatch):
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
     monkeypatch.setattr(mnist.Division, "score", lambda *_: scored([0], [0]))
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
@@ -95,15 +94,13 @@ def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("line", [NETWORK, torch_models.NET])
-def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
-    line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(line, folder, monkeypatch):
     monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     with pytest.raises(PreconditionFailed, match=r"quorate\[torch\]"):
         reproduce_mnist(epsilons=(8.0,), files=folder, methods=(line,))
 
 
-def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
+def test_the_network_is_an_extra_that_is_named_where_it_is_missing():
     if torch_is_there():
         images = np.random.default_rng(0).uniform(size=(60, 784)).astype(np.float32)
         labels = np.arange(60) % 3
@@ -114,7 +111,7 @@ def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
             convolutional(0)
 
 
-def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone() -> None:
+def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone():
     rng = np.random.default_rng(0)
     images = np.vstack(
         [stroke(*each) for each in zip(rng.uniform(-0.4, 0.4, 260), rng.integers(-3, 4, 260), strict=True)]
@@ -134,9 +131,7 @@ def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone() -> None:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("method", [DEFAULT, torch_models.NET])
-def test_votes_in_public_coordinates_on_made_up_digits(
-    method: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_votes_in_public_coordinates_on_made_up_digits(method, folder, monkeypatch):
     if method == torch_models.NET and not torch_is_there():
         pytest.skip("torch is not installed")
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
@@ -145,7 +140,7 @@ def test_votes_in_public_coordinates_on_made_up_digits(
     assert found.rows[0].accuracy_mean > 0.5
 
 
-def test_a_missing_data_set_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_data_set_is_told_in_one_line(tmp_path):
     with pytest.raises(PreconditionFailed, match="mnist"):
         reproduce_mnist(files=tmp_path)
 
@@ -154,14 +149,14 @@ def test_a_missing_data_set_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def small_writers(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_writers(monkeypatch):
     monkeypatch.setattr(writers, "N_PUBLIC", 300)
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
 
 
 @pytest.mark.faults
 @pytest.mark.usefixtures("small_writers")
-def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
+def test_every_method_runs_on_made_up_writers(folder):
     found = reproduce_writers(epsilons=(16.0,), files=folder)
     told = {row.method: row for row in found.rows}
     assert tuple(told) == writers.METHODS
@@ -173,9 +168,7 @@ def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_writers")
-def test_chosen_lines_alone_are_made_and_the_command_names_them(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_chosen_lines_alone_are_made_and_the_command_names_them(folder, tmp_path, capsys):
     out = tmp_path / "out"
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", "writers", "--epsilon", "4", "--method", PLAIN, "--files", str(folder), "--out", str(out)])
@@ -184,7 +177,7 @@ def test_chosen_lines_alone_are_made_and_the_command_names_them(
     assert f"--epsilon=4 '--method={PLAIN}'" in (out / "writers.txt").read_text()
 
 
-def test_what_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+def test_what_is_not_there_is_told_in_one_line(tmp_path):
     with pytest.raises(PreconditionFailed, match=r"writers\.npz"):
         reproduce_writers(files=tmp_path)
     with pytest.raises(InvalidParameter, match="method"):

@@ -32,7 +32,7 @@ def delta_of(epsilon: float, mu: float) -> float:
 
 
 @pytest.mark.parametrize(("neighbours", "moved"), [("replace", 2.0), ("add or remove", 1.0)])
-def test_all_steps_together_have_the_noise_of_their_price(neighbours: str, moved: float) -> None:
+def test_all_steps_together_have_the_noise_of_their_price(neighbours, moved):
     rng = Recorded()
     noisy_gradient_descent(
         np.eye(3), np.array([0, 1, 1]), epsilon=0.7, delta=1e-4, rng=rng, neighbours=neighbours, steps=25
@@ -43,7 +43,7 @@ def test_all_steps_together_have_the_noise_of_their_price(neighbours: str, moved
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add or remove"])
-def test_no_row_moves_the_sum_of_gradients_further_than_is_claimed(neighbours: str) -> None:
+def test_no_row_moves_the_sum_of_gradients_further_than_is_claimed(neighbours):
     rng = np.random.default_rng(0)
     rows = unit_rows(rng.normal(size=(2_000, 4)))
     for _ in range(20):
@@ -60,7 +60,7 @@ def test_no_row_moves_the_sum_of_gradients_further_than_is_claimed(neighbours: s
     assert lengths.max() > 0.9 * CLIP  # the bound is not idle
 
 
-def test_unclipped_long_rows_would_break_the_claim() -> None:
+def test_unclipped_long_rows_would_break_the_claim():
     """The cheat: rows as they are. One of length 10 moves the sum ten times as far."""
     row = np.array([[6.0, 8.0]])
     slope = expit(0.0) - 1
@@ -68,7 +68,7 @@ def test_unclipped_long_rows_would_break_the_claim() -> None:
     assert np.linalg.norm(slope * np.append(unit_rows(row), 1.0)) <= CLIP
 
 
-def test_with_no_noise_to_speak_of_it_is_logistic_regression() -> None:
+def test_with_no_noise_to_speak_of_it_is_logistic_regression():
     parts = split(mushroom(), 0)
     rule = noisy_gradient_descent(parts.X_private, parts.y_private, epsilon=1e3, delta=1e-4, rng=Recorded(), steps=400)
     plain = LogisticRegression(max_iter=1_000).fit(unit_rows(parts.X_private), parts.y_private)
@@ -77,7 +77,7 @@ def test_with_no_noise_to_speak_of_it_is_logistic_regression() -> None:
     assert ours > theirs - 0.01
 
 
-def test_more_budget_gives_a_better_rule() -> None:
+def test_more_budget_gives_a_better_rule():
     parts = split(mushroom(), 1)
 
     def accuracy(epsilon: float) -> float:
@@ -93,7 +93,7 @@ def test_more_budget_gives_a_better_rule() -> None:
 
 
 @pytest.mark.parametrize("n_outputs", [1, 4])
-def test_no_person_moves_the_sum_further_than_the_clip(n_outputs: int) -> None:
+def test_no_person_moves_the_sum_further_than_the_clip(n_outputs):
     rng = np.random.default_rng(0)
     rows, slopes = unit_rows(rng.normal(size=(200, 6))), 3 * rng.normal(size=(200, n_outputs))
     people = [np.arange(start, start + 20) for start in range(0, 200, 20)]
@@ -108,7 +108,7 @@ def test_no_person_moves_the_sum_further_than_the_clip(n_outputs: int) -> None:
     assert np.linalg.norm(unclipped) > CLIP  # the cheat: what a person adds without the cut
 
 
-def test_many_classes_and_persons_are_learned() -> None:
+def test_many_classes_and_persons_are_learned():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))
     codes = X[:, :3].argmax(axis=1)
@@ -121,11 +121,11 @@ def test_many_classes_and_persons_are_learned() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"epsilon": 0.0}, {"epsilon": math.nan}, {"delta": 1.0}, {"steps": 0}, {"neighbours": "any"}], ids=str
 )
-def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
+def test_what_makes_no_sense_is_refused(wrong):
     arguments = {"epsilon": 1.0, "delta": 1e-4, "rng": np.random.default_rng(0), **wrong}
     with pytest.raises(InvalidParameter):
         noisy_gradient_descent(np.eye(2), np.array([0, 1]), **arguments)
 
 
-def test_it_is_told_to_be_a_yardstick_and_no_tool() -> None:
+def test_it_is_told_to_be_a_yardstick_and_no_tool():
     assert "no tool" in module.__doc__

@@ -39,7 +39,7 @@ def in_process(contestant: peers.Contestant, folder: Path) -> Iterator[Mapping[s
 
 
 @pytest.fixture
-def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toys(tmp_path, monkeypatch):
     """Two toy peers and one that refuses, on two tiny tables; the pool is centred elsewhere than the bounds."""
     rng = np.random.default_rng(0)
     cells = np.column_stack([rng.uniform(-1, 1, 400), rng.integers(0, 3, 400)])
@@ -64,7 +64,7 @@ def written(folder: Path) -> str:
     return (folder / "peers.md").read_text()
 
 
-def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys, monkeypatch):
     peers.main(["even", "--splits", "4", "--epsilons", "1"], run=in_process)
     page = written(toys)
     measured = peers_page.lines(peers_page.collect(["even"])["even"], 1.0)
@@ -98,7 +98,7 @@ def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys: Path, mo
     assert written(toys) == page
 
 
-def test_what_was_fitted_before_a_break_is_kept(toys: Path) -> None:
+def test_what_was_fitted_before_a_break_is_kept(toys):
     def broken_off(contestant: peers.Contestant, folder: Path) -> Iterator[Mapping[str, Any]]:
         yield next(in_process(contestant, folder))
         raise KeyboardInterrupt
@@ -108,7 +108,7 @@ def test_what_was_fitted_before_a_break_is_kept(toys: Path) -> None:
     assert [*peers_page.collect(["even"])["even"]["cells"]] == ["sharp, 0, 0.5", "sharp, 0, 1", "sharp, 1, 1"]
 
 
-def test_rows_of_a_split_are_apart_and_who_knows_two_classes_is_asked_of_no_more(toys: Path) -> None:
+def test_rows_of_a_split_are_apart_and_who_knows_two_classes_is_asked_of_no_more(toys):
     private, public, scored = peers.parts(peers.table("even"), 3)
     assert sorted([*private, *public, *scored]) == list(range(400))
     assert len(public) == 40
@@ -118,7 +118,7 @@ def test_rows_of_a_split_are_apart_and_who_knows_two_classes_is_asked_of_no_more
     assert all(cell.contestant is not MORE for cell in planned)
 
 
-def test_a_fit_that_failed_counts_as_always_the_commonest_class(toys: Path) -> None:
+def test_a_fit_that_failed_counts_as_always_the_commonest_class(toys):
     data = peers.table("three")
     rows = np.arange(400)
     scores = peers.scores_of(np.full((400, 3), np.nan), data, rows)
@@ -129,14 +129,14 @@ def test_a_fit_that_failed_counts_as_always_the_commonest_class(toys: Path) -> N
     ("cells", "expected"),
     [([3, 128], [3, 130]), ([-0.123, 0.0451], [-0.13, 0.05]), ([0, 0.5], [0, 0.5]), ([-7, 1234], [-100, 1300])],
 )
-def test_bounds_are_rounded_outward_and_whole_where_cells_are(cells: list[float], expected: list[float]) -> None:
+def test_bounds_are_rounded_outward_and_whole_where_cells_are(cells, expected):
     low, high = bounds(np.array(cells, dtype=float))
     assert low <= min(cells) <= max(cells) <= high + 1e-12
     assert high == pytest.approx(expected[1])
     assert isinstance(high, int) == all(cell == int(cell) for cell in cells)
 
 
-def test_marginals_are_priced_by_zero_concentrated_privacy() -> None:
+def test_marginals_are_priced_by_zero_concentrated_privacy():
     """By the general order of Rényi: ε(α) of ρ-zCDP is αρ, turned into (ε, δ) by dp-accounting."""
     from dp_accounting.rdp import compute_epsilon
 
@@ -146,7 +146,7 @@ def test_marginals_are_priced_by_zero_concentrated_privacy() -> None:
         assert compute_epsilon(orders, rho * orders, 1e-5)[0] == pytest.approx(epsilon, rel=2e-3)
 
 
-def test_the_page_says_what_its_figures_hold() -> None:
+def test_the_page_says_what_its_figures_hold():
     figures = json.loads((ROOT / "docs" / "figures" / "peers.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
     part = peers_page.measured_part(figures, [0.5, 1.0, 3.0], peers_page.REASONS)
@@ -155,9 +155,7 @@ def test_the_page_says_what_its_figures_hold() -> None:
     assert sum(held["facts"]["rarest"] < 0.15 for held in figures.values()) >= 5
 
 
-def test_of_a_number_a_peer_is_told_bounds_and_lists_and_scored_within_the_range(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_of_a_number_a_peer_is_told_bounds_and_lists_and_scored_within_the_range(monkeypatch):
     rng = np.random.default_rng(0)
     place = rng.uniform(0, 1, 400)
     rows = pl.DataFrame({"word": rng.choice(["b", "a", "c"], 400), "place": place, "target": 40 * place})
@@ -180,7 +178,7 @@ def test_of_a_number_a_peer_is_told_bounds_and_lists_and_scored_within_the_range
 
 
 @pytest.mark.parametrize(("third", "first"), [((0.85,), 2), ((0.75,), 0), ((0.85, 0.5), 0)])
-def test_a_line_of_fewer_splits_is_first_where_it_is_ahead_on_these(third: tuple[float, ...], first: int) -> None:
+def test_a_line_of_fewer_splits_is_first_where_it_is_ahead_on_these(third, first):
     scores = [(0.8, 0.6), (0.7, 0.65), third]
     lines = [
         peers_page.Line(contestant=SHARP, setting=0, scores={str(split): one for split, one in enumerate(each)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,30 +33,30 @@ from quorate.labelling.active import OracularCAL, Random
 
 
 @pytest.fixture(scope="module")
-def ensemble() -> LinearEnsemble:
+def ensemble():
     return LinearEnsemble(split(mushroom(), 0), 0, n_jobs=1)
 
 
-def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensemble: LinearEnsemble) -> None:
+def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensemble):
     assert ensemble.n_teachers == 65
     assert ensemble.counts is ensemble.counts
     assert ensemble.counts.reveal().sum(axis=1).tolist() == [65] * 162
 
 
-def test_a_larger_budget_gives_a_better_student(ensemble: LinearEnsemble) -> None:
+def test_a_larger_budget_gives_a_better_student(ensemble):
     low, high = ensemble.passive(0.05), ensemble.passive(8.0)
     assert low.n_queries == high.n_queries == 162
     assert low.accuracy + 0.1 < high.accuracy
 
 
-def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble: LinearEnsemble) -> None:
+def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble):
     found = ensemble.active(1.0, OracularCAL(49))
     assert found.n_queries <= 49
     assert found.more["ex_post_epsilon"] <= 1.0
     assert ensemble.active(1.0, Random(49)).n_queries == 49
 
 
-def test_every_method_of_the_table_runs_on_one_split() -> None:
+def test_every_method_of_the_table_runs_on_one_split():
     found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0,), seed=1)
     assert [row.method for row in found.rows] == [*METHODS, *REFERENCES]
     by_method = {row.method: row for row in found.rows}
@@ -72,7 +71,7 @@ def test_every_method_of_the_table_runs_on_one_split() -> None:
     assert found.figures["table4-mushroom"].startswith("<svg")
 
 
-def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_has_no_price_there() -> None:
+def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_has_no_price_there():
     found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0, NO_NOISE), methods=(PUBLIC, DIRECT))
     assert [(row.method, row.epsilon) for row in found.rows] == [(PUBLIC, 2.0), (DIRECT, 2.0), (DIRECT, NO_NOISE)]
     assert "public coordinates, direct: not at ε = 64" in found.text()
@@ -80,7 +79,7 @@ def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_ha
         reproduce_table4(("mushroom",), repeats=1, epsilons=(NO_NOISE,), methods=(PUBLIC,))
 
 
-def test_the_command_passes_no_caution_of_a_large_budget_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_passes_no_caution_of_a_large_budget_on(capsys, tmp_path):
     asked = ["reproduce", "table4", "--data", "mushroom", "--repeats", "1", "--epsilon", "64", "--out"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -91,7 +90,7 @@ def test_the_command_passes_no_caution_of_a_large_budget_on(capsys: pytest.Captu
     assert not list(tmp_path.glob("*.svg"))  # the picture has no place for this budget
 
 
-def test_the_papers_figures_are_those_that_it_prints() -> None:
+def test_the_papers_figures_are_those_that_it_prints():
     """LZCW21 Table 4, typed a second time."""
     printed = """
     mushroom PSQ .6416 .7534 .8974 .9773
@@ -108,7 +107,7 @@ def test_the_papers_figures_are_those_that_it_prints() -> None:
     assert typed == PAPER
 
 
-def test_a_recipe_is_a_function_of_public_facts_alone() -> None:
+def test_a_recipe_is_a_function_of_public_facts_alone():
     parts = split(mushroom(), 0)
     made = best_recipe("mushroom", parts, 1.0)
     parts.y_private[:] = np.random.default_rng(0).permutation(parts.y_private)
@@ -116,7 +115,7 @@ def test_a_recipe_is_a_function_of_public_facts_alone() -> None:
     assert best_recipe("a9a", parts, 1.0)["prior_matching"]
 
 
-def test_unknown_names_and_missing_files_are_refused_at_once(tmp_path: Path) -> None:
+def test_unknown_names_and_missing_files_are_refused_at_once(tmp_path):
     with pytest.raises(InvalidParameter, match="mushroom"):
         reproduce_table4(("mushrooms",), repeats=1)
     with pytest.raises(InvalidParameter, match="--real-sim"):
@@ -129,9 +128,7 @@ def test_unknown_names_and_missing_files_are_refused_at_once(tmp_path: Path) -> 
         reproduce_table4(("imdb",), repeats=1, files=tmp_path)
 
 
-def test_the_command_writes_rows_with_the_promised_keys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_rows_with_the_promised_keys(tmp_path, monkeypatch, capsys):
     from quorate.experiments import table4
 
     monkeypatch.setattr(table4, "METHODS", {PSQ: METHODS[PSQ], ASQ: METHODS[ASQ]})
@@ -155,9 +152,7 @@ def test_the_command_writes_rows_with_the_promised_keys(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
-def test_wrong_arguments_of_the_command_are_one_line(
-    arguments: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_of_the_command_are_one_line(arguments, code, told, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == code

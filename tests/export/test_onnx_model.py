@@ -278,7 +278,7 @@ def test_a_model_of_kernels_says_the_same(columns):
     pool = schema.numbers(table[:100])
     feature_map = feature_map_for("kernels", pool, categories=schema.indicator_blocks)
     plan = plan_direct(feature_map, pool, n_classes=2, n_units=2_000, epsilon=1.0, delta=1e-5)
-    task: Any = SimpleNamespace(plan=plan, schema=schema, classes=("no", "yes"), target_range=None)
+    task = SimpleNamespace(plan=plan, schema=schema, classes=("no", "yes"), target_range=None)
     model = model_of(task, 0.2 * rng.normal(size=plan.start.shape))
     found = onnx_student(model, table[:100])
     rows = table[100:]

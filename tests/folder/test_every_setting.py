@@ -106,9 +106,9 @@ def test_a_name_of_python_has_the_key_that_its_reader_types():
 
 
 KINDS = ("text", "categorical", "numeric", "dates")
-NUMBER: dict[str, Any] = {"data.label": None, "data.classes": None, "data.range": [0, 100]}
+NUMBER = {"data.label": None, "data.classes": None, "data.range": [0, 100]}
 #: What the tables do not have, or hold otherwise, and the key that the refusal must name.
-OF_TABLES: list[tuple[dict[str, Any], str]] = [
+OF_TABLES = [
     *(({f"data.{kind}": ["agee"]}, f"[data] {kind} names 'agee'") for kind in (*KINDS, "drop")),
     ({"data.numeric": ["ward"]}, "[data] numeric: column 'ward'"),
     ({"data.dates": ["ward"]}, "[data] dates: column 'ward'"),
@@ -123,13 +123,13 @@ OF_TABLES: list[tuple[dict[str, Any], str]] = [
     ({"data.private": "quorate.toml"}, "[data] private"),
     ({"data.private": "."}, "[data] private: "),
 ]
-OF_VOTES: list[tuple[dict[str, Any], str]] = [
+OF_VOTES = [
     ({"data.classes": ["no", "perhaps"]}, "a label outside [data] classes was found"),
     ({"teachers.model": "a_lost_module:teacher"}, "[teachers] model 'a_lost_module:teacher' "),
     ({"student.model": "a_lost_module:student"}, "[student] model 'a_lost_module:student' "),
     ({"mechanism.name": "a_lost_module:Noise"}, "[mechanism] name 'a_lost_module:Noise'"),
 ]
-OF_DIRECT: list[tuple[dict[str, Any], str]] = [
+OF_DIRECT = [
     ({"method.text": ["agee"]}, "[method] text: column 'agee'"),
     ({"method.text": ["age"]}, "[method] text: column 'age'"),
 ]
@@ -142,9 +142,7 @@ CASES = [
 
 @pytest.mark.default_cases(6)
 @pytest.mark.parametrize(("changes", "told", "by"), CASES, ids=[f"{by}: {told}" for _, told, by in CASES])
-def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(
-    make_run: Any, changes: dict[str, Any], told: str, by: str
-) -> None:
+def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(make_run, changes, told, by):
     of_classes = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None}
     how = of_classes if "data.target" in changes and by == "votes" else {}
     root = make_run(**{"method.by": by}, **how, **changes)
@@ -163,9 +161,7 @@ def test_what_the_tables_do_not_have_is_refused_with_the_key_that_names_it(
         ({"data.drop": ["agee"]}, "[data] drop names 'agee'"),
     ],
 )
-def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsal(
-    make_run: Any, changes: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_names_no_column_is_refused_before_a_method_is_chosen_by_a_rehearsal(make_run, changes, told, monkeypatch):
     """The rehearsal takes up to half a minute, and would have been for nothing."""
     monkeypatch.setattr(planned, "plan_folder", lambda *_, **__: pytest.fail("a rehearsal began"))
     open_ = {"teachers.count": None, "mechanism.queries": None, "run.allow_hopeless": None, "method.by": "auto"}

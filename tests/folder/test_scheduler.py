@@ -5,25 +5,28 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
+from tests.estimators.small_task import POOL, X, Y, classifier
 from tests.folder.conftest import DIRECT, charges, stored, write_run
 from tests.processes import on_linux, start
 
+from quorate import PublicPool
 from quorate.cli import main
-from quorate.direct import descend
-from quorate.ensemble.workers.cluster.remote import environment
+from quorate.direct import descend, elsewhere
+from quorate.ensemble import DaskScheduler
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute, read_run
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
+from quorate.voting import kept_votes
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.mostly_heavy, on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
@@ -244,15 +247,52 @@ def rounds_at(root, address):
 
 
 # Python's own hook: every process of such a worker has another exponential. Sums of few rows hide its last bit.
-def test_a_processor_that_computes_otherwise_is_told_apart_by_its_extensions():
-    """What computes other bits on public rows is refused, and its twin caught, in tests/direct/test_elsewhere.py."""
+OTHER_BITS = """
+import numpy as np
+from quorate.data.feature_maps import exact
+
+honest = exact.exp
+exact.exp = lambda x: {other}
+"""
+
+
+@pytest.mark.heavy
+def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
+    tmp_path, capsys, monkeypatch
+):
     import numpy._core._multiarray_umath as built
 
     off = " ".join(name for name in built.__cpu_dispatch__ if built.__cpu_features__[name])
-    code = "from quorate.ensemble.workers.cluster.remote import environment; print(environment()['SIMD'])"
-    told = subprocess.run([sys.executable, "-c", code], env={**os.environ, "NPY_DISABLE_CPU_FEATURES": off},
-                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
-    assert not off or told != environment()["SIMD"]
+    here = write_run(tmp_path / "here", n=400, m=60, **{**DIRECT, "method.rounds": 2, "run.unsafe_noise_seed": 5})
+    fingerprint_key(here / "ledger.db")
+    there = shutil.copytree(here, tmp_path / "there")
+    execute(read_run(here), command="quorate run")
+    last_bit = OTHER_BITS.format(other="np.nextafter(honest(x), 2.0)")
+    more = OTHER_BITS.format(other="honest(x) * (1 + 2**-20)")
+    twin = f"{more}\nfrom quorate.direct import elsewhere\nelsewhere.answer_of = lambda plan, pool: b''\n"
+    for name, hook in (("other", last_bit), ("twin", twin)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sitecustomize.py").write_text(hook)
+    refusals = (
+        ({"NPY_DISABLE_CPU_FEATURES": off}, "SIMD"),
+        ({"PYTHONPATH": str(tmp_path / "other")}, "computes other coordinates or contributions of public rows"),
+    )
+    with a_cluster(tmp_path / "cluster") as cluster:
+        for environment, why in refusals if off else refusals[1:]:
+            worker = cluster.add_worker(**environment)
+            cluster.wait(1)
+            main_says(there, cluster, code=4)
+            said = capsys.readouterr().err
+            assert (why in said, "nothing was charged" in said) == (True, True), said
+            with Ledger(there / "ledger.db") as ledger:
+                assert ledger.reservations() == ()
+            worker.bury()
+            cluster.wait(0)
+        monkeypatch.setattr(elsewhere, "answer_of", lambda plan, pool: b"")
+        cluster.add_worker(PYTHONPATH=str(tmp_path / "twin"))
+        cluster.wait(1)
+        execute(rounds_at(there, cluster.address), command="quorate run")
+    assert stored(there, "gradient round") != stored(here, "gradient round")
 
 
 DRIVER = """
@@ -361,6 +401,24 @@ def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(cluster,
     assert "9999" not in hit
     assert "killed" not in hit.lower()
     assert "abstain" not in hit.lower()
+
+
+@pytest.mark.faults
+def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tmp_path, monkeypatch):
+    """Both fits are seeded, so that shards, teachers and noise are the same if nothing else differs."""
+    (tmp_path / "shared").mkdir(mode=0o700)
+    asked = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
+    here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
+    monkeypatch.setattr(kept_votes, "_here", None)  # were a teacher trained on this machine, it would raise
+    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
+    there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
+    votes = [
+        [voter.vote(POOL).tolist() for voter in each._kept.result.ensemble.voters.reveal()] for each in (here, there)
+    ]
+    assert votes[0] == votes[1]
+    assert np.array_equal(here.released_.answers, there.released_.answers)
+    assert here.ask(X[:3]) == there.ask(X[:3])  # asked on this machine
+    assert list((tmp_path / "shared").iterdir()) == []
 
 
 @pytest.mark.faults

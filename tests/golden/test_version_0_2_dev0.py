@@ -52,7 +52,7 @@ def pretend(versions: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.fixture(autouse=True)
-def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+def libraries(monkeypatch):
     """Let the libraries have the versions that the run of votes was made with: its keys are made from them."""
     pretend(MADE_WITH, monkeypatch)
 

@@ -262,7 +262,7 @@ def plain_scores(counts: Any, share: float) -> Any:
 
 
 @pytest.mark.parametrize("share", [0.9, 0.25, 0.5])
-def test_the_price_of_every_change_of_one_unit_by_another_road(share: float) -> None:
+def test_the_price_of_every_change_of_one_unit_by_another_road(share):
     """All tables of up to five units on four places: exact laws of neighbours, by definitions, lie within ε."""
     mechanism, worst = PrivateQuantile(epsilon=1.0, share=share), 0.0
     assert mechanism.event == PureDP(1.0)
@@ -301,14 +301,14 @@ class TooLittleNoise(PrivateQuantile):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_audit_passes_the_release_and_catches_its_twins(seed: int) -> None:
+def test_the_audit_passes_the_release_and_catches_its_twins(seed):
     pair = np.array([9, 0, 1, 0]), np.array([8, 0, 2, 0])
     for kind, violated in ((PrivateQuantile, False), (ExactQuantile, True), (TooLittleNoise, True)):
         mechanism = kind(epsilon=1.0, share=0.9)
         assert audit_mechanism(mechanism, pair, PureClaim(1.0), runs=20_000, seed=seed).violated == violated, kind
 
 
-def test_the_audit_of_a_run_attacks_the_choice_of_its_limit_beside_the_rest() -> None:
+def test_the_audit_of_a_run_attacks_the_choice_of_its_limit_beside_the_rest():
     votes = NoisyCounts(sigma=40.0, form="binary")
     rest = partial(audit_schedule, votes, Repeated(votes.event, 2), n_teachers=50, n_classes=2)
     for kind, violated in ((PrivateQuantile, False), (ExactQuantile, True), (TooLittleNoise, True)):
@@ -337,7 +337,7 @@ def limit_of(X: Any, y: Any, model: Any, *, reservation: Any = None, mechanism: 
     )
 
 
-def test_the_code_that_releases_gives_the_mechanism_one_place_a_unit_and_charges_before() -> None:
+def test_the_code_that_releases_gives_the_mechanism_one_place_a_unit_and_charges_before():
     X, y, model = rows_and_model(900)
     ledger = Ledger(budget=Budget(1.0, 1e-6))
     mechanism = PrivateQuantile(epsilon=1.0, share=0.9)
@@ -367,7 +367,7 @@ class Quirky(LogisticRegression):
         return np.full((len(X), 2), 0.5) if len(X) > 1 else super().predict_proba(X)
 
 
-def test_a_unit_counts_once_by_itself_and_one_on_which_the_model_fails_is_the_worst() -> None:
+def test_a_unit_counts_once_by_itself_and_one_on_which_the_model_fails_is_the_worst():
     X, y, plain = rows_and_model(24)
     model = Quirky()
     vars(model).update(vars(plain))
@@ -387,7 +387,7 @@ def test_a_unit_counts_once_by_itself_and_one_on_which_the_model_fails_is_the_wo
     np.testing.assert_array_equal(every, np.bincount(places, minlength=10))
 
 
-def test_the_slack_holds_as_often_as_it_says_and_a_twin_without_the_noise_in_it_does_not() -> None:
+def test_the_slack_holds_as_often_as_it_says_and_a_twin_without_the_noise_in_it_does_not():
     """Units, key and noise are drawn 2,000 times; where a score is uniform, place j covers (j + 1)/PLACES."""
     rng, n_units, share, failure = np.random.default_rng(4), 3_000, 0.2, 0.05
     mechanism = PrivateQuantile(epsilon=0.2, share=0.9)
@@ -402,7 +402,7 @@ def test_the_slack_holds_as_often_as_it_says_and_a_twin_without_the_noise_in_it_
     assert private_slack(mechanism, 30_000, share=share) < private_slack(mechanism, 3_000, share=share)
 
 
-def test_what_cannot_be_is_refused_in_a_line() -> None:
+def test_what_cannot_be_is_refused_in_a_line():
     with pytest.raises(InvalidParameter, match="hides more than the 20 units that are held out, and nothing would be"):
         private_slack(PrivateQuantile(epsilon=0.1, share=0.9), 100, share=0.2)
     for wrong, said in (

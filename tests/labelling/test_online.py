@@ -254,7 +254,7 @@ def test_every_query_has_one_answer():
         Memo().remember([b"a", b"b"], [1])
 
 
-def test_two_threads_that_ask_one_query_pay_for_it_once() -> None:
+def test_two_threads_that_ask_one_query_pay_for_it_once():
     mechanism = GaussianNoisyMax(sigma=50.0, form="binary")
     reservation = Ledger(budget=Budget(4.0, 1e-5)).reserve(
         Repeated(mechanism.event, 8), delta=1e-5, purposes={"online answer": 8}, key="kept back"
@@ -272,7 +272,7 @@ def test_two_threads_that_ask_one_query_pay_for_it_once() -> None:
     assert len({tuple(each) for each in answers}) == 1
 
 
-def test_no_two_queries_meet_one_threshold_at_once(monkeypatch) -> None:
+def test_no_two_queries_meet_one_threshold_at_once(monkeypatch):
     mechanism = StableSparseVector(4.0, 1e-5, cutoff=6, n_queries=100)
     reservation = Ledger(budget=Budget(4.0, 1e-5)).reserve(
         mechanism.event, delta=1e-5, purposes=stable_purposes(mechanism), key="questions"

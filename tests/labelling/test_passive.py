@@ -343,5 +343,5 @@ def sizes(n_queries: int, noise: NoiseSource) -> list[int]:
         (8_139, SeededNoise(1), [64] * 127 + [11]),  # what a seed gave to a block in version 0.1, it gives to it now
     ],
 )
-def test_a_crash_costs_64_answers_or_one_in_32(n_queries: int, noise: NoiseSource, expected: list[int]) -> None:
+def test_a_crash_costs_64_answers_or_one_in_32(n_queries, noise, expected):
     assert sizes(n_queries, noise) == expected

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations_with_replacement, pairwise, product
 from math import exp, log
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def reserved(ledger: Ledger, mechanism: StableSparseVector = MECHANISM) -> Any:
 
 
 @pytest.fixture
-def ledger() -> Any:
+def ledger():
     with Ledger(budget=Budget(20.0, DELTA)) as opened:
         yield opened
 
@@ -47,7 +46,7 @@ def slow_tally(votes: list[str | None]) -> tuple[str, int]:
 
 
 @pytest.mark.heavy
-def test_answers_are_those_of_a_slow_version_that_draws_the_same_noise(ledger: Ledger) -> None:
+def test_answers_are_those_of_a_slow_version_that_draws_the_same_noise(ledger):
     rng, noise = np.random.default_rng(3), SeededNoise(5)
     mechanism = StableSparseVector(20.0, DELTA, cutoff=12, n_queries=40)
     scales = mechanism.stage_noise
@@ -73,15 +72,15 @@ def test_answers_are_those_of_a_slow_version_that_draws_the_same_noise(ledger: L
 @pytest.mark.parametrize(
     ("votes", "value"), [(["a"] * 30, "a"), (["b"] * 26 + ["a"] * 2, "b"), ([None] * 4 + ["c"] * 26, "c")]
 )
-def test_a_stable_plurality_is_answered_exactly(ledger: Ledger, votes: list[str | None], value: str) -> None:
+def test_a_stable_plurality_is_answered_exactly(ledger, votes, value):
     assert StableAnswers(MECHANISM, SeededNoise(1)).answer(reserved(ledger), "q", Secret(votes)) == value
 
 
-def test_where_every_shard_abstains_nothing_is_answered(ledger: Ledger) -> None:
+def test_where_every_shard_abstains_nothing_is_answered(ledger):
     assert StableAnswers(MECHANISM, SeededNoise(1)).answer(reserved(ledger), "q", Secret([None] * 30)) is None
 
 
-def test_stable_queries_open_one_stage_and_declined_ones_one_each(ledger: Ledger) -> None:
+def test_stable_queries_open_one_stage_and_declined_ones_one_each(ledger):
     reservation, answers = reserved(ledger), StableAnswers(MECHANISM, SeededNoise(1))
     for number in range(10):
         assert answers.answer(reservation, f"far {number}", Secret(FAR)) == "a"
@@ -99,7 +98,7 @@ def test_stable_queries_open_one_stage_and_declined_ones_one_each(ledger: Ledger
     }
 
 
-def test_no_more_queries_are_answered_than_were_reserved(ledger: Ledger) -> None:
+def test_no_more_queries_are_answered_than_were_reserved(ledger):
     mechanism = StableSparseVector(20.0, DELTA, cutoff=1, n_queries=2)
     reservation, answers = reserved(ledger, mechanism), StableAnswers(mechanism, SeededNoise(1))
     assert [answers.answer(reservation, name, Secret(FAR)) for name in "xy"] == ["a", "a"]
@@ -122,9 +121,7 @@ class Watched(OSNoise):
         return super().words(n)
 
 
-def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_before_it_is_told(
-    ledger: Ledger,
-) -> None:
+def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_before_it_is_told(ledger):
     seen: list[list[str]] = []
     reservation, answers = reserved(ledger), StableAnswers(MECHANISM, Watched(ledger, seen))
     answers.answer(reservation, "q", Secret(FAR))
@@ -134,7 +131,7 @@ def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_
     assert StoredAnswers().read(reservation) == {"q": "a"}
 
 
-def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger: Ledger, monkeypatch: Any) -> None:
+def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger, monkeypatch):
     reservation, answers = reserved(ledger), StableAnswers(MECHANISM, SeededNoise(1))
     answers.answer(reservation, "before", Secret(FAR))
 
@@ -151,7 +148,7 @@ def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger:
     assert (reservation.remaining(STAGE), reservation.remaining(QUERY)) == (1, 37)
 
 
-def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path: Path) -> None:
+def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path):
     path = tmp_path / "ledger.db"
     for process in range(3):
         with Ledger(path, budget=Budget(20.0, DELTA)) as ledger:
@@ -166,7 +163,7 @@ def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path: Path) -> None:
         assert ledger.verify(prices=True) == ledger.head
 
 
-def test_an_answer_is_read_once_and_one_that_was_missing_when_it_comes(ledger: Ledger, monkeypatch: Any) -> None:
+def test_an_answer_is_read_once_and_one_that_was_missing_when_it_comes(ledger, monkeypatch):
     reservation, stored, read = reserved(ledger), StoredAnswers(), []
     blocks = type(reservation).blocks
 
@@ -190,7 +187,7 @@ def test_an_answer_is_read_once_and_one_that_was_missing_when_it_comes(ledger: L
         assert stored.read(reserved(other)) == {}
 
 
-def test_two_processes_together_open_no_more_stages_than_were_charged(ledger: Ledger) -> None:
+def test_two_processes_together_open_no_more_stages_than_were_charged(ledger):
     reservation = reserved(ledger)
     both = [StableAnswers(MECHANISM, SeededNoise(seed)) for seed in (1, 2)]
     declined = 0
@@ -201,7 +198,7 @@ def test_two_processes_together_open_no_more_stages_than_were_charged(ledger: Le
     assert declined == MECHANISM.cutoff
 
 
-def test_a_reservation_that_did_not_pay_for_the_mechanism_is_refused(ledger: Ledger) -> None:
+def test_a_reservation_that_did_not_pay_for_the_mechanism_is_refused(ledger):
     answers = StableAnswers(MECHANISM, SeededNoise(1))
     other = DistanceToInstability(1.0, 1e-4)
     reservation = ledger.reserve(other.event, delta=1e-4, purposes=stable_purposes(MECHANISM), key="other")
@@ -257,19 +254,19 @@ STAGE_EPSILON = 1 / 6.0 + 2 / 9.0
 
 
 @pytest.mark.heavy
-def test_no_neighbouring_votes_tell_more_than_a_stage_costs() -> None:
+def test_no_neighbouring_votes_tell_more_than_a_stage_costs():
     worst = worst_loss(distance, shards=14, passes=8)
     assert 0.999 * STAGE_EPSILON < worst <= STAGE_EPSILON * (1 + 1e-12)
 
 
 @pytest.mark.heavy
-def test_that_test_catches_a_distance_that_moves_by_two() -> None:
+def test_that_test_catches_a_distance_that_moves_by_two():
     assert worst_loss(gap_minus_one, shards=14, passes=8) > STAGE_EPSILON * 1.9
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("of", "holds"), [(distance, True), (gap_minus_one, False)], ids=["ours", "gap minus one"])
-def test_a_value_that_one_shard_could_change_has_distance_0(of: Any, holds: bool) -> None:
+def test_a_value_that_one_shard_could_change_has_distance_0(of, holds):
     """All votes of 5 shards for 3 values, and every change of one of them; an abstention is one, too."""
 
     def winner(votes: tuple[Any, ...]) -> str | None:
@@ -285,7 +282,7 @@ def test_a_value_that_one_shard_could_change_has_distance_0(of: Any, holds: bool
     assert (broken == []) == holds
 
 
-def test_the_order_of_the_votes_does_not_matter() -> None:
+def test_the_order_of_the_votes_does_not_matter():
     votes = ["b", None, "a", "b", "c", "a"]
     told = [(values, counts.tolist()) for values, counts in map(tally, (votes, votes[::-1], sorted(votes, key=str)))]
     assert all(one == other for one, other in pairwise(told))

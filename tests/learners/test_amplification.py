@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import combinations
 from math import comb, exp, log, log1p
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -68,9 +67,7 @@ def drawn(base: Price, n: int, size: int) -> Price:
         *((draws, drawn, *at) for at in ((2, 2, 1.0), (3, 2, 0.5), (3, 3, 1.0), (2, 5, 1.0), (6, 4, 2.0), (1, 3, 0.7))),
     ],
 )
-def test_a_sample_costs_what_its_rule_says_and_it_is_tight(
-    sample: Any, rule: Any, n: int, size: int, epsilon: float
-) -> None:
+def test_a_sample_costs_what_its_rule_says_and_it_is_tight(sample, rule, n, size, epsilon):
     claimed = rule(Price(epsilon), n, size).epsilon
     found = max(price(lambda rows: added(sample(rows, size)), [apart(n, kinds)], epsilon) for kinds in (1, 2, n))
     assert claimed - NEAR <= found <= claimed + NEAR
@@ -83,16 +80,14 @@ def test_a_sample_costs_what_its_rule_says_and_it_is_tight(
         *((draws, drawn, 0.01, *at) for at in ((2, 2), (3, 3), (4, 2), (2, 4))),
     ],
 )
-def test_a_sample_costs_no_more_delta_than_its_rule_says_and_it_is_tight(
-    sample: Any, rule: Any, delta: float, n: int, size: int
-) -> None:
+def test_a_sample_costs_no_more_delta_than_its_rule_says_and_it_is_tight(sample, rule, delta, n, size):
     claimed = rule(Price(1.0, delta), n, size)
     p, q = (added(sample(rows, size)) for rows in apart(n, 1))
     found = worst_delta(p, q, 1.0, delta, claimed.epsilon)
     assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
 
 
-def test_draws_priced_as_subsets_are_caught() -> None:
+def test_draws_priced_as_subsets_are_caught():
     """A row may be drawn more than once: the rule for subsets is false for draws."""
     false = without_replacement(Price(1.0), n_rows=3, n_kept=3 - 1).epsilon
     assert price(lambda rows: added(draws(rows, 2)), [apart(3, 1)], 1.0) > false + 0.1
@@ -100,7 +95,7 @@ def test_draws_priced_as_subsets_are_caught() -> None:
 
 @pytest.mark.parametrize("at", [0.3, 1.0, 1.5, 2.5])
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 3)])
-def test_counting_how_often_a_row_is_drawn_bounds_the_delta(n: int, m: int, at: float) -> None:
+def test_counting_how_often_a_row_is_drawn_bounds_the_delta(n, m, at):
     claimed = with_replacement_by_profile(Price(1.0, 0.01), n_rows=n, n_draws=m, at=at)
     p, q = (added(draws(rows, m)) for rows in apart(n, 1))
     found = worst_delta(p, q, 1.0, 0.01, claimed.epsilon)
@@ -108,7 +103,7 @@ def test_counting_how_often_a_row_is_drawn_bounds_the_delta(n: int, m: int, at: 
     assert found <= claimed.delta + NEAR
 
 
-def test_the_sum_over_the_draws_is_the_printed_one() -> None:
+def test_the_sum_over_the_draws_is_the_printed_one():
     """Written out term by term with whole binomials."""
     n, m, at, base = 7, 12, 1.3, Price(0.5, 1e-4)
     total = 0.0
@@ -121,7 +116,7 @@ def test_the_sum_over_the_draws_is_the_printed_one() -> None:
     assert found.epsilon == pytest.approx(log1p((1 - (1 - 1 / n) ** m) * (exp(at) - 1)), rel=1e-10)
 
 
-def test_the_cheapest_rule_uses_a_delta_that_is_large() -> None:
+def test_the_cheapest_rule_uses_a_delta_that_is_large():
     plain = with_replacement(Price(1.0), n_rows=4, n_draws=3).epsilon
     assert cheapest_with_replacement(Price(1.0), n_rows=4, n_draws=3, delta=0.0).epsilon == plain
     spent = cheapest_with_replacement(Price(1.0), n_rows=4, n_draws=3, delta=0.1)
@@ -131,7 +126,7 @@ def test_the_cheapest_rule_uses_a_delta_that_is_large() -> None:
 
 
 @given(epsilon=st.floats(1e-6, 1.0), delta=st.floats(0, 0.01), n=st.integers(2, 10_000), share=st.floats(0.0, 1.0))
-def test_the_exact_rule_is_never_above_lemma_2_13(epsilon: float, delta: float, n: int, share: float) -> None:
+def test_the_exact_rule_is_never_above_lemma_2_13(epsilon, delta, n, share):
     m = int(share * n / (6 * epsilon))
     if m == 0 or 6 * epsilon * m > n:
         return
@@ -140,12 +135,12 @@ def test_the_exact_rule_is_never_above_lemma_2_13(epsilon: float, delta: float, 
 
 
 @given(epsilon=st.floats(0, 1.0), delta=st.floats(0, 1e-4), n=st.integers(1, 10_000))
-def test_the_exact_rule_is_never_above_claim_4_5(epsilon: float, delta: float, n: int) -> None:
+def test_the_exact_rule_is_never_above_claim_4_5(epsilon, delta, n):
     exact = with_replacement(Price(epsilon, delta), n_rows=n, n_draws=n)
     assert exact.within(bns15_claim_4_5(Price(epsilon, delta)))
 
 
-def test_the_printed_constants_are_those_of_the_papers() -> None:
+def test_the_printed_constants_are_those_of_the_papers():
     assert bns15_claim_4_5(Price(1.0, 1e-6)).epsilon == pytest.approx(log(244))
     assert bns15_claim_4_5(Price(1.0, 1e-6)).delta == pytest.approx(2467e-6)
     rows, price_ = bns15_claim_4_3(Price(2.0, 1e-6), epsilon=0.5, n_rows=10)
@@ -156,7 +151,7 @@ def test_the_printed_constants_are_those_of_the_papers() -> None:
 
 
 @given(epsilon=st.floats(0.01, 3), target=st.floats(0.01, 1), n=st.integers(1, 1000), delta=st.floats(0, 1e-3))
-def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon: float, target: float, n: int, delta: float) -> None:
+def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon, target, n, delta):
     rows, claimed = bns15_claim_4_3(Price(epsilon, delta), epsilon=target, n_rows=n)
     assert without_replacement(Price(epsilon, delta), n_rows=rows, n_kept=n).within(claimed)
 
@@ -182,19 +177,19 @@ def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon: float, target: float, 
         lambda: subsampling(Price(1.0), n_rows=3, n_kept=2, labelled="last"),  # type: ignore[arg-type]
     ],
 )
-def test_what_a_rule_does_not_cover_is_refused(wrong: Callable[[], object]) -> None:
+def test_what_a_rule_does_not_cover_is_refused(wrong):
     with pytest.raises(InvalidParameter):
         wrong()
 
 
 @given(epsilon=st.floats(0, 30), n=st.integers(1, 50), data=st.data())
-def test_sampling_less_never_costs_more(epsilon: float, n: int, data: st.DataObject) -> None:
+def test_sampling_less_never_costs_more(epsilon, n, data):
     size = data.draw(st.integers(0, n - 1))
     more = without_replacement(Price(epsilon, 0.1), n_rows=n, n_kept=size + 1)
     assert without_replacement(Price(epsilon, 0.1), n_rows=n, n_kept=size).within(more)
 
 
-def test_bounds_are_found_at_their_edges() -> None:
+def test_bounds_are_found_at_their_edges():
     assert largest_count(lambda n: n <= 7, 100) == 7
     assert largest_count(lambda n: False, 100) == 0
     assert smallest_count(lambda n: n >= 7, 1) == 7
@@ -202,7 +197,7 @@ def test_bounds_are_found_at_their_edges() -> None:
         smallest_count(lambda n: False, 1)
 
 
-def test_a_price_is_an_event_and_back() -> None:
+def test_a_price_is_an_event_and_back():
     assert Price(1.0).event == PureDP(1.0)
     assert Price.of_event(ApproxDP(1.0, 1e-6)) == Price(1.0, 1e-6)
     assert worst_of(Price(1.0), Price(0.5, 0.1)) == Price(1.0, 0.1)
@@ -233,28 +228,28 @@ def pairs_of(changed: str) -> list[tuple[Record, Record]]:
 
 @pytest.mark.parametrize("changed", ["labelled", "unlabelled"])
 @pytest.mark.parametrize(("epsilon", "epsilon_0"), [(1.0, 0.5), (1.0, 1.0), (2.0, 1.0), (2.0, 2.0)])
-def test_relabelling_costs_at_most_what_the_rule_says(changed: str, epsilon: float, epsilon_0: float) -> None:
+def test_relabelling_costs_at_most_what_the_rule_says(changed, epsilon, epsilon_0):
     claimed = relabelling(Price(epsilon), epsilon_0=epsilon_0, changed=changed).epsilon  # type: ignore[arg-type]
     found = price(after_relabelling(5, epsilon_0, changed=changed), pairs_of(changed), epsilon)
     assert found <= claimed + NEAR
     assert found >= 0.75 * claimed  # six rows
 
 
-def test_no_smaller_constant_holds_for_relabelling() -> None:
+def test_no_smaller_constant_holds_for_relabelling():
     for changed in ("labelled", "unlabelled"):
         claimed = relabelling(Price(1.0), epsilon_0=0.5, changed=changed).epsilon  # type: ignore[arg-type]
         found = price(after_relabelling(20, 0.5, changed=changed), pairs_of(changed), 1.0)
         assert 0.995 * claimed < found <= claimed + NEAR
 
 
-def test_relabelling_costs_more_than_choosing_and_learning_in_turn_would() -> None:
+def test_relabelling_costs_more_than_choosing_and_learning_in_turn_would():
     """That the candidates depend on the points is not covered by ε_A + ε₀, nor is a factor of 2 instead of 4."""
     found = price(after_relabelling(20, 0.5, changed="labelled"), pairs_of("labelled"), 1.0)
     assert found > 1.0 + 0.5 + log(2)
     assert found < bns15_lemma_4_1(Price(1.0), epsilon_0=0.5).epsilon
 
 
-def test_relabelling_on_random_classes_stays_below_the_rule() -> None:
+def test_relabelling_on_random_classes_stays_below_the_rule():
     import numpy as np
 
     rng = np.random.default_rng(3)
@@ -272,7 +267,7 @@ def test_relabelling_on_random_classes_stays_below_the_rule() -> None:
             assert price(step, combinations(records, 2), 1.0) <= claimed + NEAR
 
 
-def test_delta_is_not_multiplied_by_relabelling() -> None:
+def test_delta_is_not_multiplied_by_relabelling():
     claimed = relabelling(Price(1.0, 0.05), epsilon_0=0.5)
     for a, b in pairs_of("labelled"):
         step = after_relabelling(3, 0.5, changed="labelled")
@@ -282,7 +277,7 @@ def test_delta_is_not_multiplied_by_relabelling() -> None:
     assert bns15_lemma_4_1(Price(1.0, 0.05), epsilon_0=0.5).delta == pytest.approx(0.2 * exp(0.5))
 
 
-def test_scores_that_count_unlabelled_rows_too_are_caught() -> None:
+def test_scores_that_count_unlabelled_rows_too_are_caught():
     claimed = relabelling(Price(1.0), epsilon_0=1.0, changed="unlabelled").epsilon
     found = max(
         price(
@@ -295,14 +290,14 @@ def test_scores_that_count_unlabelled_rows_too_are_caught() -> None:
     assert found > claimed + 0.1
 
 
-def test_a_sensitivity_of_one_half_is_caught() -> None:
+def test_a_sensitivity_of_one_half_is_caught():
     """Even the paper's larger constant does not cover it."""
     found = price(after_relabelling(5, 1.0, changed="labelled", sensitivity=0.5), pairs_of("labelled"), 2.0)
     assert found > bns15_lemma_4_1(Price(2.0), epsilon_0=1.0).epsilon + 0.1
 
 
 @pytest.mark.parametrize(("kept", "epsilon_0"), [(2, 0.5), (4, 1.0)])
-def test_an_iteration_that_deletes_nothing_is_caught(kept: int, epsilon_0: float) -> None:
+def test_an_iteration_that_deletes_nothing_is_caught(kept, epsilon_0):
     """Six rows, of which two or four are kept before the relabelling."""
     common = ((2, 1),) * 5
 
@@ -338,7 +333,7 @@ def price_of_asking(t: int, n: int, m: int, labelled: str, epsilon: float = 1.0)
     return price(lambda data: asked(data, n, m, labelled), pairs, epsilon)
 
 
-def test_the_smallest_case_costs_0_856_and_not_0_763() -> None:
+def test_the_smallest_case_costs_0_856_and_not_0_763():
     """With ε* in place of 2ε*, BNS15's Algorithm 4 would be priced at log(1 + 2(e − 1)/3)."""
     found = price_of_asking(3, 2, 1, "first")
     assert found == pytest.approx(0.856, abs=5e-4)
@@ -350,19 +345,19 @@ def test_the_smallest_case_costs_0_856_and_not_0_763() -> None:
 
 
 @pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 1), (4, 3, 2), (5, 3, 2), (5, 2, 1)])
-def test_the_rule_for_the_first_labels_covers_every_small_case(t: int, n: int, m: int) -> None:
+def test_the_rule_for_the_first_labels_covers_every_small_case(t, n, m):
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled="first").epsilon
     found = price_of_asking(t, n, m, "first")
     assert 0.75 * claimed < found <= claimed + NEAR
 
 
 @pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 2), (5, 3, 1)])
-def test_the_rule_for_random_labels_is_tight(t: int, n: int, m: int) -> None:
+def test_the_rule_for_random_labels_is_tight(t, n, m):
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n).epsilon
     assert price_of_asking(t, n, m, "random") == pytest.approx(claimed, abs=1e-6)
 
 
-def test_deltas_of_asking_are_covered() -> None:
+def test_deltas_of_asking_are_covered():
     rows: Rows = ((0, 1), (1, 1), (2, 1))
     for labelled in ("first", "random"):
         claimed = subsampling(Price(1.0, 0.02), n_rows=3, n_kept=2, labelled=labelled)  # type: ignore[arg-type]
@@ -374,7 +369,7 @@ def test_deltas_of_asking_are_covered() -> None:
 
 
 @given(epsilon=st.floats(0, 5), delta=st.floats(0, 0.01), n=st.integers(1, 100), data=st.data())
-def test_the_sharper_rule_for_asking_lies_between(epsilon: float, delta: float, n: int, data: st.DataObject) -> None:
+def test_the_sharper_rule_for_asking_lies_between(epsilon, delta, n, data):
     kept = data.draw(st.integers(0, n))
     both = [subsampling(Price(epsilon, delta), n_rows=n, n_kept=kept, labelled=each) for each in ("random", "first")]  # type: ignore[arg-type]
     slack = 1 + 1e-9
@@ -385,7 +380,7 @@ def test_the_sharper_rule_for_asking_lies_between(epsilon: float, delta: float, 
     assert both[1].epsilon <= epsilon * slack + 1e-12
 
 
-def test_claim_5_7_is_weaker_than_the_exact_rule() -> None:
+def test_claim_5_7_is_weaker_than_the_exact_rule():
     for epsilon, base in ((1.0, 1.0), (0.1, 0.5), (0.5, 2.0)):
         rows, claimed = bns15_claim_5_7(Price(base, 1e-6), epsilon=epsilon, n_kept=50)
         assert rows == pytest.approx(50 / epsilon * (3 + exp(2 * base)), abs=1)
@@ -397,7 +392,7 @@ def test_claim_5_7_is_weaker_than_the_exact_rule() -> None:
 # --- the linear programs themselves --------------------------------------------------------------------------------
 
 
-def test_the_worst_learner_on_one_row_is_randomized_response() -> None:
+def test_the_worst_learner_on_one_row_is_randomized_response():
     p: Inputs = {((0, 0),): 1.0}
     q: Inputs = {((1, 0),): 1.0}
     assert worst_epsilon(p, q, 0.7) == pytest.approx(0.7)
@@ -405,7 +400,7 @@ def test_the_worst_learner_on_one_row_is_randomized_response() -> None:
     assert worst_delta(p, q, 0.7, 0.1, 0.7) == pytest.approx(0.1)
 
 
-def test_the_worst_learner_on_two_replaced_rows_is_group_privacy() -> None:
+def test_the_worst_learner_on_two_replaced_rows_is_group_privacy():
     p: Inputs = {((0, 0), (0, 0)): 1.0}
     q: Inputs = {((1, 0), (1, 0)): 1.0}
     assert worst_epsilon(p, q, 0.7) == pytest.approx(1.4)

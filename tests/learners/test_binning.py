@@ -170,7 +170,7 @@ def test_what_cannot_be_chosen_is_refused():
         telling_columns(pd.DataFrame(pool()), 0)
 
 
-def test_dates_and_mixed_cells_are_left_out_or_refused_by_name() -> None:
+def test_dates_and_mixed_cells_are_left_out_or_refused_by_name():
     random = np.random.default_rng(0)
     size = random.integers(0, 4, 200)
     pool = pd.DataFrame(
@@ -254,12 +254,12 @@ def by_type(frame: Any) -> Any:
 
 
 @pytest.mark.parametrize("how", FRAMES)
-def test_one_cell_of_a_frame_moves_no_other_row(how: str) -> None:
+def test_one_cell_of_a_frame_moves_no_other_row(how):
     assert moved(lambda cells: Binning(CELL_CUTS).transform(FRAMES[how](cells))) == []
 
 
 @pytest.mark.parametrize("how", ["pandas, inferred", "polars, inferred"])
-def test_a_twin_that_goes_by_types_is_caught(how: str) -> None:
+def test_a_twin_that_goes_by_types_is_caught(how):
     assert {("smoker", "maybe"), ("code", "A")} <= set(moved(lambda cells: by_type(FRAMES[how](cells))))
 
 
@@ -275,7 +275,7 @@ def raw(cells: dict[str, list[str]]) -> str:
     return "\n".join([",".join([*cells, "ill"]), *map(",".join, rows)]) + "\n"
 
 
-def test_one_cell_of_a_csv_file_moves_no_other_row(tmp_path: Path) -> None:
+def test_one_cell_of_a_csv_file_moves_no_other_row(tmp_path):
     def levels(cells: dict[str, list[str]]) -> Any:
         (tmp_path / "private.csv").write_text(raw(cells))
         X, y = _rows(request(tmp_path))
@@ -291,7 +291,7 @@ def test_one_cell_of_a_csv_file_moves_no_other_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", [*PUT, "2.0", "yes"])
-def test_one_label_of_a_csv_file_moves_no_other_label(tmp_path: Path, cell: str) -> None:
+def test_one_label_of_a_csv_file_moves_no_other_label(tmp_path, cell):
     lines = raw(CELLS).splitlines()
     lines[2] = ",".join([*lines[2].split(",")[:-1], cell])
     (tmp_path / "private.csv").write_text("\n".join(lines))
@@ -300,7 +300,7 @@ def test_one_label_of_a_csv_file_moves_no_other_label(tmp_path: Path, cell: str)
     assert y[1] == {"1": "1", "true": "1", "2.0": "2", "": None, '"': None, '"x': None, "NaN": None}.get(cell, y[1])
 
 
-def test_equal_values_have_equal_levels_whatever_holds_them() -> None:
+def test_equal_values_have_equal_levels_whatever_holds_them():
     for same in (
         [True, np.True_, 1, 1.0, np.int8(1), np.float32(1), Decimal(1), "1", " 1.0 ", "true", "True"],
         [dt.date(2024, 2, 29), pd.Timestamp("2024-02-29"), "2024-02-29"],
@@ -313,11 +313,11 @@ def test_equal_values_have_equal_levels_whatever_holds_them() -> None:
 
 
 @pytest.mark.parametrize("cuts", [("1", "1.0"), ("true", "1"), ("", "a"), ("nan", "a"), ("a", " a")])
-def test_cuts_that_are_one_value_or_none_are_refused(cuts: tuple[str, ...]) -> None:
+def test_cuts_that_are_one_value_or_none_are_refused(cuts):
     with pytest.raises(InvalidParameter, match="distinct texts"):
         Binning({"code": cuts}).fit()
 
 
-def test_a_pool_tells_each_value_once() -> None:
+def test_a_pool_tells_each_value_once():
     pool = pl.DataFrame({"code": ["1.0", "1", "1", "A", "nan", "B", "B"]})
     assert Binning.from_pool(pool, ["code"], levels=3).cuts == {"code": ("1", "B")}

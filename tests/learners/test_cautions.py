@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from math import ceil
-from typing import Any
 
 import numpy as np
 import pytest
@@ -207,7 +206,7 @@ WHOLE = {"concepts": LINE, "epsilon": 1.0, "domain": LISTED}
     ],
     ids=["alone", "inside another"],
 )
-def test_the_bound_of_a_listed_domain_is_said_in_guarantee_plan_and_check(learner: Any) -> None:
+def test_the_bound_of_a_listed_domain_is_said_in_guarantee_plan_and_check(learner):
     fitted = learner.fit(X, Y)
     for said in (fitted.guarantee_.caveats, fitted.plan_.caveats):
         assert any(each.startswith(SAID) for each in said)
@@ -215,7 +214,7 @@ def test_the_bound_of_a_listed_domain_is_said_in_guarantee_plan_and_check(learne
     assert fitted.predict(X).shape == Y.shape  # a row elsewhere is taken all the same
 
 
-def test_a_domain_that_is_all_the_grid_or_none_needs_no_word() -> None:
+def test_a_domain_that_is_all_the_grid_or_none_needs_no_word():
     few = Thresholds(bits=2)
     for learner in (
         ExponentialLearner(concepts=few, epsilon=1.0, domain=[(0,), (1,), (2,), (3,)]),
@@ -224,13 +223,13 @@ def test_a_domain_that_is_all_the_grid_or_none_needs_no_word() -> None:
         assert BOUND_OF_LISTED_POINTS not in {each.code for each in learner.check(300) if each.applies}
 
 
-def test_a_sanitizer_on_a_listed_domain_says_so_too() -> None:
+def test_a_sanitizer_on_a_listed_domain_says_so_too():
     points = tuple((float(a), float(b)) for a in range(3) for b in range(3))
     learner = GenericLearner(concepts=Stumps(2), sanitizer=MWEM(domain=points), epsilon=1.0)
     assert BOUND_OF_LISTED_POINTS in {each.code for each in learner.check(300, 300) if each.applies}
 
 
-def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch):
     """Neither the key nor the scope of the charge has the sentence: begun ledgers go on, and pay nothing again."""
     ledger = Ledger(budget=Budget(5.0, 0.0))
     with monkeypatch.context() as before:
@@ -245,7 +244,7 @@ def test_a_fit_is_known_by_the_key_that_it_had_before_this_was_said(monkeypatch:
 # --- LabelBoost's two bounds on one event ----------------------------------------------------------------------------
 
 
-def test_the_smaller_of_two_bounds_says_how_many_rows_generalise() -> None:
+def test_the_smaller_of_two_bounds_says_how_many_rows_generalise():
     printed, found = bns15_theorem_b_5(1, 1 / 11, 0.05), rows_to_generalise(1, 0.1 / 11, 0.05)
     assert found < printed / 30
     growth = lambda n_points: n_points + 1  # noqa: E731
@@ -253,7 +252,7 @@ def test_the_smaller_of_two_bounds_says_how_many_rows_generalise() -> None:
     assert rows_to_generalise(1, 0.9, 0.05) <= ceil(bns15_theorem_b_5(1, 9, 0.05))
 
 
-def test_label_boost_asks_for_12_072_rows_where_one_bound_alone_asked_for_41_179() -> None:
+def test_label_boost_asks_for_12_072_rows_where_one_bound_alone_asked_for_41_179():
     learner = LabelBoost(base=NoisyThreshold(concepts=Thresholds(32), epsilon=1.0), epsilon=1.0)
     assert learner.rows_needed().labelled == 12_072
 

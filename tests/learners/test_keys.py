@@ -63,14 +63,14 @@ KEYS: dict[str, PrivateLearner] = {
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_ledger_that_was_begun_knows_the_fit_again(key: str) -> None:
+def test_a_ledger_that_was_begun_knows_the_fit_again(key):
     learner = KEYS[key]
     n_unlabelled = 0 if isinstance(learner, SubSampling) else 4_000
     plan, _ = learner._planned(8_000 - n_unlabelled, n_unlabelled, *learner._target())
     assert charge_of(learner, plan, "rows", seeded=False).key == f"learner {key}"
 
 
-def test_what_is_no_argument_of_the_fit_changes_no_key_and_every_argument_does() -> None:
+def test_what_is_no_argument_of_the_fit_changes_no_key_and_every_argument_does():
     learner = ExponentialLearner(concepts=GRID, epsilon=0.5)
     plan, _ = learner._planned(40, 0, *learner._target())
     keys = {
@@ -81,7 +81,7 @@ def test_what_is_no_argument_of_the_fit_changes_no_key_and_every_argument_does()
     assert len(set(keys.values())) == 3
 
 
-def test_a_ledger_that_was_begun_knows_the_rows_again_in_any_order() -> None:
+def test_a_ledger_that_was_begun_knows_the_rows_again_in_any_order():
     X, y, key = np.array([[3], [1], [2], [1]]), np.array([1, 0, -1, -1]), Secret(b"k" * 32)
     digests = {
         "7dcdfb2416df4f1d1dcfefe9ba836a921701bf89291a4ed5d9e9b6cddec8ed2b": (GRID, X),

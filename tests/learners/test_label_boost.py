@@ -78,7 +78,7 @@ def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: i
 # --- the constants as printed --------------------------------------------------------------------------------------
 
 
-def test_alpha_and_beta_of_an_iteration_are_the_printed_ones() -> None:
+def test_alpha_and_beta_of_an_iteration_are_the_printed_ones():
     assert bns15_algorithm_3_accuracy(0.1, 0.08, 3) == (pytest.approx(0.1 / 80), pytest.approx(0.08 / 32))
     # so that the errors of all iterations, 10 α_i each and 2 β_i, add up to α and β/2
     several = [bns15_algorithm_3_accuracy(0.1, 0.08, i) for i in range(1, 40)]
@@ -86,7 +86,7 @@ def test_alpha_and_beta_of_an_iteration_are_the_printed_ones() -> None:
     assert 2 * sum(b for _, b in several) == pytest.approx(0.04)
 
 
-def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones() -> None:
+def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones():
     n, labelled = 10**7, 96_000 * 3
     given_ = BoostTask(base=Price(1.0), n_base=n, vc=3, alpha=0.9, beta=0.1, target=Price(1.0), domain_size=200)
     schedule = PaperConstants(given_).schedule(labelled, 90_000 * n)
@@ -105,11 +105,11 @@ def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones() -> None:
     assert unlabelled >= 0
 
 
-def test_the_rows_of_the_paper_are_claim_4_9_and_90000n() -> None:
+def test_the_rows_of_the_paper_are_claim_4_9_and_90000n():
     assert PaperConstants(task(77)).rows_needed() == (ceil(960_000 * log(2240 / 0.01)), 90_000 * 77)
 
 
-def test_for_a_small_epsilon_the_paper_samples_first() -> None:
+def test_for_a_small_epsilon_the_paper_samples_first():
     """Theorem 4.14 by Claim 4.3: one in (3 + e)/ε rows."""
     small = PaperConstants(task(100, epsilon=0.1))
     once = PaperConstants(task(100)).rows_needed()
@@ -123,7 +123,7 @@ def test_for_a_small_epsilon_the_paper_samples_first() -> None:
     assert claimed.delta == pytest.approx(41 * small.task.base.delta * 4 * 0.1 / (3 + e))
 
 
-def test_lemma_4_6_follows_from_the_claims_as_printed() -> None:
+def test_lemma_4_6_follows_from_the_claims_as_printed():
     """L₀ samples 1/300 before Claim 4.5, an iteration 1/100 before Lemma 4.1: (1, 41δ) each time."""
     resampled = bns15_claim_4_5(Price(1.0, 1e-9))
     rows, last = bns15_claim_4_3(resampled, epsilon=1.0, n_rows=10_000)
@@ -137,7 +137,7 @@ def test_lemma_4_6_follows_from_the_claims_as_printed() -> None:
 
 
 @given(n=st.integers(1, 10**6), vc=st.integers(1, 20), labelled=st.integers(30_000, 10**7), spare=st.integers(0, 10**6))
-def test_the_printed_price_covers_the_exact_one(n: int, vc: int, labelled: int, spare: int) -> None:
+def test_the_printed_price_covers_the_exact_one(n, vc, labelled, spare):
     for epsilon in (1.0, 0.2):
         base = Price(1.0, 1e-9)
         paper = PaperConstants(BoostTask(base=base, n_base=n, vc=vc, alpha=0.5, beta=0.5, target=Price(epsilon, 1e-6)))
@@ -145,7 +145,7 @@ def test_the_printed_price_covers_the_exact_one(n: int, vc: int, labelled: int, 
         assert price_of(schedule, base).within(paper.price(schedule))
 
 
-def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover() -> None:
+def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover():
     with pytest.raises(InvalidParameter, match="epsilon <= 1"):
         PaperConstants(task(base=1.5))
     with pytest.raises(InvalidParameter, match="41"):
@@ -157,7 +157,7 @@ def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover() ->
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n_base", [1_000, 100_000, 3_000_000])
-def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base: int) -> None:
+def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon, n_base):
     given_ = task(n_base, epsilon=epsilon)
     paper, tight = PaperConstants(given_).rows_needed(), TightConstants(given_).rows_needed()
     assert 5 * tight[1] <= paper[1]  # unlabelled: by a factor of some thousand
@@ -167,7 +167,7 @@ def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base
     assert TightConstants(given_).price(schedule).within(given_.target)
 
 
-def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows() -> None:
+def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows():
     given_ = task(3_000_000)
     labelled, unlabelled = TightConstants(given_).rows_needed()
     schedule = TightConstants(given_).schedule(labelled, unlabelled)
@@ -176,7 +176,7 @@ def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_row
     assert labelled < 3_000_000 < schedule.left
 
 
-def test_the_keep_rates_are_the_largest_that_give_the_target_back() -> None:
+def test_the_keep_rates_are_the_largest_that_give_the_target_back():
     given_ = task(3_000_000)
     schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
     for each in schedule.rounds:
@@ -190,7 +190,7 @@ def test_the_keep_rates_are_the_largest_that_give_the_target_back() -> None:
     assert not with_replacement(given_.base, n_rows=schedule.left - 1, n_draws=schedule.drawn + 3).within(given_.target)
 
 
-def test_the_iterations_follow_the_papers_accounting_of_errors() -> None:
+def test_the_iterations_follow_the_papers_accounting_of_errors():
     given_ = task(3_000_000)
     schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
     for i, each in enumerate(schedule.rounds, start=1):
@@ -202,19 +202,19 @@ def test_the_iterations_follow_the_papers_accounting_of_errors() -> None:
     assert schedule.left >= rows_to_generalise(given_.vc, given_.alpha, given_.beta / 2)
 
 
-def test_the_labels_needed_are_the_fewest() -> None:
+def test_the_labels_needed_are_the_fewest():
     given_ = task(3_000_000)
     labelled, _ = TightConstants(given_).rows_needed()
     assert not TightConstants(given_).schedule(labelled - 1, 10**12).proven
 
 
-def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner() -> None:
+def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner():
     labels = {(n, vc): TightConstants(task(n, vc=vc)).rows_needed()[0] for n in (3 * 10**6, 10**7) for vc in (1, 2)}
     assert labels[3 * 10**6, 1] == labels[10**7, 1]
     assert 1.5 < labels[10**7, 2] / labels[10**7, 1] < 3
 
 
-def test_claim_4_2_bounds_the_chosen_concepts_error() -> None:
+def test_claim_4_2_bounds_the_chosen_concepts_error():
     """|H| exp(−ε₀ α |S| / 2) ≤ β with |H| by Sauer's lemma, at the largest |S∘T|."""
     for vc in (1, 4):
         points = bns15_claim_4_2_points(vc, 0.05, 0.1, 4_000, epsilon=1.3)
@@ -230,9 +230,7 @@ def test_claim_4_2_bounds_the_chosen_concepts_error() -> None:
     base=st.floats(0.05, 3),
     delta=st.sampled_from([0.0, 1e-6]),
 )
-def test_any_number_of_rows_is_within_the_target_or_refused(
-    labelled: int, unlabelled: int, n_base: int, epsilon: float, base: float, delta: float
-) -> None:
+def test_any_number_of_rows_is_within_the_target_or_refused(labelled, unlabelled, n_base, epsilon, base, delta):
     given_ = BoostTask(
         base=Price(base, delta / 100), n_base=n_base, vc=1, alpha=0.1, beta=0.1, target=Price(epsilon, delta)
     )
@@ -276,7 +274,7 @@ def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
 
 
 @pytest.mark.parametrize("concepts", [PARTING, thresholds(3)], ids=["parting", "thresholds"])
-def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tuple[tuple[int, ...], ...]) -> None:
+def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts):
     schedule = iterations((2, 1, 1, 1, 1.0), left=2, drawn=2)
     claimed = price_of(schedule, Price(1.0)).epsilon
     found = price(lambda data: boosted(data, schedule, concepts), all_pairs(2, 1, 3), 1.0)
@@ -298,13 +296,13 @@ FULL = iterations((5, 5, 1, 1, 1.0), left=6, drawn=10)
         (iterations((2, 2, 1, 1, 1.0), left=3, drawn=4, before=(4, 2)), 1.0, 0.3),
     ],
 )
-def test_the_claim_is_not_idle(schedule: BoostSchedule, epsilon: float, share: float) -> None:
+def test_the_claim_is_not_idle(schedule, epsilon, share):
     claimed = price_of(schedule, Price(epsilon)).epsilon
     found = price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), epsilon)
     assert share * claimed < found <= claimed + NEAR
 
 
-def test_two_iterations_cost_at_most_what_is_claimed() -> None:
+def test_two_iterations_cost_at_most_what_is_claimed():
     schedule = iterations((3, 2, 1, 1, 1.0), (3, 2, 2, 1, 0.5), left=2, drawn=3)
     claimed = price_of(schedule, Price(1.5)).epsilon
     pairs = parting_pairs(schedule)
@@ -314,12 +312,12 @@ def test_two_iterations_cost_at_most_what_is_claimed() -> None:
     assert 0.3 * claimed < found <= claimed + NEAR
 
 
-def test_a_run_with_a_sensitivity_of_one_half_is_caught() -> None:
+def test_a_run_with_a_sensitivity_of_one_half_is_caught():
     found = price(lambda data: boosted(data, FULL, PARTING, sensitivity=0.5), parting_pairs(FULL), 1.0)
     assert found > price_of(FULL, Price(1.0)).epsilon + 0.04
 
 
-def test_a_run_priced_without_its_relabelling_is_caught() -> None:
+def test_a_run_priced_without_its_relabelling_is_caught():
     without = with_replacement(Price(1.0), n_rows=6, n_draws=10).epsilon + 1.0  # and ε₀, as composition would have it
     assert price(lambda data: boosted(data, FULL, PARTING), parting_pairs(FULL), 1.0) > without + 0.1
 
@@ -370,7 +368,7 @@ class ForgetfulBoost(LabelBoost):
         return super()._learn(points, labels, noise, replace(plan, schedule=schedule))  # type: ignore[arg-type, type-var]
 
 
-def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_has_not() -> None:
+def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_has_not():
     base = base_learner()  # so many runs put the twin at p = 4·10⁻¹⁵
     law = law_of_cuts(boosted((S_SMALL, D_SMALL), SMALL, thresholds(4)), 1.0, 5)
     learner = LabelBoost(concepts=base.concepts, base=base, epsilon=1.0)
@@ -379,7 +377,7 @@ def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_
     assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, RUNS, twin, base)) < FALSE_ALARM
 
 
-def test_the_planned_price_covers_the_exact_one_on_six_rows() -> None:
+def test_the_planned_price_covers_the_exact_one_on_six_rows():
     """A plan of the learner itself: five labelled rows and one without, n = 6."""
     learner = LabelBoost(
         concepts=Thresholds(bits=2), base=base_learner(0.5), epsilon=2.0, base_rows=8, alpha=0.5, beta=0.5
@@ -420,7 +418,7 @@ def boost(**given_: object) -> LabelBoost:
     return LabelBoost(**arguments)  # type: ignore[arg-type]
 
 
-def test_it_learns_with_fewer_labels_than_the_base_learner_is_handed() -> None:
+def test_it_learns_with_fewer_labels_than_the_base_learner_is_handed():
     X, y = rows(580, 9_000)
     learner = boost(ledger=(ledger := Ledger(budget=Budget(1.0, 0.0)))).fit(X, y)
     schedule = learner.plan_.schedule
@@ -438,7 +436,7 @@ def test_it_learns_with_fewer_labels_than_the_base_learner_is_handed() -> None:
     assert again.guarantee_.epsilon == learner.guarantee_.epsilon  # nothing is charged twice
 
 
-def test_enough_labels_need_no_iteration_and_the_theorem_holds() -> None:
+def test_enough_labels_need_no_iteration_and_the_theorem_holds():
     X, y = rows(45_000, 0)
     learner = boost(rows="theorem").fit(X, y)
     assert learner.plan_.schedule.rounds == ()
@@ -446,7 +444,7 @@ def test_enough_labels_need_no_iteration_and_the_theorem_holds() -> None:
     assert not any("asks for" in caveat for caveat in learner.guarantee_.caveats)
 
 
-def test_the_alpha_and_beta_that_are_asked_for_are_those_of_the_whole() -> None:
+def test_the_alpha_and_beta_that_are_asked_for_are_those_of_the_whole():
     learner = boost(alpha=0.22, beta=0.2, base_rows=None)
     inner = learner._inner
     assert (inner.alpha, inner.beta) == (pytest.approx(0.02), pytest.approx(0.1))  # type: ignore[attr-defined]
@@ -457,7 +455,7 @@ def test_the_alpha_and_beta_that_are_asked_for_are_those_of_the_whole() -> None:
     assert learner._plan(needed.labelled, needed.unlabelled, 1.0, 0.0).schedule.drawn == n
 
 
-def test_both_sets_of_constants_are_refused_or_taken_by_the_same_planner() -> None:
+def test_both_sets_of_constants_are_refused_or_taken_by_the_same_planner():
     needed = {name: boost(constants=name).rows_needed() for name in ("tight", "paper")}
     assert 5 * needed["tight"].unlabelled <= needed["paper"].unlabelled
     assert "4.13" in needed["paper"].theorem
@@ -471,7 +469,7 @@ def test_both_sets_of_constants_are_refused_or_taken_by_the_same_planner() -> No
         boost(constants="paper").fit(*rows(299, 0))
 
 
-def test_an_approximate_base_learner_makes_an_approximate_one() -> None:
+def test_an_approximate_base_learner_makes_an_approximate_one():
     inner = boost(delta=1e-7, base_rows=20)
     with pytest.raises(InvalidParameter, match="delta must be > 0"):
         boost(base=inner).fit(*rows(500, 100))
@@ -481,12 +479,12 @@ def test_an_approximate_base_learner_makes_an_approximate_one() -> None:
     assert plan.event.epsilon <= 1.0
 
 
-def test_another_base_learner_is_taken_too() -> None:
+def test_another_base_learner_is_taken_too():
     learner = boost(base=NoisyThreshold(concepts=GRID, epsilon=1.0)).fit(*rows(900, 4_000))
     assert learner.score(*rows(1_500, 0)) > 0.8
 
 
-def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
+def test_a_base_learner_that_needs_rows_without_labels_gets_them():
     base = GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=1.0)
     learner = boost(base=base, base_rows=900).fit(*rows(900, 12_000))
     fit = learner.plan_.base_fit
@@ -495,12 +493,12 @@ def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
     assert learner.score(*rows(1_500, 0)) > 0.6
 
 
-def test_a_label_is_needed() -> None:
+def test_a_label_is_needed():
     with pytest.raises(InvalidParameter, match="labelled rows"):
         boost().fit(*rows(0, 500))
 
 
-def test_more_candidates_than_fit_into_memory_are_left_out_and_that_is_said() -> None:
+def test_more_candidates_than_fit_into_memory_are_left_out_and_that_is_said():
     many = BoostTask(base=Price(1.0), n_base=10**7, vc=6, alpha=0.1, beta=0.1, target=Price(1.0))
     needed = TightConstants(many).rows_needed()
     schedule = TightConstants(many).schedule(*needed)  # privacy does not need the theorem

@@ -33,13 +33,13 @@ def definition(tree: ast.Module, name: str) -> ast.AST | None:
     return next((node for node in tree.body if isinstance(node, kinds) and node.name == name), None)
 
 
-def test_the_table_has_a_row_for_each_line() -> None:
+def test_the_table_has_a_row_for_each_line():
     lines = [line for line in (learners.__doc__ or "").splitlines() if re.match(r"[A-Z]+\d\d, ", line)]
     assert len(ROWS) == len(lines) >= 30
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['paper']} {row['kind']} {row['number']}")
-def test_an_item_is_found_where_the_table_says(row: re.Match[str]) -> None:
+def test_an_item_is_found_where_the_table_says(row):
     text = (ROOM / row["file"]).read_text(encoding="utf-8")
     tree = ast.parse(text)
     found = definition(tree, row["name"])
@@ -49,7 +49,7 @@ def test_an_item_is_found_where_the_table_says(row: re.Match[str]) -> None:
     assert row["paper"] in said
 
 
-def test_every_item_that_a_learner_names_first_is_in_the_table() -> None:
+def test_every_item_that_a_learner_names_first_is_in_the_table():
     """The first line of a docstring says what a function is of a paper; the table must know it."""
     known = {(row["kind"], row["number"]) for row in ROWS}
     for path in ROOM.rglob("*.py"):
@@ -60,7 +60,7 @@ def test_every_item_that_a_learner_names_first_is_in_the_table() -> None:
                 assert items(first) <= known, (path, first)
 
 
-def test_these_checks_can_fail() -> None:
+def test_these_checks_can_fail():
     assert items("by Lemmas 4.1, 4.6 and 4.12, and Theorem B.5.") == {
         ("Lemma", "4.1"), ("Lemma", "4.6"), ("Lemma", "4.12"), ("Theorem", "B.5"),
     }  # fmt: skip

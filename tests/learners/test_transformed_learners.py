@@ -55,14 +55,14 @@ def law_of(n: int, m: int, which: str, epsilon: float) -> object:
 
 
 @pytest.mark.parametrize(("which", "t", "n", "m"), [("random", 4, 2, 1), ("first", 4, 3, 1), ("first", 3, 2, 1)])
-def test_every_neighbouring_pair_is_within_the_claim(which: str, t: int, n: int, m: int) -> None:
+def test_every_neighbouring_pair_is_within_the_claim(which, t, n, m):
     claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon  # type: ignore[arg-type]
     rows: Part = labelled((0, 1, 3), t)
     found = true_epsilon(law_of(n, m, which, 1.0), rows, ordered=which == "first")  # type: ignore[arg-type]
     assert 0.2 < found.value <= claimed
 
 
-def test_a_learner_that_samples_nothing_is_caught() -> None:
+def test_a_learner_that_samples_nothing_is_caught():
     """All rows, all labels, and the price of one row in four."""
     claimed = subsampling(Price(1.0), n_rows=4, n_kept=1).epsilon
     found = true_epsilon(law_of(4, 4, "random", 1.0), labelled((0, 3), 4))  # type: ignore[arg-type]
@@ -77,18 +77,18 @@ def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
 
 
 @pytest.mark.parametrize("which", ["random", "first"])
-def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
+def test_what_runs_has_the_law_that_was_priced(which):
     law = law_of(3, 2, which, 1.0)(*DATA)  # type: ignore[operator]
     assert EXACT.fsum(law.values()) == pytest.approx(1)
     assert p_value(law, cuts(which, 1_000)) > FALSE_ALARM
 
 
-def test_that_test_catches_a_learner_that_asks_for_all_labels() -> None:
+def test_that_test_catches_a_learner_that_asks_for_all_labels():
     law = law_of(3, 1, "first", 1.0)(*DATA)  # type: ignore[operator]
     assert p_value(law, cuts("first", 2_000, m=3)) < FALSE_ALARM
 
 
-def test_the_plan_is_the_exact_price_of_its_sizes() -> None:
+def test_the_plan_is_the_exact_price_of_its_sizes():
     plan = learner(base_rows=2, n_labels=1)._plan(3, 0, 2.0, 0.0)
     assert plan.event == PureDP(plan.event.epsilon)
     assert plan.event.epsilon == pytest.approx(np.log1p(2 / 3 * (exp(1) - 1)))
@@ -100,7 +100,7 @@ def test_the_plan_is_the_exact_price_of_its_sizes() -> None:
 
 @pytest.mark.parametrize("which", ["random", "first"])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 0.9])
-def test_as_many_rows_are_sampled_as_the_target_allows(which: str, epsilon: float) -> None:
+def test_as_many_rows_are_sampled_as_the_target_allows(which, epsilon):
     plan = learner(labelled=which, n_labels=10)._plan(1_000, 0, epsilon, 0.0)
     assert plan.event.epsilon <= epsilon
     more = subsampling(Price(1.0), n_rows=1_000, n_kept=plan.n_kept + 1, labelled=which)  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def test_as_many_rows_are_sampled_as_the_target_allows(which: str, epsilon: floa
     assert plan.n_labels == 10
 
 
-def test_the_labels_asked_for_do_not_grow_as_epsilon_falls() -> None:
+def test_the_labels_asked_for_do_not_grow_as_epsilon_falls():
     needs = {epsilon: learner(epsilon=epsilon).rows_needed() for epsilon in (0.01, 0.1, 1.0)}
     assert len({each.labelled for each in needs.values()}) == 1
     total = {epsilon: each.labelled + each.unlabelled for epsilon, each in needs.items()}
@@ -118,7 +118,7 @@ def test_the_labels_asked_for_do_not_grow_as_epsilon_falls() -> None:
         assert rows <= bns15_claim_5_7(Price(1.0), epsilon=epsilon, n_kept=kept)[0]
 
 
-def test_a_callable_is_asked_once_for_the_labels_of_m_rows() -> None:
+def test_a_callable_is_asked_once_for_the_labels_of_m_rows():
     X = np.random.default_rng(2).integers(0, 4, (500, 1))
     y = (X[:, 0] < 2).astype(int)
     asked = []
@@ -137,7 +137,7 @@ def test_a_callable_is_asked_once_for_the_labels_of_m_rows() -> None:
     assert not hasattr(fitted, "_asked")
 
 
-def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked() -> None:
+def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked():
     X = np.zeros((30, 1), dtype=int)
     found: list[list[int]] = []
 
@@ -155,7 +155,7 @@ def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked() -> Non
 
 
 @pytest.mark.parametrize("answers", [[1], [0, 1, UNLABELLED], [[0, 1, 0]], ["a", "b", "c"]])
-def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
+def test_answers_that_are_no_labels_are_refused(answers):
     with pytest.raises(DataRefused):
         learner(n_labels=3).fit(np.zeros((9, 1), dtype=int), lambda _: answers)
 
@@ -169,17 +169,17 @@ def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
         ({"base": ExponentialLearner(concepts=DOMAIN, epsilon=300.0), "labelled": "first"}, "no number of rows"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, object], message: str) -> None:
+def test_what_cannot_be_is_refused(given, message):
     with pytest.raises(InvalidParameter, match=message):
         learner(**given).fit(np.zeros((9, 1), dtype=int), np.zeros(9, dtype=int))
 
 
-def test_a_row_without_a_label_is_refused() -> None:
+def test_a_row_without_a_label_is_refused():
     with pytest.raises(DataRefused, match="label for every row"):
         learner().fit(np.zeros((9, 1), dtype=int), [0] * 8 + [UNLABELLED])
 
 
-def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger() -> None:
+def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger():
     domain, ledger = Thresholds(bits=10), Ledger(budget=Budget(2.5, 0.0))
     X = np.random.default_rng(0).integers(0, 1024, (3_000, 1))
     base = ExponentialLearner(concepts=domain, epsilon=3.0)
@@ -202,7 +202,7 @@ def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger() -> None:
     assert ledger.spent.epsilon == pytest.approx(3 * once, abs=1e-8)
 
 
-def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros() -> None:
+def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros():
     ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
     fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
     fitted.fit(X, lambda indices: np.zeros(len(indices), dtype=int))
@@ -210,7 +210,7 @@ def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros() -> None:
         fitted.fit(X, np.zeros(400, dtype=int))
 
 
-def test_a_fit_on_the_same_labels_in_an_array_is_recalled() -> None:
+def test_a_fit_on_the_same_labels_in_an_array_is_recalled():
     ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
     fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
     for _ in range(2):
@@ -246,7 +246,7 @@ def law_of_draws(m: int, epsilon: float = 1.0) -> object:
 
 
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 2), (3, 3), (2, 4)])
-def test_every_neighbouring_pair_is_within_the_planned_price(n: int, m: int) -> None:
+def test_every_neighbouring_pair_is_within_the_planned_price(n, m):
     plan = empirical(n_draws=m, epsilon=3.0)._plan(n, 0, 3.0, 0.0)
     assert plan.event.epsilon == pytest.approx(m * log1p((exp(1) - 1) / n))
     found = true_epsilon(law_of_draws(m), labelled((0, 1, 2, 3), n))  # type: ignore[arg-type]
@@ -254,14 +254,14 @@ def test_every_neighbouring_pair_is_within_the_planned_price(n: int, m: int) -> 
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 2), (6, 4), (5, 6)])
-def test_the_planned_price_is_that_of_the_worst_base_learner(n: int, m: int) -> None:
+def test_the_planned_price_is_that_of_the_worst_base_learner(n, m):
     plan = empirical(n_draws=m, epsilon=4.0)._plan(n, 0, 4.0, 0.0)
     rows = ((2, 0),) * (n - 1)
     p, q = (added(draws(((x, 0), *rows), m)) for x in (0, 1))
     assert worst_epsilon(p, q, 1.0) == pytest.approx(plan.event.epsilon, abs=1e-6)
 
 
-def test_a_delta_of_the_target_is_used() -> None:
+def test_a_delta_of_the_target_is_used():
     """At the price of the rule that was held against the worst learner in test_amplification."""
     spent = empirical(n_draws=3, epsilon=4.0, delta=0.1)._plan(4, 0, 4.0, 0.1)
     assert Price.of_event(spent.event) == cheapest_with_replacement(Price(1.0), n_rows=4, n_draws=3, delta=0.1)
@@ -277,19 +277,19 @@ def cuts_of_draws(m: int, runs: int = 1_000) -> list[int]:
     return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
-def test_what_runs_has_the_law_that_was_priced_and_a_learner_that_draws_more_is_caught() -> None:
+def test_what_runs_has_the_law_that_was_priced_and_a_learner_that_draws_more_is_caught():
     law = law_of_draws(3)(np.array([[0], [1], [3], [3]]), np.array([1, 1, 0, 0]))  # type: ignore[operator]
     assert p_value(law, cuts_of_draws(3)) > FALSE_ALARM
     assert p_value(law, cuts_of_draws(6)) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.5])
-def test_as_many_draws_are_made_as_the_target_allows(epsilon: float) -> None:
+def test_as_many_draws_are_made_as_the_target_allows(epsilon):
     plan = empirical(epsilon=epsilon)._plan(1_000, 0, epsilon, 0.0)
     assert plan.event.epsilon <= epsilon < (plan.n_draws + 1) * log1p((exp(1) - 1) / 1_000)
 
 
-def test_the_planner_needs_a_third_of_the_rows_of_lemma_2_12_at_most() -> None:
+def test_the_planner_needs_a_third_of_the_rows_of_lemma_2_12_at_most():
     """n = ⌈6εm⌉ there, for ε' = 1."""
     needed = empirical(epsilon=1.0).rows_needed()
     draws_ = empirical().base.rows_needed().labelled
@@ -300,7 +300,7 @@ def test_the_planner_needs_a_third_of_the_rows_of_lemma_2_12_at_most() -> None:
     assert empirical(epsilon=1.0)._plan(needed.labelled - 1, 0, 1.0, 0.0).n_draws < draws_
 
 
-def test_the_empirical_error_is_small_on_rows_that_are_a_sample_of_nothing() -> None:
+def test_the_empirical_error_is_small_on_rows_that_are_a_sample_of_nothing():
     domain = Thresholds(bits=8)
     X = np.concatenate([np.full(900, 3), np.full(900, 200)])[:, None]
     y = (X[:, 0] < 100).astype(int)
@@ -314,7 +314,7 @@ def test_the_empirical_error_is_small_on_rows_that_are_a_sample_of_nothing() -> 
     assert fitted.transcript_covered_
 
 
-def test_rows_without_a_label_are_left_out() -> None:
+def test_rows_without_a_label_are_left_out():
     X, y = np.zeros((400, 1), dtype=int), np.zeros(400, dtype=int)
     y[100:] = UNLABELLED
     assert empirical().fit(X, y).plan_.n_rows == 100
@@ -328,7 +328,7 @@ def test_rows_without_a_label_are_left_out() -> None:
         ({}, 0, "labels"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(given: dict[str, object], n: int, message: str) -> None:
+def test_what_cannot_be_drawn_is_refused(given, n, message):
     X, y = np.zeros((9, 1), dtype=int), np.full(9, UNLABELLED)
     y[:n] = 0
     with pytest.raises(InvalidParameter, match=message):

@@ -60,7 +60,7 @@ class Place:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server():
     """A PostgreSQL server; the test is skipped where there can be none."""
     if (reason := why_not()) is not None:
         pytest.skip(reason)
@@ -69,7 +69,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def place(request, tmp_path):
     """Run the test with each store: the contract suite."""
     server = request.getfixturevalue("server") if request.param == "postgresql" else None
     place = Place(request.param, tmp_path, server)
@@ -82,17 +82,17 @@ def reserved(ledger: Ledger, count: int = 10, key: str = "labels", **more: int) 
 
 
 @pytest.fixture
-def ledger(place: Place) -> Ledger:
+def ledger(place):
     return place.open(Budget(1.0, 1e-5))
 
 
 @pytest.fixture
-def reservation(ledger: Ledger) -> Reservation:
+def reservation(ledger):
     return reserved(ledger)
 
 
 @pytest.fixture
-def shared(server: Server, tmp_path: Path) -> Iterator[Place]:
+def shared(server, tmp_path):
     """A place on a server, for what concerns several processes."""
     place = Place("postgresql", tmp_path, server)
     yield place
@@ -100,7 +100,7 @@ def shared(server: Server, tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def on_disk(tmp_path: Path) -> Iterator[Place]:
+def on_disk(tmp_path):
     """A place on disk, for what concerns files."""
     place = Place("sqlite", tmp_path)
     yield place
@@ -108,7 +108,7 @@ def on_disk(tmp_path: Path) -> Iterator[Place]:
 
 
 @pytest.fixture
-def path(on_disk: Place) -> Path:
+def path(on_disk):
     """A closed ledger with a few entries."""
     ledger = on_disk.open(Budget(1.0, 1e-5))
     ledger.bind("a")
@@ -140,14 +140,14 @@ def a_nursery(**environment: str) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Callable[..., Any]]:
+def nursery():
     """A process that forks children which are killed, or contend."""
     with a_nursery() as order:
         yield order
 
 
 @pytest.fixture(scope="session")
-def failing_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+def failing_nursery(tmp_path_factory):
     """A process that forks children whose disk fails."""
     compiler = shutil.which("cc")
     if compiler is None:

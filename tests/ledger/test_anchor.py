@@ -28,7 +28,7 @@ def file_at(path: Path) -> AnchorFile:
 
 
 @pytest.fixture
-def anchor(tmp_path: Path) -> AnchorFile:
+def anchor(tmp_path):
     """An anchor in which 5 was written after 4."""
     file = file_at(tmp_path / "a.anchor")
     file.replace(head(3))
@@ -37,7 +37,7 @@ def anchor(tmp_path: Path) -> AnchorFile:
     return file
 
 
-def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
+def test_a_head_is_written_over_the_older_slot(anchor):
     for sequence in range(6, 20):
         before = anchor.path.read_bytes()
         slots = anchor.slots()
@@ -51,7 +51,7 @@ def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
 
 
 @pytest.mark.heavy
-def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor: AnchorFile) -> None:
+def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor):
     sound = anchor.path.read_bytes()
     slots = anchor.slots()
     assert slots is not None
@@ -64,7 +64,7 @@ def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor: AnchorFile) -> N
 
 
 @pytest.mark.heavy
-def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_one_before(anchor: AnchorFile) -> None:
+def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_one_before(anchor):
     before = anchor.path.read_bytes()
     anchor.write(head(6))
     after = anchor.path.read_bytes()
@@ -79,7 +79,7 @@ def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("content", [b"", b"\n", b"{}", b" " * 2 * SLOT, b"\0" * 2 * SLOT, b"x" * (2 * SLOT + 1)])
-def test_what_is_no_anchor_is_refused_and_not_written_over(anchor: AnchorFile, content: bytes) -> None:
+def test_what_is_no_anchor_is_refused_and_not_written_over(anchor, content):
     anchor.path.write_bytes(content)
     for act in (anchor.read, lambda: anchor.write(head(9))):
         with pytest.raises(LedgerIntegrityError, match="altered"):
@@ -87,7 +87,7 @@ def test_what_is_no_anchor_is_refused_and_not_written_over(anchor: AnchorFile, c
     assert anchor.path.read_bytes() == content
 
 
-def test_slots_that_contradict_each_other_are_refused(anchor: AnchorFile) -> None:
+def test_slots_that_contradict_each_other_are_refused(anchor):
     other = Head(sequence=5, hash="f" * 64)
     anchor.path.write_bytes(anchors._slot(head(5)) + anchors._slot(other))
     with pytest.raises(LedgerIntegrityError, match="altered"):
@@ -96,9 +96,7 @@ def test_slots_that_contradict_each_other_are_refused(anchor: AnchorFile) -> Non
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("flip", range(0, 2 * SLOT, 701))
-def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(
-    path: Path, flip: int
-) -> None:
+def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(path, flip):
     slots = file_at(beside(path, ".anchor")).slots()
     assert slots is not None
     content = bytearray(beside(path, ".anchor").read_bytes())
@@ -117,7 +115,7 @@ def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_
     assert (repaired.newest, repaired.torn) == (slots.newest, False)
 
 
-def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path: Path, tmp_path: Path) -> None:
+def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path, tmp_path):
     """Whoever spoils the newest slot hides its head; the ledger then goes on beyond the other one, or was put back."""
     old = tmp_path / "old.db"
     shutil.copy2(path, old)
@@ -135,7 +133,7 @@ def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path: Path, tmp_path: Pa
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
+def counted(monkeypatch):
     """Count what the anchor asks of the disk."""
     counts: dict[str, int] = {}
 
@@ -158,7 +156,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
     return read
 
 
-def test_a_commit_syncs_its_anchor_once_and_makes_no_file(path: Path, counted: Callable[[], dict[str, int]]) -> None:
+def test_a_commit_syncs_its_anchor_once_and_makes_no_file(path, counted):
     with Ledger(path) as ledger:
         [reservation] = ledger.reservations()
         reservation.draw("label")  # with the sync of the log's name, once a process
@@ -168,7 +166,7 @@ def test_a_commit_syncs_its_anchor_once_and_makes_no_file(path: Path, counted: C
             assert counted() == {"pwrite": 1, "fdatasync": 1}
 
 
-def test_an_anchor_that_was_not_synced_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_anchor_that_was_not_synced_would_be_noticed(path, monkeypatch):
     order: list[str] = []
     real = os.fdatasync
     monkeypatch.setattr(anchors.os, "fdatasync", lambda descriptor: (order.append("synced"), real(descriptor))[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ WAITS = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 
 @pytest.fixture
-def url(server: Server) -> str:
+def url(server):
     """A closed ledger with ten answers reserved."""
     url = server.url()
     with Ledger(url, budget=BUDGET) as ledger:
@@ -43,9 +42,7 @@ def cancelled(server: Server, ledger: Ledger) -> Future[Any]:
     return drawn
 
 
-def test_a_commit_that_the_standby_may_lack_answers_nothing_and_is_settled_by_waiting(
-    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_the_standby_may_lack_answers_nothing_and_is_settled_by_waiting(server, url, monkeypatch):
     with Ledger(url) as ledger, Ledger(url) as other, waiting(server):
         with pytest.raises(LedgerIntegrityError, match="whether it would outlive the database is unknown"):
             cancelled(server, ledger).result()
@@ -62,9 +59,7 @@ def test_a_commit_that_the_standby_may_lack_answers_nothing_and_is_settled_by_wa
         assert ledger.reservations()[0].remaining(PURPOSE) == 9  # in doubt, and so charged
 
 
-def test_that_test_catches_a_store_that_takes_a_warning_for_a_success(
-    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_test_catches_a_store_that_takes_a_warning_for_a_success(server, url, monkeypatch):
     monkeypatch.setattr(PostgresStore, "_note", lambda self, notice: None)
     with Ledger(url) as ledger, waiting(server):
         assert cancelled(server, ledger).result().first == 0
@@ -82,30 +77,24 @@ def waited_for_nobody(server: Server, url: str) -> Any:
         return drawn.result()
 
 
-def test_a_commit_whose_standby_is_taken_out_of_the_settings_meanwhile_answers_nothing(
-    server: Server, url: str
-) -> None:
+def test_a_commit_whose_standby_is_taken_out_of_the_settings_meanwhile_answers_nothing(server, url):
     with pytest.raises(LedgerIntegrityError, match="may not have waited until the commit was kept"):
         waited_for_nobody(server, url)
 
 
-def test_that_test_catches_a_store_that_does_not_look_again(
-    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_test_catches_a_store_that_does_not_look_again(server, url, monkeypatch):
     monkeypatch.setattr(PostgresStore, "_settings_now", lambda self: ("nobody", None))
     monkeypatch.setattr(postgres, "_WAITS_FOR", "current_setting('synchronous_standby_names'), NULL")
     assert waited_for_nobody(server, url).first == 0
 
 
-def test_where_a_standby_is_required_a_server_that_waits_for_none_is_refused(server: Server, url: str) -> None:
+def test_where_a_standby_is_required_a_server_that_waits_for_none_is_refused(server, url):
     with pytest.raises(PreconditionFailed, match="standby=required"):
         Ledger(f"{url}&standby=required")
 
 
 @pytest.mark.parametrize("epoch", [None, Epoch(cluster="", timeline=0)])
-def test_a_primary_that_was_replaced_is_refused_by_the_note_of_a_run(
-    server: Server, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: Epoch | None
-) -> None:
+def test_a_primary_that_was_replaced_is_refused_by_the_note_of_a_run(server, url, tmp_path, monkeypatch, epoch):
     folder = RunFolder(tmp_path)
     folder.make()
     (tmp_path / "ledger.url").write_text(url)
@@ -127,20 +116,20 @@ def test_a_primary_that_was_replaced_is_refused_by_the_note_of_a_run(
 
 
 @pytest.mark.heavy
-def test_a_promoted_standby_has_all_that_was_told_and_the_old_primary_is_refused(tmp_path: Path) -> None:
+def test_a_promoted_standby_has_all_that_was_told_and_the_old_primary_is_refused(tmp_path):
     line = drill(tmp_path, 1)  # the harder way, its standby cut off; more of both by hand
     assert line.violations == 0, line
     assert line.caught > 0, "the check would not have noticed"
 
 
 @pytest.mark.faults
-def test_the_full_form(tmp_path: Path) -> None:
+def test_the_full_form(tmp_path):
     line = drill(tmp_path, 20)
     assert (line.cases, line.violations) == (20, 0), line
     assert line.caught > 0, "the check would not have noticed"
     table.write([line], marks=table.FAILOVER)
 
 
-def test_the_page_has_the_figures_of_a_full_run() -> None:
+def test_the_page_has_the_figures_of_a_full_run():
     assert [table.figures_of(line)[:2] for line in table.lines(table.FAILOVER).values()] == [(20, 0)]
     assert list(table.lines(table.FAILOVER)) == [FAULT]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ Trial = Callable[..., Line]
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest, tmp_path: Any) -> Trial:
+def trial(request, tmp_path):
     """Return what tries a row, in its full form or a short one."""
 
     def run(row: str, *, full: bool) -> Line:
@@ -55,7 +54,7 @@ def trial(request: pytest.FixtureRequest, tmp_path: Any) -> Trial:
 
 
 @pytest.fixture(scope="module")
-def run_of_all() -> Iterator[dict[str, Line]]:
+def run_of_all():
     """Collect the rows of a run; where it had all of them, they are written down."""
     run: dict[str, Line] = {}
     yield run
@@ -68,9 +67,7 @@ FORMS = [pytest.param(False, marks=pytest.mark.heavy), pytest.param(True, marks=
 
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("full", FORMS, ids=["short form", "full form"])
-def test_no_fault_breaks_a_promise_and_its_broken_twin_is_caught(
-    trial: Trial, run_of_all: dict[str, Line], row: str, full: bool
-) -> None:
+def test_no_fault_breaks_a_promise_and_its_broken_twin_is_caught(trial, run_of_all, row, full):
     line = trial(row, full=full)
     assert line.violations == 0, line
     assert line.caught > 0, "the check would not have noticed"
@@ -80,7 +77,7 @@ def test_no_fault_breaks_a_promise_and_its_broken_twin_is_caught(
         run_of_all[row] = line
 
 
-def test_a_run_writes_the_table_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_writes_the_table_that_is_read(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{table.BEGIN}old\n{table.END}after\n")
     monkeypatch.setattr(table, "PAGE", page)
@@ -93,7 +90,7 @@ def test_a_run_writes_the_table_that_is_read(tmp_path: Path, monkeypatch: pytest
         assert page.read_text().endswith(f"{table.END}after\n")
 
 
-def test_the_page_has_the_figures_of_a_full_run_of_every_row() -> None:
+def test_the_page_has_the_figures_of_a_full_run_of_every_row():
     standing = lines()
     assert list(standing) == list(ROWS)
     for row, line in standing.items():
@@ -101,7 +98,7 @@ def test_the_page_has_the_figures_of_a_full_run_of_every_row() -> None:
         assert (cases >= ROWS[row], violations, caught > 0) == (True, 0, True), row
 
 
-def test_where_commits_end_in_the_recorded_log_is_what_its_format_says(tmp_path: Any) -> None:
+def test_where_commits_end_in_the_recorded_log_is_what_its_format_says(tmp_path):
     recording = recorded(tmp_path / "recording")
     assert recording.ends == commit_ends(recording.log)
     assert recording.heads == sorted(recording.heads)

@@ -45,7 +45,7 @@ def written(path: Path, budget: Budget = BUDGET) -> Path:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return written(tmp_path / "ledger.db")
 
 
@@ -54,7 +54,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("left", ["nothing", "an empty file", "the ledger", "the first entry"])
-def test_a_first_anchor_written_by_hand_resets_nothing(path: Path, left: str) -> None:
+def test_a_first_anchor_written_by_hand_resets_nothing(path, left):
     beside(path, ".anchor").write_bytes(GENESIS_ANCHOR)
     if left == "nothing":
         path.unlink()
@@ -67,7 +67,7 @@ def test_a_first_anchor_written_by_hand_resets_nothing(path: Path, left: str) ->
     assert left != "nothing" or not path.exists()
 
 
-def test_a_key_alone_tells_that_the_first_anchor_was_written_by_hand(path: Path) -> None:
+def test_a_key_alone_tells_that_the_first_anchor_was_written_by_hand(path):
     beside(path, ".key").write_bytes(b"k" * 32)
     for ending in ("", ".lock"):
         beside(path, ending).unlink()
@@ -112,7 +112,7 @@ FORGED = {
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("edit", FORGED.values(), ids=FORGED)
-def test_a_charge_below_its_price_is_found_by_pricing_whoever_computed_the_hashes(path: Path, edit: Any) -> None:
+def test_a_charge_below_its_price_is_found_by_pricing_whoever_computed_the_hashes(path, edit):
     edited(path, edit)
     with Ledger(path) as ledger:
         ledger.verify()  # the chain is sound: no hash can tell
@@ -123,7 +123,7 @@ def test_a_charge_below_its_price_is_found_by_pricing_whoever_computed_the_hashe
             _ = ledger.spent
 
 
-def test_a_charge_below_its_price_is_found_under_zcdp(tmp_path: Path) -> None:
+def test_a_charge_below_its_price_is_found_under_zcdp(tmp_path):
     path = written(tmp_path / "ledger.db", Budget(1.0, 1e-5, composition="zcdp"))
     with Ledger(path) as ledger:
         ledger.verify(prices=True)
@@ -132,7 +132,7 @@ def test_a_charge_below_its_price_is_found_under_zcdp(tmp_path: Path) -> None:
         ledger.verify(prices=True)
 
 
-def test_an_honest_ledger_and_one_that_charged_more_are_priced_without_complaint(path: Path) -> None:
+def test_an_honest_ledger_and_one_that_charged_more_are_priced_without_complaint(path):
     with Ledger(path) as ledger:
         ledger.reserve(
             ApproxDP(0.0625, 1e-7), delta=1e-7, epsilon=0.09, purposes={"label": 3}, key="more than it costs"
@@ -141,7 +141,7 @@ def test_an_honest_ledger_and_one_that_charged_more_are_priced_without_complaint
         assert ledger.healthy
 
 
-def test_what_no_price_and_no_hash_can_tell(path: Path) -> None:
+def test_what_no_price_and_no_hash_can_tell(path):
     """The limit that the documentation states: event and amount, or the budget, replaced together by other ones."""
 
     def enlarge(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -161,7 +161,7 @@ def test_what_no_price_and_no_hash_can_tell(path: Path) -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("budget", [None, BUDGET])
 @pytest.mark.parametrize("target", ["ledger.db", "nowhere.db"])
-def test_a_symbolic_link_is_no_name_of_a_ledger(path: Path, budget: Budget | None, target: str) -> None:
+def test_a_symbolic_link_is_no_name_of_a_ledger(path, budget, target):
     link = path.parent / "elsewhere" / "link.db"
     link.parent.mkdir()
     link.symlink_to(path.parent / target)
@@ -173,7 +173,7 @@ def test_a_symbolic_link_is_no_name_of_a_ledger(path: Path, budget: Budget | Non
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("ending", [".anchor", ".anchor.tmp", ".lock", ".key", "-wal"])
-def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path: Path, tmp_path: Path, ending: str) -> None:
+def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path, tmp_path, ending):
     other = tmp_path / "precious"
     other.write_bytes(beside(path, ending).read_bytes() if beside(path, ending).exists() else b"precious")
     content = other.read_bytes()
@@ -184,7 +184,7 @@ def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path: Path, tmp_path: Pa
     assert other.read_bytes() == content
 
 
-def test_a_link_that_appears_while_the_ledger_is_open_is_not_followed(path: Path, tmp_path: Path) -> None:
+def test_a_link_that_appears_while_the_ledger_is_open_is_not_followed(path, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("precious")
     content = beside(path, ".anchor").read_bytes()
@@ -200,7 +200,7 @@ def test_a_link_that_appears_while_the_ledger_is_open_is_not_followed(path: Path
         beside(path, ".anchor").write_bytes(content)
 
 
-def test_a_hard_link_is_no_second_name_either(path: Path) -> None:
+def test_a_hard_link_is_no_second_name_either(path):
     second = path.parent / "second.db"
     second.hardlink_to(path)
     for name in (path, second):
@@ -211,7 +211,7 @@ def test_a_hard_link_is_no_second_name_either(path: Path) -> None:
         ledger.verify(prices=True)
 
 
-def test_a_link_to_a_folder_above_it_is_the_same_ledger(path: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_folder_above_it_is_the_same_ledger(path, tmp_path):
     (tmp_path / "link").symlink_to(path.parent)
     with Ledger(tmp_path / "link" / path.name) as ledger:
         head = ledger.head

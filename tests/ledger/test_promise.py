@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-def test_every_clause_names_tests_that_are_there() -> None:
+def test_every_clause_names_tests_that_are_there():
     page = (ROOT / "docs" / "ledger-promise.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("|") and "`tests/" in line]
     assert len(rows) == 5, "a row for each clause"

@@ -570,17 +570,17 @@ TestLedgerMachine.settings = FEW
 
 
 @pytest.mark.heavy
-def test_many_acts_of_one_server_keep_every_promise() -> None:
+def test_many_acts_of_one_server_keep_every_promise():
     run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=30))  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
-def tables(server: Server) -> None:
+def tables(server):
     Tables.server = server
 
 
 @pytest.mark.heavy
-def test_two_servers_on_one_ledger(tables: None) -> None:
+def test_two_servers_on_one_ledger(tables):
     run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=4))  # type: ignore[no-untyped-call]
 
 
@@ -593,14 +593,14 @@ def test_two_servers_on_one_ledger(tables: None) -> None:
         (writing_behind, "was changed by somebody else|could not be written"),
     ],
 )
-def test_the_machine_catches_a_broken_ledger(broken: Any, found: str) -> None:
+def test_the_machine_catches_a_broken_ledger(broken, found):
     twin = type("Twin", (LedgerMachine,), {"broken": staticmethod(broken)})
     with pytest.raises((AssertionError, QuorateError, pytest.fail.Exception), match=found):
         run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.heavy
-def test_the_machine_catches_servers_that_forget_each_other(tables: None) -> None:
+def test_the_machine_catches_servers_that_forget_each_other(tables):
     twin = type("Twin", (SharedLedgerMachine,), {"broken": staticmethod(forgetting_others)})
     with pytest.raises((AssertionError, QuorateError, KeyError)):
         run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ def lines(composition: str) -> list[str]:
 
 
 @pytest.mark.parametrize("composition", WRITTEN)
-def test_every_entry_and_every_price_still_holds(composition: str) -> None:
+def test_every_entry_and_every_price_still_holds(composition):
     entries, charges, _ = WRITTEN[composition]
     state = verify(lines(composition))
     assert (state.head.sequence, len(state.reservations)) == (entries, charges)
@@ -35,7 +35,7 @@ def test_every_entry_and_every_price_still_holds(composition: str) -> None:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", WRITTEN)
-def test_it_goes_on_and_a_retry_of_what_was_charged_is_no_second_charge(composition: str) -> None:
+def test_it_goes_on_and_a_retry_of_what_was_charged_is_no_second_charge(composition):
     store = MemoryStore()
     written = lines(composition)
     state = verify(written)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -75,15 +74,15 @@ def least_p_value(mechanism: Mechanism, stated: Mechanism, n_classes: int) -> fl
 
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
-def test_answers_follow_the_law_that_is_stated(mechanism: Mechanism, n_classes: int) -> None:
+def test_answers_follow_the_law_that_is_stated(mechanism, n_classes):
     assert least_p_value(mechanism, mechanism, n_classes) > FALSE_ALARM
 
 
-def test_that_test_catches_a_law_of_other_noise() -> None:
+def test_that_test_catches_a_law_of_other_noise():
     assert least_p_value(GaussianNoisyMax(sigma=8.0), GaussianNoisyMax(sigma=10.0), 4) < FALSE_ALARM
 
 
-def test_a_mechanism_that_asks_a_student_states_no_law() -> None:
+def test_a_mechanism_that_asks_a_student_states_no_law():
     asks = InteractiveNoisyMax(
         threshold=50.0, sigma_threshold=9.0, sigma_answer=5.0, n_teachers=100, confidence=0.9, form="binary"
     )
@@ -94,9 +93,7 @@ def test_a_mechanism_that_asks_a_student_states_no_law() -> None:
     ("noise", "mechanism", "others", "within"),
     [("gaussian", GaussianNoisyMax(sigma=200.0), 1, 1e-12), ("laplace", LaplaceNoisyMax(laplace_scale=500.0), 2, 5e-5)],
 )
-def test_every_kth_integer_is_as_good_as_all_of_them(
-    noise: Any, mechanism: Mechanism, others: int, within: float
-) -> None:
+def test_every_kth_integer_is_as_good_as_all_of_them(noise, mechanism, others, within):
     """By hand: classes on counts differ by a lead plus the difference of two noises, ties to the first."""
     law, lead = noise_law(noise, 200.0 if noise == "gaussian" else 500.0), 90
     z = np.arange(-law.reach, law.reach + 1)
@@ -108,7 +105,7 @@ def test_every_kth_integer_is_as_good_as_all_of_them(
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
-def test_one_class_alone_has_its_own_part_of_the_law(mechanism: Mechanism, n_classes: int) -> None:
+def test_one_class_alone_has_its_own_part_of_the_law(mechanism, n_classes):
     votes = np.array(VOTES[n_classes], dtype=np.int64)
     whole, part = mechanism.answer_law(votes), mechanism.answer_law(votes, 1)
     assert whole is not None
@@ -116,7 +113,7 @@ def test_one_class_alone_has_its_own_part_of_the_law(mechanism: Mechanism, n_cla
     np.testing.assert_array_equal(part, whole[:, [1, n_classes]])
 
 
-def test_very_wide_noise_is_continuous() -> None:
+def test_very_wide_noise_is_continuous():
     stated = GaussianNoisyMax(sigma=1e6, form="binary").answer_law(np.array([[0, 1_000_000]]))
     assert stated is not None
     assert stated[0, 1] == pytest.approx(norm.cdf(0.5), abs=1e-6)
@@ -125,7 +122,7 @@ def test_very_wide_noise_is_continuous() -> None:
     assert counts[0, 1] == pytest.approx(0.633702, abs=1e-4)  # E Φ(1 + Z)², by quadrature
 
 
-def test_a_few_probabilities_are_what_they_were() -> None:
+def test_a_few_probabilities_are_what_they_were():
     noise = AnswerNoise(distribution="gaussian", scale=20.0)
     assert chosen_classes(noise, np.array([[60, 40], [50, 50]])).round(3).tolist() == [[0.766, 0.234], [0.507, 0.493]]
     assert (round(passes("laplace", 2.0, 1), 4), round(passes("laplace", 2.0, 0), 4)) == (0.3775, 0.6225)
@@ -224,7 +221,7 @@ def test_noise_is_a_number_above_zero(value):
         made("NoisyCounts", sigma=value)
 
 
-def test_what_a_mechanism_says_of_its_scale_and_of_what_no_budget_fills_in() -> None:
+def test_what_a_mechanism_says_of_its_scale_and_of_what_no_budget_fills_in():
     assert (scale_of(LaplaceNoisyMax(laplace_scale=20.0)), scale_of(PrivatePrediction(epsilon=0.1))) == (20.0, None)
     stream = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=20, n_queries=100)
     assert open_fields(stream) == {"cutoff": 20, "calibration": "tight"}

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
@@ -102,7 +102,7 @@ def singles(mechanism: QueryMechanism, counts: np.ndarray, noise: Any) -> np.nda
     return np.array([DECLINED if answer is None else answer for answer in each])
 
 
-def test_every_public_mechanism_is_registered() -> None:
+def test_every_public_mechanism_is_registered():
     bases = {Mechanism, QueryMechanism, StreamMechanism, mechanisms.CandidateChoice}
     public = {name for name in mechanisms.__all__ if isinstance(getattr(mechanisms, name), type)}
     own = {name for name in public if issubclass(getattr(mechanisms, name), Mechanism)}
@@ -115,23 +115,23 @@ def test_every_public_mechanism_is_registered() -> None:
 @every_mechanism
 class TestPrice:
     @pytest.mark.default_cases(4)
-    def test_is_an_event_that_survives_json(self, mechanism: Mechanism) -> None:
+    def test_is_an_event_that_survives_json(self, mechanism):
         assert isinstance(mechanism.event, Event)
         assert from_json(mechanism.event.to_json()) == mechanism.event
 
     @pytest.mark.default_cases(4)
-    def test_is_finite_and_positive(self, mechanism: Mechanism) -> None:
+    def test_is_finite_and_positive(self, mechanism):
         assert 0 < epsilon(mechanism.event, 0.02) < 1e6
 
     @pytest.mark.default_cases(4)
-    def test_does_not_depend_on_what_was_released(self, mechanism: Mechanism) -> None:
+    def test_does_not_depend_on_what_was_released(self, mechanism):
         before = mechanism.event
         row = np.full((1, K), 0.9) if mechanism.takes == "scores" else votes(1, widths_of(mechanism)[0])
         mechanism.release(row if isinstance(mechanism, StreamMechanism) else row[0], OSNoise())
         assert mechanism.event == before
 
     @pytest.mark.default_cases(3)
-    def test_of_a_schedule_covers_every_answer(self, mechanism: Mechanism) -> None:
+    def test_of_a_schedule_covers_every_answer(self, mechanism):
         whole, one = epsilon(mechanism.schedule(5), 0.05), epsilon(mechanism.event, 0.01)
         assert whole >= one if isinstance(mechanism, QueryMechanism) else mechanism.schedule(5) == mechanism.event
 
@@ -139,7 +139,7 @@ class TestPrice:
 @every_mechanism
 class TestDeclaration:
     @pytest.mark.default_cases(4)
-    def test_says_what_each_field_is_for(self, mechanism: Mechanism) -> None:
+    def test_says_what_each_field_is_for(self, mechanism):
         kind = type(mechanism)
         own = {each.name for each in fields(kind)}
         assert set(noise_fields(kind))
@@ -150,7 +150,7 @@ class TestDeclaration:
         assert all(example is not ... for example, _ in required_fields(kind).values())
 
     @pytest.mark.default_cases(4)
-    def test_is_true_of_its_answers(self, mechanism: Mechanism) -> None:
+    def test_is_true_of_its_answers(self, mechanism):
         if mechanism.takes == "sums":
             return
         assert isinstance(mechanism.answers, Answers)
@@ -159,12 +159,12 @@ class TestDeclaration:
         assert mechanism.may_decline == (mechanism.test is not None)
 
     @pytest.mark.default_cases(4)
-    def test_names_it_for_runs_unless_it_takes_sums(self, mechanism: Mechanism) -> None:
+    def test_names_it_for_runs_unless_it_takes_sums(self, mechanism):
         assert (type(mechanism).__name__ in for_runs()) == (mechanism.takes != "sums")
 
     @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("n_classes", [2, 10])
-    def test_more_teachers_get_no_less_answered(self, mechanism: Mechanism, n_classes: int) -> None:
+    def test_more_teachers_get_no_less_answered(self, mechanism, n_classes):
         found = [mechanism.answerable(n_teachers, n_classes) for n_teachers in (1, 3, 30, 300, 3_000, 30_000)]
         probabilities = [each.probability for each in found]
         assert all(0 <= each <= 1 for each in probabilities)
@@ -173,7 +173,7 @@ class TestDeclaration:
         assert all((each.largest is None) == (each.test is None) for each in found)
 
     @pytest.mark.heavy
-    def test_budgets_buy_the_least_noise_that_fits(self, mechanism: Mechanism) -> None:
+    def test_budgets_buy_the_least_noise_that_fits(self, mechanism):
         kind = type(mechanism)
         if mechanism.takes == "sums":
             return
@@ -201,7 +201,7 @@ class Silent(ConfidentNoisyMax):
 
 
 @pytest.mark.parametrize("twin", [Unread(3.0), Silent(5.0, 3.0, 3.0)], ids=name_of)
-def test_a_declaration_that_is_not_true_is_seen(twin: Mechanism) -> None:
+def test_a_declaration_that_is_not_true_is_seen(twin):
     with pytest.raises(AssertionError):
         TestDeclaration().test_is_true_of_its_answers(twin)
 
@@ -209,14 +209,14 @@ def test_a_declaration_that_is_not_true_is_seen(twin: Mechanism) -> None:
 @every_width
 class TestRelease:
     @pytest.mark.default_cases(3)
-    def test_one_alone_is_a_batch_of_one(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_one_alone_is_a_batch_of_one(self, mechanism, n_classes):
         for i, row in enumerate(votes(20, n_classes)):
             alone = mechanism.release(row, SeededNoise(i))
             batch = mechanism.release_many(row[np.newaxis], SeededNoise(i))
             np.testing.assert_array_equal(DECLINED if alone is None else alone, batch[0])
 
     @pytest.mark.default_cases(4)
-    def test_has_the_promised_type_shape_and_range(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_has_the_promised_type_shape_and_range(self, mechanism, n_classes):
         counts = votes(60, n_classes)
         many = mechanism.release_many(counts, OSNoise())
         single = mechanism.release(counts[0], OSNoise())
@@ -231,15 +231,13 @@ class TestRelease:
             assert many.max() < n_classes
 
     @pytest.mark.default_cases(4)
-    def test_takes_no_queries(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_takes_no_queries(self, mechanism, n_classes):
         answers = mechanism.release_many(np.zeros((0, n_classes), dtype=np.int64), OSNoise())
         assert answers.shape[0] == 0
         assert answers.dtype == np.int64
 
     @pytest.mark.default_cases(4)
-    def test_leaves_the_counts_alone_and_takes_a_read_only_array(
-        self, mechanism: QueryMechanism, n_classes: int
-    ) -> None:
+    def test_leaves_the_counts_alone_and_takes_a_read_only_array(self, mechanism, n_classes):
         counts = votes(20, n_classes)
         before = counts.copy()
         counts.setflags(write=False)
@@ -247,7 +245,7 @@ class TestRelease:
         np.testing.assert_array_equal(counts, before)
 
     @pytest.mark.default_cases(4)
-    def test_does_not_care_how_the_counts_lie_in_memory(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_does_not_care_how_the_counts_lie_in_memory(self, mechanism, n_classes):
         counts = votes(20, n_classes)
         striped = np.asfortranarray(np.repeat(counts, 2, axis=0))[::2]
         np.testing.assert_array_equal(
@@ -255,7 +253,7 @@ class TestRelease:
         )
 
     @pytest.mark.default_cases(4)
-    def test_a_unanimous_vote_far_above_the_noise_decides(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_a_unanimous_vote_far_above_the_noise_decides(self, mechanism, n_classes):
         for winner in {0, n_classes // 2, n_classes - 1}:
             counts = np.zeros((50, n_classes), dtype=np.int64)
             counts[:, winner] = 100_000
@@ -265,7 +263,7 @@ class TestRelease:
             assert set(codes.tolist()) == {winner}
 
     @pytest.mark.default_cases(4)
-    def test_permuting_the_classes_permutes_the_answers(self, mechanism: QueryMechanism, n_classes: int) -> None:
+    def test_permuting_the_classes_permutes_the_answers(self, mechanism, n_classes):
         if mechanism.takes == "sums":
             return
         counts = np.zeros((30, n_classes), dtype=np.int64)
@@ -278,9 +276,7 @@ class TestRelease:
 
     @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("n_teachers", [0, 1, 2])
-    def test_answers_where_no_one_or_hardly_anyone_votes(
-        self, mechanism: QueryMechanism, n_classes: int, n_teachers: int
-    ) -> None:
+    def test_answers_where_no_one_or_hardly_anyone_votes(self, mechanism, n_classes, n_teachers):
         """Tied, empty and single votes: a mechanism may not stop or warn, for that would depend on the data."""
         counts = np.zeros((20, n_classes), dtype=np.int64)
         counts[:, :n_teachers] = 1
@@ -319,7 +315,7 @@ def one_by_one_and_all_at_once(mechanism: QueryMechanism) -> float:
     [each for kind in REGISTERED.values() for each in made(kind, SOME) if isinstance(each, QueryMechanism)],
     ids=name_of,
 )
-def test_one_by_one_has_the_law_of_all_at_once(mechanism: QueryMechanism) -> None:
+def test_one_by_one_has_the_law_of_all_at_once(mechanism):
     assert one_by_one_and_all_at_once(mechanism) > FALSE_ALARM
 
 
@@ -342,7 +338,7 @@ class Hasty(QueryMechanism):
 
 
 @pytest.mark.heavy
-def test_that_test_catches_a_batch_that_shares_its_noise() -> None:
+def test_that_test_catches_a_batch_that_shares_its_noise():
     assert one_by_one_and_all_at_once(Hasty(4.0)) < FALSE_ALARM
 
 
@@ -352,7 +348,7 @@ def test_that_test_catches_a_batch_that_shares_its_noise() -> None:
 @every_mechanism
 class TestRefusals:
     @pytest.mark.default_cases(4)
-    def test_a_field_that_is_no_number_or_word_of_its_kind(self, mechanism: Mechanism) -> None:
+    def test_a_field_that_is_no_number_or_word_of_its_kind(self, mechanism):
         hints = get_type_hints(type(mechanism))
         for each in fields(mechanism):
             hint = hints[each.name]
@@ -381,7 +377,7 @@ class TestRefusedCounts:
             lambda counts: None,
         ],
     )
-    def test_without_telling_a_count(self, mechanism: QueryMechanism, spoil: Callable[[np.ndarray], Any]) -> None:
+    def test_without_telling_a_count(self, mechanism, spoil):
         counts = spoil(votes(4, widths_of(mechanism)[0]) + 7_777)
         row = counts[0] if isinstance(counts, np.ndarray | list) and np.ndim(counts) != 3 else counts
         for refused, given in ((mechanism.release_many, counts), (mechanism.release, row)):
@@ -391,7 +387,7 @@ class TestRefusedCounts:
             assert "\n" not in str(refusal.value)
 
     @pytest.mark.default_cases(4)
-    def test_a_negative_count_but_not_a_negative_score(self, mechanism: QueryMechanism) -> None:
+    def test_a_negative_count_but_not_a_negative_score(self, mechanism):
         counts = votes(4, widths_of(mechanism)[0])
         counts[0, 0] = -1
         if isinstance(mechanism, mechanisms.CandidateChoice | NoisyMean):
@@ -401,7 +397,7 @@ class TestRefusedCounts:
                 mechanism.release_many(counts, OSNoise())
 
     @pytest.mark.default_cases(4)
-    def test_one_query_where_many_are_wanted_and_the_reverse(self, mechanism: QueryMechanism) -> None:
+    def test_one_query_where_many_are_wanted_and_the_reverse(self, mechanism):
         counts = votes(4, widths_of(mechanism)[0])
         with pytest.raises(InvalidParameter, match=r"^counts must "):
             mechanism.release_many(counts[0], OSNoise())
@@ -409,7 +405,7 @@ class TestRefusedCounts:
             mechanism.release(counts, OSNoise())
 
     @pytest.mark.default_cases(4)
-    def test_a_width_that_this_form_does_not_take(self, mechanism: QueryMechanism) -> None:
+    def test_a_width_that_this_form_does_not_take(self, mechanism):
         if widths_of(mechanism) == (2,):
             with pytest.raises(InvalidParameter, match="2 classes"):
                 mechanism.release_many(votes(4, 3), OSNoise())
@@ -436,7 +432,7 @@ class TestRefusedCounts:
         (SoftLabel(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=9, bins=3), "bins", (1,)),
     ],
 )
-def test_a_number_out_of_range(mechanism: Mechanism, name: str, values: tuple[object, ...]) -> None:
+def test_a_number_out_of_range(mechanism, name, values):
     for value in values:
         with pytest.raises(InvalidParameter, match=f"^{name} must be "):
             replace(mechanism, **{name: value})
@@ -448,13 +444,13 @@ def test_a_number_out_of_range(mechanism: Mechanism, name: str, values: tuple[ob
 @every_mechanism
 class TestValue:
     @pytest.mark.default_cases(4)
-    def test_cannot_be_changed(self, mechanism: Mechanism) -> None:
+    def test_cannot_be_changed(self, mechanism):
         with pytest.raises(FrozenInstanceError):
             setattr(mechanism, fields(mechanism)[0].name, 1.0)
         assert not hasattr(mechanism, "__dict__")
 
     @pytest.mark.default_cases(4)
-    def test_is_equal_where_its_fields_are_and_can_travel(self, mechanism: Mechanism) -> None:
+    def test_is_equal_where_its_fields_are_and_can_travel(self, mechanism):
         again = type(mechanism)(**{f.name: getattr(mechanism, f.name) for f in fields(mechanism) if f.init})
         for twin in (again, copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301
             assert twin == mechanism
@@ -462,12 +458,12 @@ class TestValue:
             assert twin.event == mechanism.event
 
     @pytest.mark.default_cases(4)
-    def test_shows_its_fields_and_nothing_else(self, mechanism: Mechanism) -> None:
+    def test_shows_its_fields_and_nothing_else(self, mechanism):
         shown = ", ".join(f"{f.name}={getattr(mechanism, f.name)!r}" for f in fields(mechanism) if f.repr)
         assert repr(mechanism) == f"{type(mechanism).__name__}({shown})"
 
     @pytest.mark.default_cases(4)
-    def test_takes_numpy_scalars_and_keeps_python_numbers(self, mechanism: Mechanism) -> None:
+    def test_takes_numpy_scalars_and_keeps_python_numbers(self, mechanism):
         for each in fields(mechanism):
             value = getattr(mechanism, each.name)
             if type(value) in (int, float):
@@ -495,7 +491,7 @@ class TestValue:
     ],
     ids=name_of,
 )
-def test_answerable_is_how_often_a_unanimous_vote_is_answered_by_its_class(mechanism: Any, n_classes: int) -> None:
+def test_answerable_is_how_often_a_unanimous_vote_is_answered_by_its_class(mechanism, n_classes):
     """A false alarm in 10⁶ for each case; 0.02 are left for the lattice, which the Gaussian formula does not see."""
     n_teachers, n = 30, 4_000
     counts = np.zeros((n, n_classes), dtype=np.int64)
@@ -509,7 +505,7 @@ def test_answerable_is_how_often_a_unanimous_vote_is_answered_by_its_class(mecha
     assert 0.05 < claimed < 0.999
 
 
-def test_what_is_out_of_reach_is_told() -> None:
+def test_what_is_out_of_reach_is_told():
     """The hopeless run of a tutorial: 250 teachers are at most 124 votes from a tie, and 343 were needed."""
     mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=10, n_queries=1_000)
     found = mechanism.answerable(250, 2)

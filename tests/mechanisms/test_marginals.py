@@ -40,7 +40,7 @@ def slow_delta(parts: list[tuple[float, int]], eps: float) -> float:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("neighbours", "shifts"), [("add-or-remove", 1), ("replace", 2)])
-def test_the_price_is_that_of_the_exact_law_to_a_billionth(neighbours: str, shifts: int) -> None:
+def test_the_price_is_that_of_the_exact_law_to_a_billionth(neighbours, shifts):
     marginals = NoisyMarginals((Partition(3), Partition.tree(4)), mu=0.7, neighbours=neighbours)  # type: ignore[arg-type]
     delta = 1e-5
     priced = epsilon(marginals.event, delta)
@@ -54,7 +54,7 @@ def test_the_price_is_that_of_the_exact_law_to_a_billionth(neighbours: str, shif
 
 
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
-def test_every_column_has_the_same_share_whatever_its_kind(neighbours: str) -> None:
+def test_every_column_has_the_same_share_whatever_its_kind(neighbours):
     marginals = NoisyMarginals(MIXED, mu=0.3, neighbours=neighbours)  # type: ignore[arg-type]
     length = 1.0 if neighbours == "add-or-remove" else math.sqrt(2)
     shares = [max(part.depth, 1) * length**2 / marginals.sigma(part) ** 2 for part in MIXED]
@@ -70,7 +70,7 @@ def test_every_column_has_the_same_share_whatever_its_kind(neighbours: str) -> N
     )
 
 
-def test_the_same_noise_has_another_price_for_the_other_relation() -> None:
+def test_the_same_noise_has_another_price_for_the_other_relation():
     marginals = NoisyMarginals(MIXED, mu=0.3, neighbours="add-or-remove")
     assert zcdp(marginals.event_for("replace")) == pytest.approx(2 * zcdp(marginals.event), rel=1e-12)
     assert marginals.event_for("add-or-remove") == marginals.event
@@ -82,7 +82,7 @@ def slow_children(nodes: list[int], noisy: list[int], level: int, depth: int, si
     return [child for node in chosen for child in (2 * node, 2 * node + 1)]
 
 
-def test_a_level_opens_the_largest_nodes_that_noise_does_not_explain() -> None:
+def test_a_level_opens_the_largest_nodes_that_noise_does_not_explain():
     rng = np.random.default_rng(1)
     marginals = NoisyMarginals((Partition.tree(13), Partition(3)), mu=1.0, neighbours="add-or-remove")
     sigma = marginals.sigma(marginals.partitions[0])
@@ -99,7 +99,7 @@ def test_a_level_opens_the_largest_nodes_that_noise_does_not_explain() -> None:
     assert marginals.after(first, marginals.nothing(first)).is_empty
 
 
-def test_nodes_of_a_level_are_the_cells_below_them() -> None:
+def test_nodes_of_a_level_are_the_cells_below_them():
     tree = Partition.tree(3)
     first, behind = tree.cells_of(np.array([0, 1, 2]), 1)
     assert list(zip(first.tolist(), behind.tolist(), strict=True)) == [(0, 4), (4, 8), (8, 12)]  # 8 is what is missing
@@ -107,7 +107,7 @@ def test_nodes_of_a_level_are_the_cells_below_them() -> None:
     assert [ends.tolist() for ends in Partition(9).cells_of(np.array([7]), 1)] == [[7], [8]]
 
 
-def test_noise_has_the_scale_of_its_column() -> None:
+def test_noise_has_the_scale_of_its_column():
     marginals = NoisyMarginals((Partition(40_000), Partition.tree(9)), mu=0.5, neighbours="replace")
     level = MarginalLevel(5, (np.arange(40_000), np.arange(32)))
     noisy = marginals.release_level(level, (np.full(40_000, 7), np.zeros(32, dtype=np.int64)), SeededNoise(3))
@@ -133,7 +133,7 @@ def test_noise_has_the_scale_of_its_column() -> None:
         ),
     ],
 )
-def test_what_has_no_meaning_is_refused(wrong: object) -> None:
+def test_what_has_no_meaning_is_refused(wrong):
     with pytest.raises(InvalidParameter) as refusal:
         wrong()  # type: ignore[operator]
     assert "\n" not in str(refusal.value)

@@ -207,7 +207,7 @@ def test_a_million_rows_need_no_more_memory_than_a_block_at_a_time():
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("s", [1, 2, 3, 7])
-def test_the_price_is_that_of_s_votes_moved_the_same_way(s: int, n_classes: int) -> None:
+def test_the_price_is_that_of_s_votes_moved_the_same_way(s, n_classes):
     mechanism = SeveralVotesNoisyMax(sigma=30.0 * s, votes_per_unit=s, n_classes=n_classes)
     length = s * (1.0 if n_classes == 2 else math.sqrt(2))
     n = 200
@@ -217,7 +217,7 @@ def test_the_price_is_that_of_s_votes_moved_the_same_way(s: int, n_classes: int)
     assert independent >= 1e-5 * (1 - 1e-3)  # and no more
 
 
-def test_s_moved_votes_cost_s_times_the_noise() -> None:
+def test_s_moved_votes_cost_s_times_the_noise():
     schedule = Schedule(answers=300, epsilon=1.0, delta=1e-5)
     sigmas = [SeveralVotesNoisyMax.calibrated({"votes_per_unit": s, "n_classes": 3}, schedule).sigma for s in (1, 2, 3)]
     assert sigmas[1] == pytest.approx(2 * sigmas[0], rel=1e-5)
@@ -227,7 +227,7 @@ def test_s_moved_votes_cost_s_times_the_noise() -> None:
 
 
 @pytest.mark.heavy
-def test_no_change_of_s_votes_moves_more_than_is_priced() -> None:
+def test_no_change_of_s_votes_moves_more_than_is_priced():
     """Every way in which up to s teachers can change, on small counts: another class each, or an abstention."""
     rng = np.random.default_rng(5)
     for _ in range(3000):
@@ -242,7 +242,7 @@ def test_no_change_of_s_votes_moves_more_than_is_priced() -> None:
         assert moved <= mechanism.event.l2_sensitivity
 
 
-def test_the_noise_is_that_of_the_event() -> None:
+def test_the_noise_is_that_of_the_event():
     mechanism = SeveralVotesNoisyMax(sigma=6.0, votes_per_unit=2, n_classes=2)
     assert 2**28 <= mechanism.sigma * mechanism.grid < 2**30
     counts = np.tile(np.array([[10, 20]]), (40_000, 1))  # a half-lead of 5
@@ -265,7 +265,7 @@ TWO_SITES = (np.array([50, 50]), np.array([46, 54]))  # four teachers changed th
 
 
 @pytest.mark.parametrize(("kind", "caught"), [(SeveralVotesNoisyMax, False), (OneVoteAlone, True)])
-def test_an_audit_catches_the_price_of_one_vote(kind: type[SeveralVotesNoisyMax], caught: bool) -> None:
+def test_an_audit_catches_the_price_of_one_vote(kind, caught):
     mechanism = kind(sigma=4.0, votes_per_unit=4, n_classes=2)
     eps = epsilon(Repeated(mechanism.event, 1), 1e-3)
     found = audit_mechanism(mechanism, TWO_SITES, ApproxClaim(eps, 1e-3), confidence=1 - 1e-6, runs=60_000, seed=11)
@@ -273,7 +273,7 @@ def test_an_audit_catches_the_price_of_one_vote(kind: type[SeveralVotesNoisyMax]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_a_patient_replaced_by_one_of_another_site_moves_two_votes(n_classes: int) -> None:
+def test_a_patient_replaced_by_one_of_another_site_moves_two_votes(n_classes):
     """One teacher of each site turns from class 0 to class 1; the price of one site's vote does not cover it."""
     before = np.full((1, n_classes), 30, dtype=np.int64)
     after = before.copy()
@@ -286,14 +286,14 @@ def test_a_patient_replaced_by_one_of_another_site_moves_two_votes(n_classes: in
         assert (gaussian_delta(eps, mu) <= 1e-5) is covered
 
 
-def test_it_is_quorates_own_and_no_settings_name_it() -> None:
+def test_it_is_quorates_own_and_no_settings_name_it():
     assert not is_own(SeveralVotesNoisyMax)
     assert is_own(OneVoteAlone)
     assert "SeveralVotesNoisyMax" not in REGISTERED
     assert "SeveralVotesNoisyMax" not in for_runs()
 
 
-def test_large_counts_are_cut_off_and_wrong_fields_refused() -> None:
+def test_large_counts_are_cut_off_and_wrong_fields_refused():
     mechanism = SeveralVotesNoisyMax(sigma=5.0, votes_per_unit=2, n_classes=3)
     assert mechanism.release(np.array([2**40, 0, 5]), OSNoise()) == 0
     for wrong in ({"sigma": 1e-9}, {"votes_per_unit": 0}, {"n_classes": 1}, {"sigma": float("nan")}):
@@ -303,6 +303,6 @@ def test_large_counts_are_cut_off_and_wrong_fields_refused() -> None:
         mechanism.release(np.array([1, 2]), OSNoise())
 
 
-def test_the_continuous_price_is_the_limit() -> None:
+def test_the_continuous_price_is_the_limit():
     mechanism = SeveralVotesNoisyMax(sigma=50.0, votes_per_unit=2, n_classes=5)
     assert delta(mechanism.event, 0.1) == pytest.approx(delta(Gaussian(50.0, 2 * math.sqrt(2)), 0.1), rel=1e-4)

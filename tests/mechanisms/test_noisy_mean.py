@@ -25,14 +25,14 @@ G = 2**15
 TOP, ABSTAINS = 2 * G, -1
 
 
-def test_teachers_without_a_number_add_the_middle_and_count_in_the_divisor() -> None:
+def test_teachers_without_a_number_add_the_middle_and_count_in_the_divisor():
     mechanism = NoisyMean(sigma=1.0)
     places = np.array([0, G, TOP, ABSTAINS, TOP + 1, -(2**62), 2**62])
     assert mechanism.steps(places).tolist() == [-G, 0, G, 0, 0, 0, 0]
     assert mechanism.means(np.array([3 * G]), 4).tolist() == [0.75]
 
 
-def test_one_teacher_moves_a_sum_by_the_sensitivity_and_no_more() -> None:
+def test_one_teacher_moves_a_sum_by_the_sensitivity_and_no_more():
     mechanism = NoisyMean(sigma=1.0)
     added = mechanism.steps(np.array([ABSTAINS, 0, 1, G, TOP - 1, TOP]))
     assert np.ptp(added) == 2 * G == mechanism.event.l2_sensitivity
@@ -40,14 +40,14 @@ def test_one_teacher_moves_a_sum_by_the_sensitivity_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(("sigma", "answers"), [(40.0, 1), (300.0, 250), (90.0, 40)])
-def test_the_price_is_that_of_gaussian_noise_on_a_vector_of_this_length(sigma: float, answers: int) -> None:
+def test_the_price_is_that_of_gaussian_noise_on_a_vector_of_this_length(sigma, answers):
     mechanism, delta = NoisyMean(sigma), 1e-6
     length = sqrt(answers * (2 * G) ** 2)  # one teacher moves every query from one end to the other
     by_hand = gaussian_epsilon(length / (sigma * G), delta)
     assert by_hand <= epsilon(mechanism.schedule(answers), delta) <= by_hand * (1 + 1e-5)
 
 
-def test_a_budget_buys_the_least_noise() -> None:
+def test_a_budget_buys_the_least_noise():
     schedule = Schedule(answers=100, epsilon=1.0, delta=1e-5)
     mechanism = NoisyMean.calibrated({}, schedule)
     by_hand = brentq(lambda sigma: gaussian_epsilon(2 * sqrt(100) / sigma, 1e-5) - 1.0, 10, 200)
@@ -59,17 +59,17 @@ def test_a_budget_buys_the_least_noise() -> None:
 @pytest.mark.parametrize(
     "counts", [np.zeros((3, 2), dtype=np.int64), np.zeros((3, 1)), np.zeros(3, dtype=np.int64), [[1]]]
 )
-def test_other_sums_are_refused(counts: Any) -> None:
+def test_other_sums_are_refused(counts):
     with pytest.raises(InvalidParameter, match=r"^counts must be an int64 array \(n_queries, 1\)"):
         NoisyMean(sigma=1.0).release_many(counts, SeededNoise(0))
 
 
-def test_noise_that_is_too_fine_for_its_grid_is_refused() -> None:
+def test_noise_that_is_too_fine_for_its_grid_is_refused():
     with pytest.raises(InvalidParameter, match=r"^sigma"):
         NoisyMean(sigma=2.0**-6)
 
 
-def test_a_unit_is_in_one_cell_of_a_part_and_without_a_number_in_none() -> None:
+def test_a_unit_is_in_one_cell_of_a_part_and_without_a_number_in_none():
     counts = TargetCounts(sigma=1.0, cells=4)
     targets = np.array([-1, 0, 99, 100, 199, 200, 399, 500, 2**16])
     assert counts.counts_of(targets, 100, 500).tolist() == [4, 1, 1, 2]
@@ -98,7 +98,7 @@ class Quieter(TargetCounts):
 
 
 @pytest.mark.parametrize(("kind", "caught"), [(TargetCounts, False), (InTwoCells, True), (Quieter, True)])
-def test_an_audit_attacks_counts_of_targets_and_catches_a_twin(kind: type[TargetCounts], caught: bool) -> None:
+def test_an_audit_attacks_counts_of_targets_and_catches_a_twin(kind, caught):
     means, paid = NoisyMean(sigma=20.0), TargetCounts(sigma=2.0, cells=5)
     event = Composed((Repeated(paid.event, 2), means.schedule(3)))
     how: Any = {"queries": 3, "delta": 1e-5, "runs": 20_000, "seed": 1, "confidence": 1 - 1e-6}
@@ -168,13 +168,11 @@ def violated(mechanism: NoisyMean, pair: tuple[IntArray, IntArray], mu: float) -
         (ByVoters, ABSENT, 1, True),
     ],
 )
-def test_the_audit_finds_nothing_in_the_release_and_catches_its_twins(
-    kind: type[NoisyMean], other: IntArray, moved: int, caught: bool
-) -> None:
+def test_the_audit_finds_nothing_in_the_release_and_catches_its_twins(kind, other, moved, caught):
     assert violated(kind(SIGMA), (PRESENT, other), moved / SIGMA) is caught
 
 
-def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says() -> None:
+def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says():
     rng, mechanism = np.random.default_rng(0), NoisyMeans(sigma=1.0, queries=300)
     kinds = [rng.integers(-1, TOP + 2, (40, 300)), np.full((1, 300), TOP), np.zeros((1, 300), dtype=np.int64)]
     added = mechanism.steps(np.concatenate(kinds))
@@ -191,7 +189,7 @@ def test_what_one_teacher_moves_on_all_queries_is_no_longer_than_the_price_says(
 
 
 @pytest.mark.parametrize("queries", [1, 400])
-def test_the_price_of_short_vectors_by_another_road(queries: int) -> None:
+def test_the_price_of_short_vectors_by_another_road(queries):
     mechanism = NoisyMeans.calibrated({}, Schedule(answers=queries, epsilon=0.7, delta=1e-6))
     by_hand = gaussian_epsilon(2 * 0.5 * sqrt(queries) / mechanism.sigma, 1e-6)
     assert 0.999 * 0.7 < by_hand <= epsilon(mechanism.schedule(queries), 1e-6) <= 0.7
@@ -205,7 +203,7 @@ class Longer(NoisyMeans):
 
 
 @pytest.mark.parametrize(("kind", "caught"), [(NoisyMeans, False), (Longer, True)])
-def test_an_audit_attacks_all_means_at_once_and_catches_whole_vectors(kind: type[NoisyMeans], caught: bool) -> None:
+def test_an_audit_attacks_all_means_at_once_and_catches_whole_vectors(kind, caught):
     mechanism = kind(sigma=sqrt(200) / 2, queries=200)  # μ = 2
     how: dict[str, Any] = {"queries": 200, "delta": 1e-5, "runs": 4_000, "seed": 1, "confidence": 1 - 1e-6}
     assert audit_means(mechanism, NoisyMeans(mechanism.sigma, queries=200).event, **how).violated is caught

@@ -15,14 +15,14 @@ from scipy import stats
 
 import quorate
 from quorate.errors import InvalidParameter
-from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.noise import OSNoise, SeededNoise
 
 FALSE_ALARM = 1e-6
 SOURCE = Path(quorate.__file__).parent
 
 
 @pytest.mark.parametrize("source", [OSNoise(), SeededNoise(3), SeededNoise(3).at("answer", 1)])
-def test_words_are_uniform_in_every_byte(source: NoiseSource):
+def test_words_are_uniform_in_every_byte(source):
     words = source.words(50_000)
 
     assert words.dtype == np.uint64

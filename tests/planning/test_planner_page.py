@@ -13,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.heavy
-def test_the_tables_of_the_page_are_those_that_the_command_writes() -> None:
+def test_the_tables_of_the_page_are_those_that_the_command_writes():
     shown = (ROOT / PAGE).read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     assert shown.strip() == tables().strip()
     assert CHOICES in shown
 
 
 @pytest.mark.heavy
-def test_the_sentences_about_numbers_of_teachers_follow_from_the_table() -> None:
+def test_the_sentences_about_numbers_of_teachers_follow_from_the_table():
     exceptions = {("fair", 0.5): 0.013, ("fair", 1.0): 0.009, ("imdb", 0.5): 0.010}
     half_is_better = {("fair", 0.5), ("fair", 1.0)}
     for table in json.loads(STORED.read_text(encoding="utf-8")):
@@ -35,6 +35,6 @@ def test_the_sentences_about_numbers_of_teachers_follow_from_the_table() -> None
     assert {round(choice("diamonds", epsilon)[1], 2) for epsilon in EPSILONS} == {0.12}
 
 
-def test_the_sentence_about_diamonds_by_a_curve_follows_from_its_rows() -> None:
+def test_the_sentence_about_diamonds_by_a_curve_follows_from_its_rows():
     off = [each.error for each in cells("curve") if each.table == "diamonds" and each.key.startswith("direct/")]
     assert (round(min(off), 2), round(max(off), 2)) == (-0.11, -0.05)

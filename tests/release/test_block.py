@@ -82,17 +82,17 @@ def in_order(act: Callable[[Any, Any], Any]) -> bool:
 
 
 @pytest.mark.parametrize("act", [by_release, by_release_once])
-def test_noise_is_drawn_for_a_durable_block_and_the_answer_is_stored_when_it_is_told(act: Any) -> None:
+def test_noise_is_drawn_for_a_durable_block_and_the_answer_is_stored_when_it_is_told(act):
     assert in_order(act)
 
 
 @pytest.mark.parametrize("cheat", [noise_first, never_stored])
-def test_that_test_catches_another_order(cheat: Any) -> None:
+def test_that_test_catches_another_order(cheat):
     assert not in_order(cheat)
 
 
 @pytest.mark.parametrize("ahead", [0, 1])
-def test_thresholds_and_queries_have_noise_of_blocks_that_are_durable(ahead: int) -> None:
+def test_thresholds_and_queries_have_noise_of_blocks_that_are_durable(ahead):
     ledger, reservation = reserved(VECTOR.event, {LABEL: 4, STAGE: 2})
     seen: list[str] = []
     stages = Stages(VECTOR, VECTOR.cutoff, ahead=ahead)
@@ -107,7 +107,7 @@ def test_thresholds_and_queries_have_noise_of_blocks_that_are_durable(ahead: int
     assert all(block.status == "stored" for block in reservation.blocks(LABEL))
 
 
-def test_a_failure_between_draw_and_store_leaves_a_block_that_is_never_drawn_again() -> None:
+def test_a_failure_between_draw_and_store_leaves_a_block_that_is_never_drawn_again():
     _, reservation = reserved(PureDP(1.0), {"sum": 2}, delta=0.0)
 
     def broken(drawn: DrawnBlock) -> list[int]:
@@ -122,7 +122,7 @@ def test_a_failure_between_draw_and_store_leaves_a_block_that_is_never_drawn_aga
         release(reservation, "sum", 1, lambda drawn: [0])
 
 
-def test_nothing_is_told_where_it_cannot_be_stored() -> None:
+def test_nothing_is_told_where_it_cannot_be_stored():
     ledger, reservation = reserved(PureDP(1.0), {"sum": 2}, delta=0.0)
     told = []
 
@@ -135,7 +135,7 @@ def test_nothing_is_told_where_it_cannot_be_stored() -> None:
     assert told == []
 
 
-def test_what_is_stored_may_say_more_than_what_is_told() -> None:
+def test_what_is_stored_may_say_more_than_what_is_told():
     _, reservation = reserved(PureDP(1.0), {"sum": 1}, delta=0.0)
     _, answer = release(reservation, "sum", 1, lambda _: 7, record=lambda answer: [{"rows": [3], "answer": answer}])
     assert answer == 7

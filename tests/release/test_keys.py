@@ -13,7 +13,7 @@ from quorate.release.keys import fingerprint_key, read_or_create_key, with_key, 
 from quorate.types import Secret
 
 
-def test_a_file_is_written_whole_with_its_mode_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_written_whole_with_its_mode_and_nothing_beside_it(tmp_path):
     for mode in (0o600, 0o644):
         write_atomically(tmp_path / "file", b"new", mode=mode)
         assert (tmp_path / "file").read_bytes() == b"new"
@@ -21,7 +21,7 @@ def test_a_file_is_written_whole_with_its_mode_and_nothing_beside_it(tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_key_is_drawn_once_and_never_replaced(tmp_path: Path) -> None:
+def test_a_key_is_drawn_once_and_never_replaced(tmp_path):
     path = tmp_path / "run.key"
     first = read_or_create_key(path).reveal()
     assert len(first) == 32
@@ -34,15 +34,13 @@ def test_a_key_is_drawn_once_and_never_replaced(tmp_path: Path) -> None:
             read_or_create_key(path)
 
 
-def test_of_two_processes_that_draw_a_key_at_once_the_first_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_processes_that_draw_a_key_at_once_the_first_wins(tmp_path, monkeypatch):
     path = tmp_path / "run.key"
     monkeypatch.setattr(Path, "exists", lambda self: False)  # both looked before either wrote
     assert read_or_create_key(path).reveal() == read_or_create_key(path).reveal()
 
 
-def test_the_key_that_binds_data_is_the_ledgers_own(tmp_path: Path) -> None:
+def test_the_key_that_binds_data_is_the_ledgers_own(tmp_path):
     path = tmp_path / "ledger.db"
     key = fingerprint_key(path).reveal()
     assert fingerprint_key(path).reveal() == key
@@ -59,13 +57,13 @@ def test_the_key_that_binds_data_is_the_ledgers_own(tmp_path: Path) -> None:
     assert not (tmp_path / "ledger.db.key").exists()
 
 
-def test_a_ledger_in_memory_has_one_key_while_it_lives() -> None:
+def test_a_ledger_in_memory_has_one_key_while_it_lives():
     first, second = (Ledger(budget=Budget(1.0, 1e-5)) for _ in range(2))
     assert fingerprint_key(first).reveal() == fingerprint_key(first).reveal()
     assert len({fingerprint_key(each).reveal() for each in (first, second, None, None)}) == 4
 
 
-def test_where_another_process_was_first_its_key_is_taken(tmp_path: Path) -> None:
+def test_where_another_process_was_first_its_key_is_taken(tmp_path):
     """What was made with a key that was not kept is made again, with the one that was."""
     path, made = tmp_path / "ledger.db", []
 

@@ -25,7 +25,7 @@ from quorate.release.model_digest import code_digest, described, described_mecha
 POOL = np.random.default_rng(2).normal(size=(120, 4))
 
 
-def test_a_model_is_described_alike_in_every_process_and_otherwise_where_it_differs() -> None:
+def test_a_model_is_described_alike_in_every_process_and_otherwise_where_it_differs():
     def clip(rows: Any) -> Any:
         return rows.clip(0, 1)
 
@@ -45,7 +45,7 @@ def test_a_model_is_described_alike_in_every_process_and_otherwise_where_it_diff
     json.dumps(told)
 
 
-def test_what_an_estimator_is_not_has_no_say_in_its_description() -> None:
+def test_what_an_estimator_is_not_has_no_say_in_its_description():
     class Held(BaseEstimator):
         def __init__(self, lock: Any = None) -> None:
             self.lock = lock
@@ -61,7 +61,7 @@ class NoisyCounts(ConfidentNoisyMax):
     """A user's own that has the name of another."""
 
 
-def test_a_mechanism_of_a_users_own_is_told_with_its_module_and_every_field() -> None:
+def test_a_mechanism_of_a_users_own_is_told_with_its_module_and_every_field():
     told = described_mechanism(Strict(8.0, 60.0, 30.0))
     fields = "threshold=8.0, sigma_threshold=60.0, sigma_answer=30.0, form='histogram'"
     assert told == f"{__name__}.Strict({fields}) of code {code_digest(Strict)}"
@@ -141,7 +141,7 @@ def digest_of(folder: Path, module: str, helper: str) -> str:
                 sys.modules.pop(name, None)
 
 
-def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path: Path) -> None:
+def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path):
     first = digest_of(tmp_path / "one", OWN_MODULE, HELPER)
     assert digest_of(tmp_path / "two", "# a comment" + OWN_MODULE, HELPER) == first
     digests = {first}
@@ -153,7 +153,7 @@ def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path: Pat
 
 
 @pytest.mark.heavy
-def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) -> None:
+def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path):
     first = digest_of(tmp_path, OWN_MODULE, HELPER)
     program = "import an_own; from quorate.release.model_digest import code_digest; print(code_digest(an_own.Louder))"
     for seed in ("1", "2"):  # in which sets of texts have other orders
@@ -165,7 +165,7 @@ def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) 
 
 
 @pytest.mark.heavy
-def test_code_of_others_is_not_followed() -> None:
+def test_code_of_others_is_not_followed():
     class Through:
         def answer(self, x):  # type: ignore[no-untyped-def]
             return np.median(x)

@@ -19,7 +19,7 @@ def charged(ledger: Ledger, key: str) -> None:
     ledger.reserve(PureDP(0.125), delta=0, purposes={"label": 1}, key=key)
 
 
-def test_a_file_is_let_go_of_after_each_act(tmp_path: Path) -> None:
+def test_a_file_is_let_go_of_after_each_act(tmp_path):
     path = tmp_path / "ledger.db"
     for key in ("one", "two"):
         with session(str(path), budget=BUDGET) as ledger:
@@ -30,14 +30,14 @@ def test_a_file_is_let_go_of_after_each_act(tmp_path: Path) -> None:
         assert len(ledger.reservations()) == 2
 
 
-def test_a_ledger_that_was_handed_in_stays_open() -> None:
+def test_a_ledger_that_was_handed_in_stays_open():
     with Ledger(budget=BUDGET) as mine:
         with session(mine, budget=Budget(9.0, 1e-5)) as ledger:
             assert ledger is mine
         assert mine.healthy
 
 
-def test_without_a_ledger_the_one_that_was_made_before_goes_on() -> None:
+def test_without_a_ledger_the_one_that_was_made_before_goes_on():
     with session(None, budget=BUDGET) as first:
         charged(first, "one")
     with session(None, budget=BUDGET, in_memory=first) as again:
@@ -45,7 +45,7 @@ def test_without_a_ledger_the_one_that_was_made_before_goes_on() -> None:
         assert not again.durable
 
 
-def test_a_file_that_exists_keeps_its_budget_unless_the_very_same_is_asked_for(tmp_path: Path) -> None:
+def test_a_file_that_exists_keeps_its_budget_unless_the_very_same_is_asked_for(tmp_path):
     path, other = tmp_path / "ledger.db", Budget(0.5, 1e-6)
     with session(path, budget=BUDGET):
         pass
@@ -59,7 +59,7 @@ def test_a_file_that_exists_keeps_its_budget_unless_the_very_same_is_asked_for(t
         pass
 
 
-def test_a_ledger_of_other_data_is_refused(tmp_path: Path) -> None:
+def test_a_ledger_of_other_data_is_refused(tmp_path):
     path = tmp_path / "ledger.db"
     for _ in range(2):
         with session(path, budget=BUDGET, fingerprint="these data"):
@@ -70,7 +70,7 @@ def test_a_ledger_of_other_data_is_refused(tmp_path: Path) -> None:
         assert ledger.fingerprints == ("these data",)
 
 
-def test_a_ledger_that_was_put_back_is_refused_before_anything_is_bound(tmp_path: Path) -> None:
+def test_a_ledger_that_was_put_back_is_refused_before_anything_is_bound(tmp_path):
     folder, copy, guard = tmp_path / "run", tmp_path / "copy", RollbackGuard()
     folder.mkdir()
     path = folder / "ledger.db"
@@ -88,7 +88,7 @@ def test_a_ledger_that_was_put_back_is_refused_before_anything_is_bound(tmp_path
         assert ledger.fingerprints == ()
 
 
-def test_what_was_seen_is_noted_also_where_the_act_fails(tmp_path: Path) -> None:
+def test_what_was_seen_is_noted_also_where_the_act_fails(tmp_path):
     path, guard = tmp_path / "ledger.db", RollbackGuard()
 
     def fail(ledger: Ledger) -> None:
@@ -103,14 +103,14 @@ def test_what_was_seen_is_noted_also_where_the_act_fails(tmp_path: Path) -> None
         guard.check(other)
 
 
-def test_a_text_is_a_path_and_nothing_else_is_changed() -> None:
+def test_a_text_is_a_path_and_nothing_else_is_changed():
     ledger = Ledger(budget=BUDGET)
     assert ledger_location("run/ledger.db") == Path("run/ledger.db")
     assert ledger_location(ledger) is ledger
     assert ledger_location(None) is None
 
 
-def test_a_refused_url_is_not_quoted() -> None:
+def test_a_refused_url_is_not_quoted():
     with pytest.raises(InvalidParameter, match="a URL of postgresql;") as refusal:
         ledger_location("postgresql://user:hunter2@host/db")
     assert "hunter2" not in str(refusal.value)

@@ -51,7 +51,7 @@ def played(*how: str) -> list[dict[str, int]]:
 @pytest.mark.parametrize(
     ("n", "spawned"), [pytest.param(8, 1, marks=pytest.mark.heavy), pytest.param(200, 2, marks=pytest.mark.faults)]
 )
-def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_for(n: int, spawned: int) -> None:
+def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_for(n, spawned):
     *honest, cheat = played("and cheats", "0", str(n), str(spawned))
     assert len(honest) == n
     assert all(each["declined"] <= each["counted"] <= each["paid"] for each in honest)
@@ -62,7 +62,7 @@ def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_
 # --- each defence by itself -------------------------------------------------------------------------------------------
 
 
-def test_another_process_does_not_use_the_threshold_that_it_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_does_not_use_the_threshold_that_it_inherited(monkeypatch):
     """A store that several processes share, and a ledger that would not notice."""
     store = MemoryStore()
     answers = StableAnswers(MECHANISM, OSNoise())
@@ -75,7 +75,7 @@ def test_another_process_does_not_use_the_threshold_that_it_inherited(monkeypatc
     assert child.blocks(QUERY)[-1].stage == 1
 
 
-def test_a_copy_of_the_whole_machine_shares_no_stage() -> None:
+def test_a_copy_of_the_whole_machine_shares_no_stage():
     """Copies with the same process identity: the ledger alone tells them apart."""
     store = MemoryStore()
     first = StableAnswers(MECHANISM, OSNoise())
@@ -93,7 +93,7 @@ def test_a_copy_of_the_whole_machine_shares_no_stage() -> None:
     assert [block.stage for block in reservation.blocks(QUERY)] == [0, 0, 1, 2]
 
 
-def test_a_threshold_whose_answer_was_lost_is_used_no_more() -> None:
+def test_a_threshold_whose_answer_was_lost_is_used_no_more():
     store = MemoryStore()
     answers, reservation = StableAnswers(MECHANISM, OSNoise()), reserved(store)
     answers.answer(reservation, "before", FAR)
@@ -106,7 +106,7 @@ def test_a_threshold_whose_answer_was_lost_is_used_no_more() -> None:
 
 
 @pytest.mark.parametrize("stored", [True, False])
-def test_the_ledger_refuses_a_stage_that_went_on_elsewhere_and_counts_nothing(stored: bool) -> None:
+def test_the_ledger_refuses_a_stage_that_went_on_elsewhere_and_counts_nothing(stored):
     reservation = reserved(MemoryStore())
     first = reservation.draw(QUERY, stage=0)
     second = None
@@ -125,7 +125,7 @@ def test_the_ledger_refuses_a_stage_that_went_on_elsewhere_and_counts_nothing(st
         assert reservation.draw(QUERY, stage=0, after=second).stage == 0
 
 
-def test_a_chain_in_which_a_stage_goes_on_after_a_lost_answer_is_refused() -> None:
+def test_a_chain_in_which_a_stage_goes_on_after_a_lost_answer_is_refused():
     """The rule is replayed: it does not rest on who appended."""
     store = MemoryStore()
     reservation = reserved(store)
@@ -140,7 +140,7 @@ def test_a_chain_in_which_a_stage_goes_on_after_a_lost_answer_is_refused() -> No
         verify([*lines, forged.to_json()])
 
 
-def test_blocks_without_a_stage_are_written_as_version_0_1_wrote_them() -> None:
+def test_blocks_without_a_stage_are_written_as_version_0_1_wrote_them():
     store = MemoryStore()
     reservation = reserved(store)
     reservation.draw(STAGE)
@@ -152,7 +152,7 @@ def test_blocks_without_a_stage_are_written_as_version_0_1_wrote_them() -> None:
         assert Entry.from_object(json.loads(line)).to_json() == line  # type: ignore[arg-type]
 
 
-def test_a_forked_child_finds_every_turn_open() -> None:
+def test_a_forked_child_finds_every_turn_open():
     turn = journal.Turn()
     holder = threading.Thread(target=turn.__enter__)
     holder.start()
@@ -234,7 +234,7 @@ def vector(cutoff: int) -> StableSparseVector:
 @pytest.mark.heavy
 @settings(max_examples=40)
 @given(acts=ACTS, cutoff=st.integers(1, 4), made=st.sampled_from([vector, soft]))
-def test_users_of_one_stream_end_no_more_stages_than_were_paid_for(acts: list[Any], cutoff: int, made: Any) -> None:
+def test_users_of_one_stream_end_no_more_stages_than_were_paid_for(acts, cutoff, made):
     ended, counted, paid = stages_ended(made(cutoff), acts)
     assert ended <= counted <= paid
 
@@ -248,7 +248,7 @@ COPIES: list[Any] = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("made", [vector, soft])
-def test_that_property_catches_streams_whose_copies_share_a_stage(made: Any) -> None:
+def test_that_property_catches_streams_whose_copies_share_a_stage(made):
     assert stages_ended(made(2), COPIES, defended=False)[0] > stages_ended(made(2), COPIES, defended=False)[2]
     ended, counted, paid = stages_ended(made(2), COPIES)
     assert ended <= counted == paid

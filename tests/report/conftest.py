@@ -256,12 +256,12 @@ def planted_internal_facts() -> InternalFacts:
 
 
 @pytest.fixture(scope="session")
-def facts() -> Facts:
+def facts():
     return made_up_facts()
 
 
 @pytest.fixture(scope="session")
-def runs() -> SimpleNamespace:
+def runs():
     """How to make facts of other runs."""
     return SimpleNamespace(
         made_up=made_up_facts,

@@ -330,6 +330,6 @@ def test_names_of_types_cannot_leave_the_code(facts):
     assert not any(line.startswith("```") for line in use_of(card).splitlines()[3:-2])
 
 
-def test_a_column_of_dates_says_how_they_are_written() -> None:
+def test_a_column_of_dates_says_how_they_are_written():
     words = "dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC"
     assert TableColumn(name="seen", holds="text", read_as="date", type="text").words == words

@@ -116,7 +116,7 @@ def circles(chart: Chart, *, clipped: bool) -> list[tuple[str | None, str | None
 
 
 @pytest.mark.parametrize("scattered", [False, True])
-def test_a_marker_on_the_edge_is_not_cut_by_the_frame(scattered: bool) -> None:
+def test_a_marker_on_the_edge_is_not_cut_by_the_frame(scattered):
     chart = Chart("Accuracy", Axis("ε", 0.5, 8, log=True), Axis("accuracy", 0, 1), "A curve.")
     at, accuracy = [0.25, 0.5, 2, 8, 16], [0.5, 0.9, 1.0, 1.0, 1.0]
     if scattered:

@@ -485,7 +485,7 @@ def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it_at_most(edition,
     assert 2 <= len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) <= 4
 
 
-def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts, runs: Any) -> None:
+def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts, runs):
     page = Page(render_html(facts))
     assert "The best attack on this run" in page.text()
     assert "it recognises at most 9.3 of 100 that are. Guessing gives 5." in page.text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +16,13 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.planning.page import plan_page
-from quorate.planning.plan import Plan
 from quorate.planning.rehearsal import rehearsal
 from quorate.planning.text import render_plan
 from quorate.voting.models import built_in
 
 
 @pytest.fixture(scope="module")
-def priced() -> Plan:
+def priced():
     """A plan that says what things cost, and expects nothing of them."""
     return quorate.plan(
         n_records=6_000, n_public=200, width=50, n_classes=2, epsilon=1.0, delta=1e-5, rehearse="no",
@@ -33,7 +31,7 @@ def priced() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def made() -> Plan:
+def made():
     with pytest.MonkeyPatch.context() as patch:
         brief = rehearsal.Effort(folds=2, repeats=1, teachers=16, n_asked=60, every_row=False)
         patch.setattr(rehearsal.Effort, "of", lambda *_, **__: brief)
@@ -47,7 +45,7 @@ def made() -> Plan:
 
 
 @pytest.mark.heavy
-def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made: Plan) -> None:
+def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made):
     page = plan_page(made)
     assert page.count("<svg") >= 3
     for outside in ("<script", "http://", "https://", "<link", "url(http"):
@@ -55,7 +53,7 @@ def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made: Plan) -> 
 
 
 @pytest.mark.heavy
-def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Plan) -> None:
+def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made):
     page = plan_page(made)
     for row in made.answering:
         assert row.noise in page.replace("\N{NO-BREAK SPACE}", " ")
@@ -67,7 +65,7 @@ def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Pl
 
 
 @pytest.mark.heavy
-def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
+def test_a_paid_estimate_is_not_said_to_be_free(made):
     assert "Nothing was spent" in plan_page(made)
     nothing_expected = replace(made, rows=tuple(replace(row, expected=None) for row in made.rows))
     page = plan_page(nothing_expected, paid="ε 1 was charged for this.")
@@ -76,13 +74,13 @@ def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
 
 
 @pytest.mark.heavy
-def test_a_name_from_outside_is_no_markup(priced: Plan) -> None:
+def test_a_name_from_outside_is_no_markup(priced):
     hostile = replace(priced, rows=(replace(priced.first, name="<img src=x>"), *priced.rows[1:]))
     assert "<img" not in plan_page(hostile)
 
 
 @pytest.mark.heavy
-def test_the_attacker_is_that_of_what_would_be_released(priced: Plan) -> None:
+def test_the_attacker_is_that_of_what_would_be_released(priced):
     """ε = 1 at δ = 1e-5 is a Gaussian of μ = 0.268; the curve of the release is that Gaussian's."""
     released, mu = priced.first.released(), 0.26805
     assert released is not None
@@ -96,7 +94,7 @@ def test_the_attacker_is_that_of_what_would_be_released(priced: Plan) -> None:
     assert "what the first row's release leaves" in plan_page(priced)
 
 
-def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(priced: Plan) -> None:
+def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(priced):
     bare = replace(priced, rows=(replace(priced.first, mechanism=None), *priced.rows[1:]))
     assert bare.worlds_of_first is None
     assert "exact price of the first row" not in render_plan(bare)
@@ -106,7 +104,7 @@ def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(priced: P
 
 
 @pytest.mark.heavy
-def test_the_direct_method_is_priced_by_its_rounds() -> None:
+def test_the_direct_method_is_priced_by_its_rounds():
     """It was drawn as if it released all that (ε, δ) allows."""
     pool = np.random.default_rng(0).normal(size=(300, 4))
     direct = next(
@@ -120,14 +118,14 @@ def test_the_direct_method_is_priced_by_its_rounds() -> None:
 
 
 @pytest.mark.heavy
-def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
+def test_the_text_has_the_range_and_what_changes_nothing(made):
     told = render_plan(made)
     assert "0.520" in told
     assert str(made.by_epsilon[2].expected) in told
     assert max(map(len, told.splitlines())) <= 80
 
 
-def test_a_plan_prints_as_the_terminal_has_it_and_names_on_its_page_are_not_broken(priced: Plan) -> None:
+def test_a_plan_prints_as_the_terminal_has_it_and_names_on_its_page_are_not_broken(priced):
     assert str(priced) == render_plan(priced)
     assert "nothing changes" not in str(priced)
     page = plan_page(priced)
@@ -136,7 +134,7 @@ def test_a_plan_prints_as_the_terminal_has_it_and_names_on_its_page_are_not_brok
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page
 
 
-def test_no_section_takes_the_layout_of_a_picture_of_the_report(priced: Plan) -> None:
+def test_no_section_takes_the_layout_of_a_picture_of_the_report(priced):
     """A figure of the report has the class ``attacker``, which would put a heading beside its middle."""
     page = plan_page(priced)
     assert 'class="attacker"' not in page
@@ -146,9 +144,7 @@ def test_no_section_takes_the_layout_of_a_picture_of_the_report(priced: Plan) ->
 @pytest.mark.heavy
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize(("width", "wide"), [(1_000, []), (600, ["Ways to spend the budget, best first."])])
-def test_the_table_of_ways_is_seen_whole_in_a_window_of_1000_pixels(
-    made: Plan, tmp_path: Path, width: int, wide: list[str]
-) -> None:
+def test_the_table_of_ways_is_seen_whole_in_a_window_of_1000_pixels(made, tmp_path, width, wide):
     """With the longest name and figures as large as they come; a narrow window is moved over it."""
     long = replace(
         made.first, way="votes", name="SeveralVotesNoisyMax", model="tree", n_teachers=12_968, n_queries=118_139,

@@ -19,7 +19,7 @@ from quorate.run.scores import COLUMNS, SHOWN_COLUMNS, most_important, score, wi
 
 
 @pytest.fixture(scope="module")
-def scored() -> tuple[Any, Any, Any]:
+def scored():
     X, y = make_classification(2_000, n_features=8, weights=[0.94], random_state=1)
     labels = np.array(["no", "readmitted"])[y]
     model = LogisticRegression().fit(X[:1_000], labels[:1_000])
@@ -31,7 +31,7 @@ def scored() -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.heavy
-def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_without_a_ranking(scored: Any) -> None:
+def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_without_a_ranking(scored):
     student, told, truth = scored
     called = told >= student.ranking.in_use.threshold
     for known in (student, replace(student, ranking=None)):  # by recalls and numbers of rows alone
@@ -45,7 +45,7 @@ def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_with
 
 
 @pytest.mark.heavy
-def test_each_threshold_does_what_the_table_says(scored: Any) -> None:
+def test_each_threshold_does_what_the_table_says(scored):
     student, told, truth = scored
     ranking = student.ranking
     assert len(ranking.curve) <= 60
@@ -61,7 +61,7 @@ def test_each_threshold_does_what_the_table_says(scored: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_every_edition_says_it(facts: Facts, scored: Any) -> None:
+def test_every_edition_says_it(facts, scored):
     student, *_ = scored
     shown = replace(
         facts,
@@ -82,7 +82,7 @@ def test_every_edition_says_it(facts: Facts, scored: Any) -> None:
 
 
 @pytest.mark.heavy
-def test_no_figure_of_a_threshold_can_change_without_the_page_changing(facts: Facts, scored: Any) -> None:
+def test_no_figure_of_a_threshold_can_change_without_the_page_changing(facts, scored):
     student, *_ = scored
 
     def page(ranking: Any) -> str:
@@ -97,7 +97,7 @@ def test_no_figure_of_a_threshold_can_change_without_the_page_changing(facts: Fa
     assert page(replace(student.ranking, average_precision=0.4321)) != before
 
 
-def test_facts_of_an_earlier_version_are_written_as_they_were(facts: Facts) -> None:
+def test_facts_of_an_earlier_version_are_written_as_they_were(facts):
     for name in ('"chosen": {', '"ranking"', '"threshold"', '"threshold_class"', '"chosen": null', '"reliability"'):
         assert name not in render_json(facts)
     for heading in ("How “", "How far probabilities", "Which columns"):
@@ -108,9 +108,7 @@ def test_facts_of_an_earlier_version_are_written_as_they_were(facts: Facts) -> N
     ("value", "low", "high", "said"),
     [(0.8, 0.7, 0.9, None), (0.55, 0.45, 0.65, "not clearly better"), (0.49, 0.4, 0.6, "the student is no better")],
 )
-def test_the_verdict_is_by_the_chosen_score(
-    facts: Facts, scored: Any, value: float, low: float, high: float, said: Any
-) -> None:
+def test_the_verdict_is_by_the_chosen_score(facts, scored, value, low, high, said):
     student, *_ = scored
     chosen = ChosenScore(scoring="roc_auc", value=value, low=low, high=high, baseline=0.5)
     told = render_text(replace(facts, utility=replace(facts.utility, student=replace(student, chosen=chosen))))
@@ -119,7 +117,7 @@ def test_the_verdict_is_by_the_chosen_score(
         assert said in " ".join(told.split())
 
 
-def test_what_was_expected_is_said_by_the_chosen_score(facts: Facts, scored: Any) -> None:
+def test_what_was_expected_is_said_by_the_chosen_score(facts, scored):
     student, *_ = scored
     chosen = ChosenScore(scoring="roc_auc", value=0.99, low=0.985, high=0.995, baseline=0.5)
     expected = ExpectedScore(accuracy=0.9, low=0.8, high=0.95, basis="rehearsed on public rows", chosen=chosen)
@@ -153,7 +151,7 @@ def of_two(n: int, *, seed: int = 0, power: float = 1.0) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
-def test_groups_and_error_are_those_of_scikit_learn(power: float) -> None:
+def test_groups_and_error_are_those_of_scikit_learn(power):
     rows, labels = of_two(2_000, power=power)
     measured = score(Said(["no", "yes"]), rows, labels, ["no", "yes"], shares=(0.6, 0.4)).reliability
     share, probability = calibration_curve(labels == "yes", rows[:, 1], n_bins=10, strategy="quantile")
@@ -167,7 +165,7 @@ def test_groups_and_error_are_those_of_scikit_learn(power: float) -> None:
 
 
 @pytest.mark.heavy
-def test_chance_is_the_error_that_right_probabilities_have() -> None:
+def test_chance_is_the_error_that_right_probabilities_have():
     drawn = [score(Said(["no", "yes"]), *of_two(2_000, seed=seed), ["no", "yes"]).reliability for seed in range(40)]
     errors = [measured.error for measured in drawn if measured is not None]
     assert len(errors) == 40
@@ -175,7 +173,7 @@ def test_chance_is_the_error_that_right_probabilities_have() -> None:
     assert np.mean(errors) == pytest.approx(drawn[0].by_chance, rel=0.15)
 
 
-def test_of_more_classes_it_is_the_predicted_one_and_few_rows_or_one_probability_are_no_error() -> None:
+def test_of_more_classes_it_is_the_predicted_one_and_few_rows_or_one_probability_are_no_error():
     rng = np.random.default_rng(2)
     rows = rng.dirichlet(np.ones(3), 500)
     labels = np.array([rng.choice(list("abc"), p=row) for row in rows])
@@ -191,7 +189,7 @@ def test_of_more_classes_it_is_the_predicted_one_and_few_rows_or_one_probability
     assert [(group.n_rows, group.share) for group in same.groups] == [(90, 1 / 3)]
 
 
-def test_every_edition_says_it_and_no_figure_changes_without_the_page(facts: Facts) -> None:
+def test_every_edition_says_it_and_no_figure_changes_without_the_page(facts):
     rows, labels = of_two(400, power=2.0)
     student = score(Said(["no", "yes"]), rows, labels, ["no", "yes"])
 
@@ -228,14 +226,14 @@ def fitted(width: int) -> tuple[LogisticRegression, Any]:
     return LogisticRegression().fit(rows, rows[:, 2] > 0), rows
 
 
-def test_the_column_that_decides_comes_first_and_few_are_listed() -> None:
+def test_the_column_that_decides_comes_first_and_few_are_listed():
     listed = most_important(*fitted(COLUMNS))
     assert listed is not None
     assert (listed[0].column, len(listed)) == ("2", SHOWN_COLUMNS)
     assert listed[0].moved > 5 * listed[1].moved
 
 
-def test_one_column_or_a_great_many_are_not_listed_and_a_model_that_fails_here_costs_nothing() -> None:
+def test_one_column_or_a_great_many_are_not_listed_and_a_model_that_fails_here_costs_nothing():
     class Fails(LogisticRegression):
         def predict_proba(self, X: Any) -> Any:
             raise MemoryError
@@ -248,7 +246,7 @@ def test_one_column_or_a_great_many_are_not_listed_and_a_model_that_fails_here_c
     assert most_important(object(), rows) is None
 
 
-def test_a_report_lists_columns_where_they_were_worked_out(facts: Facts) -> None:
+def test_a_report_lists_columns_where_they_were_worked_out(facts):
     model, rows = fitted(4)
     made = with_importances(facts, most_important(model, rows))
     page = render_html(made)

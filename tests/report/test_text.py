@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -138,7 +137,7 @@ def test_a_width_that_is_none_is_refused(facts, width):
         render_text(facts, width)
 
 
-def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
+def test_a_class_that_the_student_hardly_finds_is_named(facts):
     score = facts.utility.student
     assert score is not None
     n = len(facts.setup.classes)
@@ -152,7 +151,7 @@ def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
     assert "weak " not in render_text(replace(facts, utility=replace(facts.utility, student=strong)))
 
 
-def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts: Facts) -> None:
+def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts):
     seen = Finding(
         code="noise",
         words="Is the noise drawn exactly?",
@@ -169,7 +168,7 @@ def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts: 
 
 
 @pytest.fixture
-def scored(facts: Facts) -> Any:
+def scored(facts):
     """The facts of a run with a score of two thousand rows, of which so many are of the first class."""
 
     def make(accuracy: float, first: int = 1_500) -> Facts:
@@ -181,7 +180,7 @@ def scored(facts: Facts) -> Any:
     return make
 
 
-def test_the_commonest_class_is_named_with_its_share_in_every_edition(scored: Any) -> None:
+def test_the_commonest_class_is_named_with_its_share_in_every_edition(scored):
     facts = scored(0.9)
     name = facts.setup.classes[0]
     assert f"baseline    accuracy 75.0 % by always saying {name}, the commonest class\n" in render_text(facts)
@@ -200,30 +199,28 @@ def test_the_commonest_class_is_named_with_its_share_in_every_edition(scored: An
     [(0.80, None), (0.765, "the student is not clearly better"), (0.75, "the student is no better"),
      (0.4, "the student is no better")],
 )  # fmt: skip
-def test_a_student_at_or_below_the_commonest_class_is_said_to_be(
-    scored: Any, accuracy: float, said: str | None
-) -> None:
+def test_a_student_at_or_below_the_commonest_class_is_said_to_be(scored, accuracy, said):
     facts = scored(accuracy)
     assert verdict(facts.utility.student) == said
     for edition in (render_text(facts).replace("\n            ", " "), render_html(facts), model_card(facts)):
         assert (said in edition) if said else ("the student is no" not in edition)
 
 
-def test_without_labels_of_public_rows_nothing_is_made_up(facts: Facts) -> None:
+def test_without_labels_of_public_rows_nothing_is_made_up(facts):
     score = Score(n_rows=10, accuracy=0.5)
     assert (score.commonest, verdict(score), baseline(facts, score), baseline(facts, None)) == (None, None, None, None)
     assert "accuracy" not in render_text(replace(facts, utility=Utility()))
     assert "baseline" not in render_text(replace(facts, utility=replace(facts.utility, student=score)))
 
 
-def test_facts_of_an_earlier_version_get_it_from_their_counts_and_a_wrong_one_is_refused() -> None:
+def test_facts_of_an_earlier_version_get_it_from_their_counts_and_a_wrong_one_is_refused():
     tree = {"n_rows": 10, "accuracy": 0.5, "recall": [0.5, 0.5], "class_rows": [4, 6]}
     assert Score(**tree).commonest == 0.6
     with pytest.raises(InvalidParameter, match="commonest is the largest share"):
         Score(**tree, commonest=0.7)
 
 
-def test_what_was_expected_stands_beside_what_came(scored: Any) -> None:
+def test_what_was_expected_stands_beside_what_came(scored):
     facts = scored(0.9)
     told = ExpectedScore(accuracy=0.95, low=0.93, high=0.97, basis="rehearsed on public rows")
     facts = replace(facts, utility=replace(facts.utility, expected=told))
@@ -236,7 +233,7 @@ def test_what_was_expected_stands_beside_what_came(scored: Any) -> None:
         ExpectedScore(accuracy=0.9, low=0.93, high=0.97, basis="rehearsed")
 
 
-def test_numbers_stand_in_their_sentences() -> None:
+def test_numbers_stand_in_their_sentences():
     assert bound(0.99981, 1e-5) == "ε ≤ 0.9999, δ ≤ 1e-5"
     answers = "1,200 answers, already charged"
     assert [answers_in_words(n) for n in (0, 1, 1_200)] == ["no answers", "1 answer, already charged", answers]
@@ -245,7 +242,7 @@ def test_numbers_stand_in_their_sentences() -> None:
     assert raised(raise_) == "on 2026-03-01T09:00:00Z to ε 2, δ 1e-5; reason: approved by the board"
 
 
-def test_a_run_is_judged_by_the_score_that_was_chosen() -> None:
+def test_a_run_is_judged_by_the_score_that_was_chosen():
     chosen = ChosenScore(scoring="roc_auc", value=0.79, low=0.75, high=0.83, baseline=0.5)
     words = "ROC-AUC 0.790 (0.750 to 0.830), which is 0.500 for always saying the commonest class"
     assert judged(Score(n_rows=500, accuracy=0.96, chosen=chosen)) == words

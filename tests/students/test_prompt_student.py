@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def student(released: Released | None = None, **more: Any) -> PromptStudent:
     )
 
 
-def test_it_is_loaded_and_asks_a_model(tmp_path: Path) -> None:
+def test_it_is_loaded_and_asks_a_model(tmp_path):
     path = student().save(tmp_path / "prompt.json")
     loaded = PromptStudent.load(path)
     assert loaded == student()
@@ -51,7 +50,7 @@ def test_it_is_loaded_and_asks_a_model(tmp_path: Path) -> None:
     assert all(each["row"] in POOL["review"].to_list() for each in content["examples"])
 
 
-def test_the_surest_of_each_class_are_taken_where_votes_were_released() -> None:
+def test_the_surest_of_each_class_are_taken_where_votes_were_released():
     leads = np.where(CODES == 1, 1, -1) * (np.arange(20) + 1)
     made = student(Released(leads, NO, NO, NoisyCounts(sigma=5.0, form="binary")))
     assert sorted(made.examples) == sorted(
@@ -66,7 +65,7 @@ def test_the_surest_of_each_class_are_taken_where_votes_were_released() -> None:
     assert sorted(three.examples) == sorted([("good fun 19", 1), ("bad dull 18", 0)])
 
 
-def test_declined_queries_are_no_examples() -> None:
+def test_declined_queries_are_no_examples():
     declined = np.arange(20) >= 3
     made = student(Released(CODES, declined, NO, GaussianNoisyMax(sigma=5.0, form="binary")), shots=10)
     assert {text for text, _ in made.examples} <= set(POOL["review"].to_list()[:3])
@@ -74,7 +73,7 @@ def test_declined_queries_are_no_examples() -> None:
     assert nothing.examples == ()
 
 
-def test_no_class_for_any_row_says_why_and_for_some_is_none() -> None:
+def test_no_class_for_any_row_says_why_and_for_some_is_none():
     rows = pl.DataFrame({"review": ["good day", "dull day"]})
     with endpoint(manner=BAD["refused"]) as there:
         with pytest.raises(PreconditionFailed, match="status 401"):
@@ -86,20 +85,20 @@ def test_no_class_for_any_row_says_why_and_for_some_is_none() -> None:
         assert student().predict(rows, ChatEndpoint(there.url, "toy")).tolist() == ["yes", None]
 
 
-def test_seeded_labels_are_not_written(tmp_path: Path) -> None:
+def test_seeded_labels_are_not_written(tmp_path):
     with pytest.raises(SeededNoiseRefused):
         student(guarantee=promised(seeded=True)).save(tmp_path / "prompt.json")
 
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "quorate prompt 2"}', '{"format": "quorate prompt 1"}'])
-def test_another_file_is_refused(text: str) -> None:
+def test_another_file_is_refused(text):
     with pytest.raises(InvalidParameter, match="no prompt of quorate"):
         PromptStudent.from_json(text)
 
 
 @pytest.mark.parametrize("label", ["maybe", 1, None])
-def test_an_example_of_no_class_is_refused(label: Any) -> None:
+def test_an_example_of_no_class_is_refused(label):
     content = json.loads(student().to_json())
     content["examples"][0]["label"] = label
     with pytest.raises(InvalidParameter):

@@ -57,7 +57,7 @@ def table(n_classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("scoring", SCORINGS)
 @pytest.mark.parametrize("rare_first", [False, True])
-def test_a_score_is_that_of_scikit_learn(scoring: str, rare_first: bool) -> None:
+def test_a_score_is_that_of_scikit_learn(scoring, rare_first):
     X, y = table()
     labels = np.array(["a common", "b rare"])[y]  # the rare one is second for scikit-learn
     model = LogisticRegression().fit(X, labels)
@@ -80,14 +80,14 @@ def test_a_score_is_that_of_scikit_learn(scoring: str, rare_first: bool) -> None
 @pytest.mark.parametrize(
     ("scoring", "scorer"), [("balanced_accuracy", "balanced_accuracy"), ("roc_auc", "roc_auc_ovr"), ("f1", "f1_macro")]
 )
-def test_a_score_of_several_classes_is_a_plain_mean_over_them(scoring: str, scorer: str) -> None:
+def test_a_score_of_several_classes_is_a_plain_mean_over_them(scoring, scorer):
     X, y = table(4)
     model = LogisticRegression(max_iter=1_000).fit(X, y)
     value = ScoredRows.of(model, X, y, [0, 1, 2, 3]).score(scoring)
     assert value == pytest.approx(get_scorer(scorer)(model, X, y), abs=1e-12)
 
 
-def test_the_default_follows_from_public_shares() -> None:
+def test_the_default_follows_from_public_shares():
     assert default_scoring([0.81, 0.19]) == "roc_auc"
     assert default_scoring([0.8, 0.2]) == "accuracy"
     assert default_scoring([0.5, 0.46, 0.04]) == "balanced_accuracy"
@@ -96,7 +96,7 @@ def test_the_default_follows_from_public_shares() -> None:
     assert default_scoring(None) == "accuracy"
 
 
-def test_what_needs_no_model_is_the_baseline() -> None:
+def test_what_needs_no_model_is_the_baseline():
     X, y = table()
     scored = ScoredRows.of(LogisticRegression().fit(X, y), X, y, [0, 1])
     assert scored.baseline("roc_auc") == 0.5
@@ -105,7 +105,7 @@ def test_what_needs_no_model_is_the_baseline() -> None:
     assert scored.baseline("accuracy") == pytest.approx(1 - y.mean())
 
 
-def test_no_score_of_a_perfect_model_passes_one_by_its_last_bit() -> None:
+def test_no_score_of_a_perfect_model_passes_one_by_its_last_bit():
     """scikit-learn adds up the average precision: 1.0000000000000002 of 20 rows found, which no report takes."""
     passed = 0
     for n in range(2, 60):
@@ -122,7 +122,7 @@ def test_no_score_of_a_perfect_model_passes_one_by_its_last_bit() -> None:
     assert passed
 
 
-def test_a_model_without_probabilities_has_no_ranking() -> None:
+def test_a_model_without_probabilities_has_no_ranking():
     X, y = table()
     scored = ScoredRows.of(LinearSVC().fit(X, y), X, y, [0, 1])
     assert scored.score("roc_auc") is None
@@ -130,7 +130,7 @@ def test_a_model_without_probabilities_has_no_ranking() -> None:
     assert scored.score("balanced_accuracy") is not None
 
 
-def test_declared_shares_are_checked() -> None:
+def test_declared_shares_are_checked():
     assert check_class_shares({"ja": 0.04}, ["nein", "ja"]) == (0.96, 0.04)
     assert check_class_shares({"b": 0.1}, ["a", "b", "c"]) == (None, 0.1, None)
     for given, said in (
@@ -146,7 +146,7 @@ def test_declared_shares_are_checked() -> None:
 # --- thresholds ------------------------------------------------------------------------------------------------------
 
 
-def test_balanced_is_the_mean_probability_of_the_pool() -> None:
+def test_balanced_is_the_mean_probability_of_the_pool():
     X, y = table()
     model = LogisticRegression().fit(X, y)
     moved = with_threshold(model, "balanced", classes=[0, 1], shares=None, pool=X)
@@ -159,7 +159,7 @@ def test_balanced_is_the_mean_probability_of_the_pool() -> None:
 
 
 @pytest.mark.parametrize(("classes", "rare"), [(["ja", "nein"], "ja"), (["nein", "ja"], "ja"), ([False, True], True)])
-def test_share_flags_as_many_rows_of_the_pool_as_were_declared(classes: list[Any], rare: Any) -> None:
+def test_share_flags_as_many_rows_of_the_pool_as_were_declared(classes, rare):
     X, y = table()
     common = next(name for name in classes if name != rare)
     model = LogisticRegression().fit(X, np.array([common, rare])[y])
@@ -168,7 +168,7 @@ def test_share_flags_as_many_rows_of_the_pool_as_were_declared(classes: list[Any
     assert np.sum(moved.predict(X) == rare) == round(0.04 * len(X))
 
 
-def test_accuracy_and_a_constant_move_nothing() -> None:
+def test_accuracy_and_a_constant_move_nothing():
     X, y = table()
     model = LogisticRegression().fit(X, y)
     assert with_threshold(model, "accuracy", classes=[0, 1], shares=None, pool=X) is model
@@ -179,7 +179,7 @@ def test_accuracy_and_a_constant_move_nothing() -> None:
         assert with_threshold(constant, "balanced", classes=[0, 1], shares=None, pool=X) is constant
 
 
-def test_what_no_threshold_can_be_made_of_is_refused_in_a_line() -> None:
+def test_what_no_threshold_can_be_made_of_is_refused_in_a_line():
     for given, classes, said in (
         ("balanced", ["a", "b", "c"], "between two classes, got 'balanced' with 3"),
         (0.2, ["a", "b", "c"], "between two classes"),
@@ -213,7 +213,7 @@ def test_what_no_threshold_can_be_made_of_is_refused_in_a_line() -> None:
 
 
 @pytest.mark.parametrize("costs", [(10.0, 1.0), (1.0, 1.0), (0.2, 3.0)])
-def test_from_the_threshold_of_costs_on_calling_the_rarer_class_costs_less(costs: tuple[float, float]) -> None:
+def test_from_the_threshold_of_costs_on_calling_the_rarer_class_costs_less(costs):
     missed, wrong = costs
     given: Any = {"false_negative": missed, "false_positive": wrong}
     threshold = check_decision_threshold(given, ["no", "yes"], None)
@@ -233,13 +233,13 @@ def below(n_rows: int, rank: int, share: float) -> float:
 
 
 @pytest.mark.parametrize(("n_rows", "coverage", "rank"), [(9, 0.9, 9), (50, 0.9, 46), (199, 0.95, 190), (120, 0.5, 61)])
-def test_the_slack_is_exact_by_another_road(n_rows: int, coverage: float, rank: int) -> None:
+def test_the_slack_is_exact_by_another_road(n_rows, coverage, rank):
     promise = promised(n_rows, coverage)
     assert below(n_rows, rank, promise.least) <= FAILURE < below(n_rows, rank, promise.least + 2e-6)
     assert below(n_rows, rank - 1, promise.least) > FAILURE  # twin: a rank too low promises more than it holds
 
 
-def test_of_many_rows_a_rank_above_is_taken_and_the_promise_is_that_of_the_least() -> None:
+def test_of_many_rows_a_rank_above_is_taken_and_the_promise_is_that_of_the_least():
     n_rows = 2_500
     ranks = kept_ranks(n_rows)
     assert (len(ranks), ranks[-1], bool(np.all(np.diff(ranks) > 0))) == (1_000, n_rows, True)
@@ -251,7 +251,7 @@ def test_of_many_rows_a_rank_above_is_taken_and_the_promise_is_that_of_the_least
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_of_any_rows_at_least_the_share_is_within_the_limit_of_the_others(ties: bool) -> None:
+def test_of_any_rows_at_least_the_share_is_within_the_limit_of_the_others(ties):
     """What exchangeable rows are promised, counted: each of n + 1 rows in turn is the new one."""
     rng = np.random.default_rng(1)
     for n_rows in (9, 19, 60):
@@ -265,7 +265,7 @@ def test_of_any_rows_at_least_the_share_is_within_the_limit_of_the_others(ties: 
                 assert np.mean(scores <= lower) < coverage
 
 
-def test_too_few_rows_are_refused_with_the_number_that_would_do() -> None:
+def test_too_few_rows_are_refused_with_the_number_that_would_do():
     for coverage, needed in ((0.9, 9), (0.95, 19), (0.99, 99), (0.999, 999), (0.7, 3)):
         with pytest.raises(InvalidParameter, match=f"coverage={coverage} needs {needed} rows that calibrate sets, and"):
             promised(needed - 1, coverage)
@@ -277,7 +277,7 @@ def test_too_few_rows_are_refused_with_the_number_that_would_do() -> None:
             promised(50, wrong)  # type: ignore[arg-type]
 
 
-def test_halves_are_told_by_places_alone_and_last_bits_move_no_class() -> None:
+def test_halves_are_told_by_places_alone_and_last_bits_move_no_class():
     fitting, held = halves(101)
     assert (len(fitting), len(held)) == (50, 51)
     assert sorted([*fitting, *held]) == list(range(101))
@@ -300,7 +300,7 @@ def task(seed: int, n_classes: int) -> tuple[Any, Any, Any]:
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("seed", "n_classes"), [(0, 2), (2, 2), (1, 3), (5, 3)])
-def test_it_is_the_one_under_which_labels_are_most_likely(seed: int, n_classes: int) -> None:
+def test_it_is_the_one_under_which_labels_are_most_likely(seed, n_classes):
     X, codes, model = task(seed, n_classes)
     classes = list("abc")[:n_classes]
     fitted = fit_temperature(model, X, codes, classes)
@@ -319,7 +319,7 @@ def test_it_is_the_one_under_which_labels_are_most_likely(seed: int, n_classes: 
     np.testing.assert_array_equal(model.decision_function(X), task(seed, n_classes)[2].decision_function(X))
 
 
-def test_a_class_that_the_model_never_saw_and_one_without_a_row_are_no_error() -> None:
+def test_a_class_that_the_model_never_saw_and_one_without_a_row_are_no_error():
     X, codes, model = task(1, 2)
     unseen = np.where(np.arange(len(codes)) < 5, 2, codes)
     seen = fit_temperature(model, X[5:], codes[5:], list("ab")).value
@@ -330,7 +330,7 @@ def test_a_class_that_the_model_never_saw_and_one_without_a_row_are_no_error() -
     assert sure.value == pytest.approx(0.05, rel=1e-3)  # all rows are right, and certainty is not said all the same
 
 
-def test_a_model_of_one_class_stays_as_it_is() -> None:
+def test_a_model_of_one_class_stays_as_it_is():
     X, codes, _ = task(0, 2)
     constant = DummyClassifier(strategy="constant", constant="a").fit(None, ["a"])
     require_calibration(constant, len(X), name="calibration")
@@ -338,7 +338,7 @@ def test_a_model_of_one_class_stays_as_it_is() -> None:
     np.testing.assert_array_equal(at_temperature(constant, 2.0).predict_proba(X), constant.predict_proba(X))
 
 
-def test_too_few_rows_and_models_without_scores_are_refused() -> None:
+def test_too_few_rows_and_models_without_scores_are_refused():
     X, codes, model = task(0, 2)
     require_calibration(model, FEWEST_LABELLED, name="calibration")
     with pytest.raises(InvalidParameter, match="calibration got 99 rows, and needs at least 100: one half fits the"):

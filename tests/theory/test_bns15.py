@@ -28,13 +28,13 @@ def dichotomies_of_intervals(n: int) -> int:
 
 
 @pytest.mark.parametrize("n", range(1, 9))
-def test_sauer_is_attained_by_intervals_and_below_its_rounder_form(n: int) -> None:
+def test_sauer_is_attained_by_intervals_and_below_its_rounder_form(n):
     assert dichotomies_of_intervals(n) == theory.sauer(n, 2)
     if n >= 2:
         assert theory.sauer(n, 2) <= theory.bns15_theorem_b_2(n, 2)
 
 
-def test_the_printed_form_is_false_below_the_dimension_and_asks_for_more_points() -> None:
+def test_the_printed_form_is_false_below_the_dimension_and_asks_for_more_points():
     assert (math.e * 1 / 10) ** 10 < 1e-5 < theory.sauer(1, 10) == 2
     with pytest.raises(InvalidParameter, match=r"^n_points must be a whole number >= 10"):
         theory.bns15_theorem_b_2(9, 10)
@@ -50,7 +50,7 @@ def error_of_the_rememberer(mass: np.ndarray, rows: int, rng: np.random.Generato
 
 
 @pytest.mark.parametrize("heavy", [0, 1, 5, 10])
-def test_the_lower_bound_as_printed_is_false_for_a_large_alpha(heavy: int) -> None:
+def test_the_lower_bound_as_printed_is_false_for_a_large_alpha(heavy):
     """34 labels are enough for an error of 0.99 with β = 0.41, in any dimension."""
     rng = np.random.default_rng(heavy)
     mass = np.full(2_000, (1 - 0.1 * heavy) / (2_000 - heavy))
@@ -61,7 +61,7 @@ def test_the_lower_bound_as_printed_is_false_for_a_large_alpha(heavy: int) -> No
 
 
 @pytest.mark.parametrize(("d", "alpha"), [(2, 0.1), (17, 0.1), (200, 0.02)])
-def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d: int, alpha: float) -> None:
+def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d, alpha):
     """The distribution of the proof, on which to remember is the best there is."""
     rng = np.random.default_rng(d)
     rows = math.ceil(theory.bns15_theorem_b_3_for_small_errors(d, alpha)) - 1
@@ -85,13 +85,13 @@ def test_with_fewer_labels_every_learner_errs_with_a_probability_of_a_seventh(d:
 
 @few
 @given(shares, shares)
-def test_consistent_thresholds_are_good_with_so_many_rows(alpha: float, beta: float) -> None:
+def test_consistent_thresholds_are_good_with_so_many_rows(alpha, beta):
     """All consistent ones, truth inside: an empty stretch of α on one side of it has probability (1 − α)^m."""
     m = math.ceil(theory.bns15_theorem_b_4(1, alpha, beta))
     assert 2 * (1 - alpha) ** m <= beta
 
 
-def test_b_4_at_a_hand_computed_point() -> None:
+def test_b_4_at_a_hand_computed_point():
     assert theory.bns15_theorem_b_4(3, 16 / math.e**4, 2 / math.e**5) == pytest.approx(math.e**4 / 2 * (12 + 5))
 
 
@@ -102,7 +102,7 @@ def differing_pair(points: np.ndarray, alpha: float) -> bool:
     return bool((line[between + 1 :] - line[: -between - 1]).max() >= alpha)
 
 
-def test_seen_disagreements_of_thresholds_tell_of_all_with_so_many_rows() -> None:
+def test_seen_disagreements_of_thresholds_tell_of_all_with_so_many_rows():
     alpha, beta = 0.1, 0.2
     rng = np.random.default_rng(4)
     m = math.ceil(theory.bns15_theorem_b_5(1, alpha, beta))
@@ -113,7 +113,7 @@ def test_seen_disagreements_of_thresholds_tell_of_all_with_so_many_rows() -> Non
 
 @few
 @given(st.integers(1, 50), st.floats(1e-4, 0.99), st.floats(1e-9, 0.99))
-def test_b_5_follows_from_relative_deviations(vc: int, alpha: float, beta: float) -> None:
+def test_b_5_follows_from_relative_deviations(vc, alpha, beta):
     """4 Π(2m)² e^(−0.81αm/4) ≤ β: Vapnik's bound for the differences of two concepts."""
     m = theory.bns15_theorem_b_5(vc, alpha, beta)
     log_growth = 2 * vc * math.log(2 * math.e * m / vc)
@@ -122,21 +122,21 @@ def test_b_5_follows_from_relative_deviations(vc: int, alpha: float, beta: float
 
 @few
 @given(shares, shares)
-def test_every_empirical_error_of_a_threshold_is_near_with_so_many_rows(alpha: float, beta: float) -> None:
+def test_every_empirical_error_of_a_threshold_is_near_with_so_many_rows(alpha, beta):
     """For thresholds it is the Kolmogorov–Smirnov distance, whose tail is 2 e^(−2mα²) at most (Massart)."""
     m = math.ceil(theory.bns15_theorem_b_6(1, alpha, beta))
     if alpha * beta < 0.9:
         assert 2 * math.exp(-2 * m * alpha**2) <= beta
 
 
-def test_b_6_as_printed_is_false_for_one_concept() -> None:
+def test_b_6_as_printed_is_false_for_one_concept():
     assert theory.bns15_theorem_b_6(0, 0.1, 0.1) == 0, "no rows at all"
     assert min(abs(0.5 - share) for share in (0.0, 1.0)) > 0.1, "while one row shows 0 or 1 of an error of 1/2"
 
 
 @few
 @given(st.integers(0, 30), st.floats(0.001, 0.09), st.floats(1e-6, 0.9))
-def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc: int, alpha: float, beta: float) -> None:
+def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc, alpha, beta):
     """Written out once more: the sizes that stored plans were made with do not change by a single row."""
     wide = 10 * alpha
     before = math.ceil(48 / wide * (10 * vc * math.log(48 * math.e / wide) + math.log(5 / beta)))
@@ -147,7 +147,7 @@ def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc: int, alpha:
 # --- GenericLearner ---
 
 
-def test_theorem_3_3_at_a_hand_computed_point_and_only_unlabelled_rows_grow_with_the_domain() -> None:
+def test_theorem_3_3_at_a_hand_computed_point_and_only_unlabelled_rows_grow_with_the_domain():
     alpha, beta = 1 / math.e, 1 / math.e**2
     labelled = theory.bns15_theorem_3_3_labelled_shape(3, alpha, beta, 0.5)
     assert labelled == pytest.approx(6 * math.e**3 + 4 * math.e)
@@ -165,7 +165,7 @@ def chance_of_a_bad_choice(labellings: np.ndarray, truth: np.ndarray, labelled: 
     return float(weights[mistakes > alpha * labelled].sum() / weights.sum())
 
 
-def test_claim_4_2_as_printed_is_false_where_there_are_fewer_points_than_dimensions() -> None:
+def test_claim_4_2_as_printed_is_false_where_there_are_fewer_points_than_dimensions():
     everything = np.array(list(product((0, 1), repeat=3)))  # one labelled row, two to be relabelled
     assert theory.bns15_claim_4_2(100, 0.5, 0.1, 1) >= 2
     bad = chance_of_a_bad_choice(everything, np.zeros(3), 1, 0.5)
@@ -175,7 +175,7 @@ def test_claim_4_2_as_printed_is_false_where_there_are_fewer_points_than_dimensi
 
 
 @pytest.mark.parametrize(("alpha", "beta", "labelled"), [(0.1, 0.1, 120), (0.3, 0.05, 40), (0.2, 0.2, 60)])
-def test_the_counted_claim_holds_for_thresholds_whatever_their_truth(alpha: float, beta: float, labelled: int) -> None:
+def test_the_counted_claim_holds_for_thresholds_whatever_their_truth(alpha, beta, labelled):
     relabelled = min(theory.bns15_claim_4_2_counted(1, alpha, beta, labelled), 600)
     n = labelled + relabelled
     place = np.random.default_rng(labelled).permutation(n)  # where on the line each of the points is
@@ -183,16 +183,14 @@ def test_the_counted_claim_holds_for_thresholds_whatever_their_truth(alpha: floa
     assert all(chance_of_a_bad_choice(labellings, truth, labelled, alpha) <= beta for truth in labellings[:: n // 20])
 
 
-def test_that_check_catches_a_class_that_is_too_large_for_its_labels() -> None:
+def test_that_check_catches_a_class_that_is_too_large_for_its_labels():
     everything = np.array(list(product((0, 1), repeat=10)))
     assert chance_of_a_bad_choice(everything, np.zeros(10), 5, 0.1) > 0.5
 
 
 @few
 @given(st.integers(1, 40), shares, shares, st.integers(1, 500))
-def test_the_counted_claim_is_the_largest_that_its_inequality_allows(
-    vc: int, alpha: float, beta: float, labelled: int
-) -> None:
+def test_the_counted_claim_is_the_largest_that_its_inequality_allows(vc, alpha, beta, labelled):
     found = theory.bns15_claim_4_2_counted(vc, alpha, beta, labelled)
     room = math.log(beta) + alpha * labelled / 2
     if found >= 0:
@@ -206,9 +204,7 @@ def test_the_counted_claim_is_the_largest_that_its_inequality_allows(
 
 @few
 @given(st.integers(1, 40), shares, shares, st.integers(0, 5_000), st.floats(0.1, 5))
-def test_relabelled_points_are_counted_as_before(
-    vc: int, alpha: float, beta: float, kept: int, epsilon_0: float
-) -> None:
+def test_relabelled_points_are_counted_as_before(vc, alpha, beta, kept, epsilon_0):
     exponent = epsilon_0 * alpha * kept / (2 * vc)
     before = beta / math.e * vc * math.exp(exponent) if exponent < 700 else float("inf")
     assert theory.bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0) == before
@@ -216,9 +212,7 @@ def test_relabelled_points_are_counted_as_before(
 
 @few
 @given(st.integers(1, 40), shares, shares)
-def test_claim_4_9_begins_where_it_says_and_every_iteration_leads_to_the_next(
-    vc: int, alpha: float, beta: float
-) -> None:
+def test_claim_4_9_begins_where_it_says_and_every_iteration_leads_to_the_next(vc, alpha, beta):
     first = theory.bns15_claim_4_9_labelled(vc, alpha, beta)
     assert theory.bns15_claim_4_9_iteration(vc, alpha, beta, 1) == pytest.approx(first)
     for i in (1, 2, 5):
@@ -231,7 +225,7 @@ def test_claim_4_9_begins_where_it_says_and_every_iteration_leads_to_the_next(
         assert kept >= theory.bns15_theorem_b_5(vc, 10 * alpha_i, beta_i), "as Claim 4.11 uses Theorem B.5"
 
 
-def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_30000n() -> None:
+def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_30000n():
     """log(1/β_i) = 0 is not allowed, so at β_i = 1/2: ½ e^10 − 2000 by hand."""
     assert theory.bns15_algorithm_3_taken(1, 0.5, 0.5, 4_000, 10) == pytest.approx(math.exp(10) / 2 - 4_000)
     assert theory.bns15_algorithm_3_taken(1, 0.5, 0.5, 40_000, 10) == 300_000
@@ -245,7 +239,7 @@ def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_3000
 
 @few
 @given(st.integers(1, 40), shares, shares, st.floats(0.01, 1))
-def test_labels_of_the_boosted_learners(vc: int, alpha: float, beta: float, epsilon: float) -> None:
+def test_labels_of_the_boosted_learners(vc, alpha, beta, epsilon):
     boosted = theory.bns15_theorem_4_13_shape(vc, alpha, beta)
     assert boosted * math.exp(0) == pytest.approx(vc * -math.log(alpha * beta) / alpha)
     assert theory.bns15_theorem_4_14_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / epsilon)
@@ -257,9 +251,7 @@ def test_labels_of_the_boosted_learners(vc: int, alpha: float, beta: float, epsi
 
 @few
 @given(st.floats(1e-4, 1 / 9), st.floats(1e-3, 1 / 4), st.floats(0.01, 2), st.sampled_from([0.0, 1e-12, 1e-9]))
-def test_labels_of_a_transcript_private_learner_solve_the_last_line_of_its_proof(
-    alpha: float, beta: float, epsilon: float, delta: float
-) -> None:
+def test_labels_of_a_transcript_private_learner_solve_the_last_line_of_its_proof(alpha, beta, epsilon, delta):
     n = max(10**6, math.ceil(100 / alpha**2 * -math.log(alpha * beta)))
     rule = theory.bns15_theorem_5_6
     m = rule(alpha, beta, epsilon, delta, n)
@@ -268,7 +260,7 @@ def test_labels_of_a_transcript_private_learner_solve_the_last_line_of_its_proof
     assert rule(alpha, beta, epsilon, 0.0, 1) == rule(alpha, beta, epsilon, 0.0, n)
 
 
-def test_a_learner_that_asks_about_rows_at_random_meets_the_lower_bound_within_its_constant() -> None:
+def test_a_learner_that_asks_about_rows_at_random_meets_the_lower_bound_within_its_constant():
     """Questions that no row decides are private at every ε."""
     for alpha in (0.1, 0.01, 0.001):
         enough = math.ceil(math.log(2 / 0.05) / alpha)  # rows at random: none within α of a side of the cut, but for β

@@ -34,13 +34,13 @@ def mistaken(teachers: np.ndarray, queries: np.ndarray) -> np.ndarray:
 
 @few
 @given(st.floats(0.01, 10), st.floats(1e-12, 0.1), st.floats(1e-9, 0.5))
-def test_so_stable_a_value_is_declined_with_half_of_beta(epsilon: float, delta: float, beta: float) -> None:
+def test_so_stable_a_value_is_declined_with_half_of_beta(epsilon, delta, beta):
     threshold = math.log(1 / delta) / epsilon
     declined = stats.laplace.cdf(threshold - theory.btt18_theorem_2_5(epsilon, delta, beta), scale=1 / epsilon)
     assert declined == pytest.approx(beta / 2, rel=1e-6)
 
 
-def test_algorithm_2_at_a_hand_computed_point() -> None:
+def test_algorithm_2_at_a_hand_computed_point():
     """log(2/δ) = 8 and T = 4: λ = sqrt(32 · 4 · 8)/2 = 16; 4mT/δ = e^12 makes k = 34 sqrt(2) · 16 · 12."""
     delta = 2 / math.exp(8)
     assert theory.btt18_algorithm_2_noise(2.0, delta, 4, 5)[0] == pytest.approx(16)
@@ -51,9 +51,7 @@ def test_algorithm_2_at_a_hand_computed_point() -> None:
 
 @few
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.1), st.integers(1, 100), st.integers(1, 10**6), st.floats(1e-6, 0.5))
-def test_two_thirds_of_so_many_teachers_outvote_all_noise(
-    epsilon: float, delta: float, cutoff: int, m: int, beta: float
-) -> None:
+def test_two_thirds_of_so_many_teachers_outvote_all_noise(epsilon, delta, cutoff, m, beta):
     """Also at half the printed distance, which is the one of sensitivity 1: ceil(gap/2) − 1 ≥ k/6 − 1."""
     scale, threshold = theory.btt18_algorithm_2_noise(epsilon, delta, cutoff, m)
     k = theory.btt18_algorithm_2_teachers(epsilon, delta, cutoff, m, beta)
@@ -66,7 +64,7 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) -> None:
+def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed):
     rng = np.random.default_rng(seed)
     k, m = 30, 400
     teachers, queries = threshold_teachers(rng, k, int(rng.integers(3, 40))), rng.random(m)
@@ -81,7 +79,7 @@ def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) ->
     assert 0 < error <= theory.btt18_claim_4_1_by_markov(0.0, mean) <= theory.btt18_claim_4_1(0.0, mean)
 
 
-def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
+def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes():
     """T of the mean error, and T/m bounds the share of queries that a third of the teachers gets wrong."""
     rng = np.random.default_rng(7)
     m, beta, over = 300, 0.1, 0
@@ -94,7 +92,7 @@ def test_the_rate_of_theorem_3_2_on_thresholds_with_noise_free_votes() -> None:
     assert theory.btt18_theorem_3_2_rate(2 * m, m) == 1
 
 
-def test_a_count_one_smaller_is_passed_by_some_ensemble() -> None:
+def test_a_count_one_smaller_is_passed_by_some_ensemble():
     """The corrected count is attained: mistakes dealt out in turn."""
     k, m, mistakes, xi = 7, 50, 4, 0.25
     each = int(xi * k) + 1
@@ -106,12 +104,12 @@ def test_a_count_one_smaller_is_passed_by_some_ensemble() -> None:
     assert (wrong.mean(axis=1) > xi).sum() == found
 
 
-def test_lemma_3_3_as_printed_is_false_without_mistakes() -> None:
+def test_lemma_3_3_as_printed_is_false_without_mistakes():
     assert not theory.btt18_lemma_3_3(0, 1 / 3) > 0, "no query is fewer than none"
     assert theory.btt18_lemma_3_3_counted(10, 5, 0, 1 / 3) == 0
 
 
-def test_the_step_in_the_proof_of_claim_4_1_fails_at_the_least_m() -> None:
+def test_the_step_in_the_proof_of_claim_4_1_fails_at_the_least_m():
     alpha = beta = 0.01
     m = math.ceil(theory.btt18_claim_4_1_queries(alpha, beta))
     assert math.sqrt(math.log(m / beta) / (2 * m * alpha)) > 40 * alpha  # the root of the proof, at γ = 0
@@ -127,7 +125,7 @@ RATIO = 5 / 50_000  # V/(εn)
 
 
 @pytest.mark.parametrize("m", [20_000, 10**6])
-def test_theorem_3_4_solves_cutoff_teachers_and_accuracy_together(m: int) -> None:
+def test_theorem_3_4_solves_cutoff_teachers_and_accuracy_together(m):
     """T = mα, α = kV/n, k = √T/ε."""
     found = theory.btt18_theorem_3_4_shape(n_queries=m, **SIZES)
     teachers = math.sqrt(found.cutoff) / 0.5
@@ -136,14 +134,14 @@ def test_theorem_3_4_solves_cutoff_teachers_and_accuracy_together(m: int) -> Non
 
 
 @pytest.mark.parametrize(("m", "gamma"), [(20_000, 0.0), (10**6, 0.0)])
-def test_theorem_3_5_solves_them_in_the_agnostic_case(m: int, gamma: float) -> None:
+def test_theorem_3_5_solves_them_in_the_agnostic_case(m, gamma):
     """T = m(γ + α), α = sqrt(kV/n), k = √T/ε; at γ = 0 exactly."""
     found = theory.btt18_theorem_3_5_shape(n_queries=m, gamma=gamma, **SIZES)
     assert found.cutoff == pytest.approx(m * math.sqrt(math.sqrt(found.cutoff) / 0.5 * 5 / 100_000))
     assert theory.btt18_theorem_3_5_shape(n_queries=m, gamma=0.2, **SIZES).rate == pytest.approx(found.rate + 0.2)
 
 
-def test_both_branches_meet_at_m_queries_and_free_queries_are_as_without_privacy() -> None:
+def test_both_branches_meet_at_m_queries_and_free_queries_are_as_without_privacy():
     free = round(1 / RATIO)
     assert theory.btt18_theorem_3_4_shape(n_queries=free, **SIZES).rate == pytest.approx(RATIO)
     assert theory.btt18_theorem_3_4_shape(n_queries=free + 1, **SIZES).rate == pytest.approx(RATIO, rel=1e-3)
@@ -155,7 +153,7 @@ def test_both_branches_meet_at_m_queries_and_free_queries_are_as_without_privacy
     assert theory.btt18_theorem_3_5_shape(n_queries=50, gamma=0.1, **SIZES).free_queries == 10
 
 
-def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives() -> None:
+def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives():
     """Errors that come with probability 1/M a query: among √β M queries one is too many, more often than β."""
     found = theory.btt18_theorem_3_4_shape(n_queries=1_000, **SIZES)
     assert found.free_queries == pytest.approx(10_000)
@@ -166,14 +164,14 @@ def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives() -> None
 
 @few
 @given(st.integers(1, 10**9))
-def test_the_theorem_is_better_than_advanced_composition_up_to_the_square(m: int) -> None:
+def test_the_theorem_is_better_than_advanced_composition_up_to_the_square(m):
     ours = theory.btt18_theorem_3_4_shape(n_queries=m, **SIZES).rate
     theirs = theory.btt18_advanced_composition_shape(n_queries=m, **SIZES)
     assert (ours <= theirs * (1 + 1e-9)) == (m <= round(RATIO**-2))
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.01])
-def test_at_one_rate_it_answers_one_over_alpha_times_as_many(alpha: float) -> None:
+def test_at_one_rate_it_answers_one_over_alpha_times_as_many(alpha):
     ours, theirs = alpha / RATIO**2, alpha**2 / RATIO**2
     assert theory.btt18_theorem_3_4_shape(n_queries=round(ours), **SIZES).rate == pytest.approx(alpha)
     assert theory.btt18_advanced_composition_shape(n_queries=round(theirs), **SIZES) == pytest.approx(alpha)
@@ -181,7 +179,7 @@ def test_at_one_rate_it_answers_one_over_alpha_times_as_many(alpha: float) -> No
 
 
 @pytest.mark.parametrize(("vc", "alpha", "epsilon"), [(5, 0.1, 0.5), (2, 0.01, 2.0)])
-def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alpha: float, epsilon: float) -> None:
+def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc, alpha, epsilon):
     """n/k = V/α (V/α² in the agnostic case), k = √T/ε, T at m = V/α² public points; by hand for the remarks."""
     m = vc / alpha**2
     n = theory.btt18_theorem_4_2_shape(vc, alpha, epsilon)
@@ -211,7 +209,7 @@ def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alph
         (lambda: theory.cutoff_for_mean_error(0.1, 10, 0.1, disagreeing=0.6), "disagreeing"),
     ],
 )
-def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:
+def test_conditions_of_the_theorems_are_asked_for(call, named):
     with pytest.raises(InvalidParameter, match=f"^{named} must be "):
         call()
 
@@ -220,14 +218,14 @@ def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:
 
 
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.5), (100, 0.05), (10_000, 1e-6)])
-def test_two_thirds_of_so_many_parts_agree_by_exact_tails(m: int, beta: float) -> None:
+def test_two_thirds_of_so_many_parts_agree_by_exact_tails(m, beta):
     k = math.ceil(theory.btt18a_agreeing_parts(m, beta))
     assert m * stats.binom.cdf(math.ceil(2 * k / 3) - 1, k, 0.75) <= beta / 2
     few = k // 20
     assert m * stats.binom.cdf(math.ceil(2 * few / 3) - 1, few, 0.75) > beta / 2, "a twentieth is too few"
 
 
-def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_large_epsilon() -> None:
+def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_large_epsilon():
     arguments = (1e-5, 10, 1_000, 0.05)
     assert theory.btt18a_theorem_3_11(1.0, *arguments) == theory.lzcw21_lemma_3(1.0, *arguments)
     assert theory.btt18a_theorem_3_11_at_any_epsilon(1.0, *arguments) == theory.btt18a_theorem_3_11(1.0, *arguments)
@@ -238,9 +236,7 @@ def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_lar
 
 @few
 @given(st.floats(0.01, 3), st.floats(1e-12, 0.1), st.integers(1, 200), st.integers(1, 10**6), st.floats(1e-6, 0.5))
-def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(
-    epsilon: float, delta: float, cutoff: int, m: int, beta: float
-) -> None:
+def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(epsilon, delta, cutoff, m, beta):
     """As the proof of the theorem has it: two thirds of k agree, so the lead is a third, and that is far enough."""
     arguments = epsilon, delta, cutoff, m, beta
     assert theory.btt18a_corollary_3_9(*arguments) <= theory.btt18a_theorem_3_11(*arguments) / 3
@@ -270,7 +266,7 @@ def average_change(n: int, steps: np.ndarray, trials: int, rng: np.random.Genera
 
 
 @pytest.mark.parametrize("falling", [False, True])
-def test_one_pass_without_any_coin_is_on_average_stable(falling: bool) -> None:
+def test_one_pass_without_any_coin_is_on_average_stable(falling):
     n = 40
     steps = 2.0 / np.arange(1, n + 1) if falling else np.full(n, 0.5)  # at most 2/β = 8
     bound = theory.btt18a_theorem_2(theory.hrs16_convex_parameters(1.0, 0.25, steps, n))
@@ -279,7 +275,7 @@ def test_one_pass_without_any_coin_is_on_average_stable(falling: bool) -> None:
     assert change.mean() > bound / 8, "and the bound is not far off"
 
 
-def test_without_shuffling_it_is_not_uniformly_stable_by_the_same_number() -> None:
+def test_without_shuffling_it_is_not_uniformly_stable_by_the_same_number():
     """Linear losses w·z, z = ±1: row 1 moves w by 2α₁, the rows on average by α_t; by hand."""
     n = 50
     steps = 1 / np.arange(1, n + 1)
@@ -288,7 +284,7 @@ def test_without_shuffling_it_is_not_uniformly_stable_by_the_same_number() -> No
     assert steps.mean() == pytest.approx(bound / 2), "E|z − z'| = 1 in the mean over rows, exactly"
 
 
-def test_a_claim_of_less_than_that_is_caught() -> None:
+def test_a_claim_of_less_than_that_is_caught():
     rng = np.random.default_rng(2)
     n = 20
     steps = np.full(n, 0.5)
@@ -299,7 +295,7 @@ def test_a_claim_of_less_than_that_is_caught() -> None:
     assert stats.ttest_1samp(change, claimed, alternative="greater").pvalue < 1e-6
 
 
-def test_the_numbers_of_the_convex_theorem_and_its_condition() -> None:
+def test_the_numbers_of_the_convex_theorem_and_its_condition():
     assert theory.hrs16_convex_parameters(3.0, 4.0, [0.5, 0.25], 30) == pytest.approx(2 * 3 * 0.75 / 30)
     assert theory.hrs16_convex(3.0, 4.0, [0.5, 0.25], 30) == pytest.approx(2 * 9 * 0.75 / 30)
     assert theory.hrs16_convex(3.0, 0.0, [100.0], 30) == pytest.approx(60)
@@ -309,9 +305,7 @@ def test_the_numbers_of_the_convex_theorem_and_its_condition() -> None:
 
 @few
 @given(st.floats(0.1, 3), st.floats(0.1, 3), st.floats(0.1, 3), st.integers(1, 10_000), st.integers(2, 10_000))
-def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_met(
-    lipschitz: float, smoothness: float, c: float, steps: int, n: int
-) -> None:
+def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_met(lipschitz, smoothness, c, steps, n):
     """min over t₀ of t₀/(n−1) + 2L²/(β(n−1)) (T/t₀)^(βc), which the printed form solves."""
     power = smoothness * c
 
@@ -323,7 +317,7 @@ def test_the_non_convex_bound_is_the_best_step_at_which_the_changed_row_may_be_m
     assert theory.hrs16_non_convex(lipschitz, smoothness, c, steps, n) == pytest.approx(found.fun, rel=1e-6)
 
 
-def test_more_steps_and_fewer_rows_are_less_stable() -> None:
+def test_more_steps_and_fewer_rows_are_less_stable():
     values = [theory.hrs16_non_convex(1.0, 1.0, 0.5, steps, n) for steps, n in ((10, 1_000), (100, 1_000), (100, 100))]
     assert values == sorted(values)
 

@@ -21,12 +21,12 @@ shares = st.floats(1e-4, 0.9)
 
 @few
 @given(st.floats(1, 1_000), shares, shares, st.floats(1, 100))
-def test_lemma_3_3_holds_from_its_n_on(d: float, alpha: float, beta: float, further: float) -> None:
+def test_lemma_3_3_holds_from_its_n_on(d, alpha, beta, further):
     n = theory.lwy25_lemma_3_3(d, alpha, beta) * further
     assert n * alpha * (1 + 1e-12) >= d * math.log(math.e * n / d) + math.log(1 / beta)
 
 
-def test_that_property_fails_for_a_third_of_it() -> None:
+def test_that_property_fails_for_a_third_of_it():
     n = theory.lwy25_lemma_3_3(5, 0.01, 0.1) / 3
     assert n * 0.01 < 5 * math.log(math.e * n / 5) + math.log(10)
 
@@ -49,7 +49,7 @@ def failures(n: int, fails, trials: int = 200) -> int:
     return sum(fails(max(n, 2), rng) for _ in range(trials))
 
 
-def test_the_shapes_are_right_for_thresholds_up_to_a_constant() -> None:
+def test_the_shapes_are_right_for_thresholds_up_to_a_constant():
     """Four times the shape is enough, a tenth is not: both lemmas, α = 0.05 and β = 0.1."""
     alpha, beta = 0.05, 0.1
     near = theory.lwy25_lemma_2_5_shape(1, alpha, beta)
@@ -62,7 +62,7 @@ def test_the_shapes_are_right_for_thresholds_up_to_a_constant() -> None:
         assert stats.binom.sf(failures(round(shape / 10), fails) - 1, 200, beta) < 1e-6
 
 
-def test_the_shapes_at_hand_computed_points() -> None:
+def test_the_shapes_at_hand_computed_points():
     alpha, beta = math.exp(-2), math.exp(-3)
     assert theory.lwy25_lemma_2_5_shape(4, alpha, beta) == pytest.approx(11 * math.e**2)
     assert theory.lwy25_lemma_2_6_shape(4, alpha, beta) == pytest.approx(7 * math.e**4)
@@ -76,23 +76,21 @@ def test_the_shapes_at_hand_computed_points() -> None:
 
 @few
 @given(st.integers(0, 10**6), st.integers(1, 40), st.floats(1e-3, 0.3), shares, st.floats(0.01, 1))
-def test_what_privacy_adds_does_not_grow_as_one_over_epsilon_with_the_square_of_alpha(
-    n_base: int, vc: int, alpha: float, beta: float, epsilon: float
-) -> None:
+def test_what_privacy_adds_does_not_grow_as_one_over_epsilon_with_the_square_of_alpha(n_base, vc, alpha, beta, epsilon):
     """Theorem 3.6: of the terms only the one in 1/α has an ε."""
     here, there = (theory.lwy25_theorem_3_6_shape(n_base, vc, alpha, beta, each) for each in (epsilon, 2 * epsilon))
     assert here - there == pytest.approx(theory.lwy25_lemma_2_5_shape(vc, alpha, beta) / (2 * epsilon), rel=1e-6)
     assert here >= n_base + theory.lwy25_lemma_2_6_shape(vc, alpha, beta)
 
 
-def test_where_a_logarithm_would_be_negative_the_shape_is_refused() -> None:
+def test_where_a_logarithm_would_be_negative_the_shape_is_refused():
     with pytest.raises(InvalidParameter, match=r"^alpha must be a number > 0 and <= 0\.367879"):
         theory.lwy25_theorem_4_2_shape(1, 0.4, 0.1, 1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("alpha", [0.3, 0.05])
-def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float, epsilon: float) -> None:
+def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha, epsilon):
     r = theory.lwy25_lemma_4_1_hypotheses(alpha, epsilon)
 
     def error(r: int) -> float:
@@ -107,7 +105,7 @@ def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float
 
 @few
 @given(st.floats(1e-6, 0.99), st.floats(0.01, 10))
-def test_the_mechanism_takes_its_number_from_here(alpha: float, epsilon: float) -> None:
+def test_the_mechanism_takes_its_number_from_here(alpha, epsilon):
     mechanism = PrivatePrediction(epsilon)
     assert mechanism.n_hypotheses(alpha) == math.ceil(6 * math.log(4 / alpha) / mechanism.epsilon)
     assert mechanism.n_hypotheses(alpha) == theory.lwy25_lemma_4_1_hypotheses(alpha, mechanism.epsilon)

@@ -39,14 +39,14 @@ def algorithm_2(margins: np.ndarray, scale: float, threshold: float, cutoff: int
 
 
 @pytest.mark.parametrize(("epsilon", "cutoff", "m"), [(1.0, 10, 1_447), (0.3, 50, 10_000)])
-def test_the_mechanism_of_that_calibration_takes_its_noise_from_here(epsilon: float, cutoff: int, m: int) -> None:
+def test_the_mechanism_of_that_calibration_takes_its_noise_from_here(epsilon, cutoff, m):
     noise = StableSparseVector(epsilon, 1e-5, cutoff, m, "lzcw21").stage_noise
     assert (noise.threshold_scale, noise.threshold) == theory.lzcw21_algorithm_2_noise(epsilon, 1e-5, cutoff, m)
     room = math.log(2e5)
     assert noise.threshold_scale == (math.sqrt(2 * cutoff * (epsilon + room)) + math.sqrt(2 * cutoff * room)) / epsilon
 
 
-def test_algorithm_2_composes_to_its_epsilon() -> None:
+def test_algorithm_2_composes_to_its_epsilon():
     """T stages of 2/λ are 2T/λ²-zCDP, and ρ + 2 sqrt(ρ log(2/δ)) = ε."""
     scale, _ = theory.lzcw21_algorithm_2_noise(0.7, 1e-5, 12, 500)
     rho = 2 * 12 / scale**2
@@ -61,7 +61,7 @@ def run_of_lemma_3(teachers: float, unstable: int, epsilon: float, rng: np.rando
     return algorithm_2(margins, scale, threshold, 5, rng) == 60
 
 
-def test_lemma_3_needs_fewer_than_t_unstable_queries_and_a_small_epsilon() -> None:
+def test_lemma_3_needs_fewer_than_t_unstable_queries_and_a_small_epsilon():
     rng = np.random.default_rng(1)
     printed = {epsilon: theory.lzcw21_lemma_3(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
     ours = {epsilon: theory.lzcw21_lemma_3_at_any_epsilon(epsilon, 0.01, 5, 60, 0.1) for epsilon in (1.0, 2_000.0)}
@@ -76,9 +76,7 @@ def test_lemma_3_needs_fewer_than_t_unstable_queries_and_a_small_epsilon() -> No
 
 @few
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.1), st.integers(1, 200), st.integers(1, 10**6), st.floats(1e-6, 0.5))
-def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(
-    share: float, delta: float, cutoff: int, m: int, beta: float
-) -> None:
+def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(share, delta, cutoff, m, beta):
     epsilon = share * math.log(2 / delta)
     ours = theory.lzcw21_lemma_3_at_any_epsilon(epsilon, delta, cutoff, m, beta)
     assert ours <= theory.lzcw21_lemma_3(epsilon, delta, cutoff, m, beta) + 1
@@ -88,9 +86,7 @@ def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(
 
 
 @pytest.mark.parametrize(("epsilon", "under_the_root"), [(1.0, False), (400.0, False), (400.0, True)])
-def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the_root(
-    epsilon: float, under_the_root: bool
-) -> None:
+def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the_root(epsilon, under_the_root):
     """T queries at the bottom, which are declined first, and 60 that the lemma speaks of; 4,000 runs."""
     rng, cutoff, m, beta = np.random.default_rng(3), 5, 65, 0.1
     phi = theory.lzcw21_lemma_46(epsilon, 0.01, cutoff, m, beta)
@@ -108,7 +104,7 @@ def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the
 # --- Theorem 5 ---
 
 
-def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether() -> None:
+def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether():
     """Wrong on everything with probability 1/4: then more than a third of 10 teachers is wrong on all m queries."""
     m, beta = 10_000, 0.05
     assert stats.binom.sf(3, 10, 0.25) > 4 * beta
@@ -121,7 +117,7 @@ def test_theorem_5_as_printed_does_not_bound_teachers_that_are_wrong_altogether(
     assert stats.binom.sf(passed - 1, 500, beta) > 1e-6
 
 
-def test_theorem_5_at_hand_computed_points() -> None:
+def test_theorem_5_at_hand_computed_points():
     """log(m/β) = 8: T = 3(25 + sqrt(500 · 8/2)); nε = 1000, d = 4, m = 64, log(1/δ) = 2."""
     assert theory.lzcw21_theorem_5_cutoff(0.05, 500, 500 / math.exp(8)) == pytest.approx(3 * (25 + math.sqrt(2_000)))
     realizable = theory.lzcw21_theorem_5_realizable_shape(2_000, 64, 4, 0.5, math.exp(-2))
@@ -149,7 +145,7 @@ def runs_broken_off(teachers: float, scale: float, runs: int) -> int:
     return sum(algorithm_2(row, scale, threshold, cutoff, rng) < M for row in margins)
 
 
-def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds() -> None:
+def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds():
     """Every expected margin is ξ, and the teachers are independent; ε = 0.16 gives this λ."""
     scale = scale_at_which_both_terms_are_equal()
     assert theory.lzcw21_algorithm_2_noise(0.157, DELTA, 3, M)[0] == pytest.approx(scale, rel=0.02)
@@ -162,14 +158,14 @@ def test_proposition_18_as_printed_is_false_and_with_the_distance_it_holds() -> 
 
 @few
 @given(st.floats(0, 0.5), st.integers(1, 10_000), st.floats(1e-6, 0.5))
-def test_the_cutoff_of_proposition_18_covers_the_points_of_small_margin(nu: float, m: int, gamma: float) -> None:
+def test_the_cutoff_of_proposition_18_covers_the_points_of_small_margin(nu, m, gamma):
     """Bernstein: more than so many of m points with probability γ/3 at most, by the exact tail."""
     assert stats.binom.sf(math.floor(theory.lzcw21_proposition_18_cutoff(nu, m, gamma)), m, nu) <= gamma / 3
 
 
 @few
 @given(st.floats(0.1, 1_000), st.floats(1e-3, 0.5), st.integers(1, 10**6))
-def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale: float, xi: float, m: int) -> None:
+def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale, xi, m):
     printed = theory.lzcw21_proposition_18_teachers(scale, xi, 1e-6, m, 0.05)
     ours = theory.lzcw21_proposition_18_teachers_by_distance(scale, xi, 1e-6, m, 0.05)
     assert printed <= ours <= (2 * printed + 2 / xi) * (1 + 1e-12)
@@ -180,7 +176,7 @@ def test_the_repaired_k_is_at_most_twice_the_printed_one_and_two_over_xi(scale: 
 
 @few
 @given(taus, st.integers(10**5, 10**8), st.integers(1, 20))
-def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau: float, n: int, d: int) -> None:
+def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau, n, d):
     """T = m (dK/n)^(τ/(2−τ)), K = √T/ε; and T/m is the second term of the bound."""
     m, epsilon = 1_000, 0.5
     cutoff = theory.lzcw21_theorem_10_cutoff_shape(n, m, d, epsilon, tau)
@@ -190,7 +186,7 @@ def test_theorem_10_solves_cutoff_teachers_and_disagreement_together(tau: float,
 
 @few
 @given(taus, st.integers(10**5, 10**8), st.integers(1, 20))
-def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau: float, n: int, d: int) -> None:
+def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau, n, d):
     def bound(log_m: float) -> float:
         m = math.exp(log_m)
         return d / m + (m * (d / (n * 0.5)) ** 2) ** (tau / (4 - 3 * tau))
@@ -203,7 +199,7 @@ def test_remark_12_balances_the_bound_and_the_minimiser_minimises_it(tau: float,
     assert bound(least) <= bound(math.log(balanced)) <= 2 * bound(least)
 
 
-def test_remark_12_at_tau_1_is_as_printed_and_exact() -> None:
+def test_remark_12_at_tau_1_is_as_printed_and_exact():
     assert theory.lzcw21_remark_12_queries(100_000, 4, 1.0, 1.0) == pytest.approx(100_000 / math.sqrt(4))
     assert theory.lzcw21_remark_12_minimiser(100_000, 4, 1.0, 1.0) == pytest.approx(50_000)
 
@@ -221,14 +217,14 @@ def dimension(sets: set[int], points: int) -> int:
     )
 
 
-def test_the_dimension_of_votes_is_not_k_times_that_of_the_voters() -> None:
+def test_the_dimension_of_votes_is_not_k_times_that_of_the_voters():
     sets = {0, *(1 << i for i in range(5)), 0b11, 0b110, 0b1100, 0b11000, 0b10001, 0b111}
     votes = {a | b for a, b in product(sets, repeat=2)}  # 1 where at least one of two says 1: a tie goes to 1
     assert dimension(sets, 5) == 2
     assert dimension(votes, 5) == 5 > 2 * 2
 
 
-def test_lemma_36_on_which_theorem_20_rests_lacks_a_logarithm() -> None:
+def test_lemma_36_on_which_theorem_20_rests_lacks_a_logarithm():
     """Sets of 100 of 14,800 points: one of them is not hit by 70,000 draws, which the bound denies at γ = 0.05."""
     points, d, n, gamma = 14_800, 100, 70_000, 0.05
     rng = np.random.default_rng(5)
@@ -239,7 +235,7 @@ def test_lemma_36_on_which_theorem_20_rests_lacks_a_logarithm() -> None:
     assert d / points <= 4 * (growth + math.log(4 / gamma)) / n, "with the growth function it holds"
 
 
-def test_a_student_of_thresholds_stays_within_the_repaired_bound() -> None:
+def test_a_student_of_thresholds_stays_within_the_repaired_bound():
     """One voter, d = 1: T labels are wrong where they harm most, and the student minimises its empirical error."""
     rng = np.random.default_rng(6)
     m, cutoff = 4_000, 60
@@ -255,7 +251,7 @@ def test_a_student_of_thresholds_stays_within_the_repaired_bound() -> None:
     assert bound < 0.1
 
 
-def test_theorems_19_and_20_at_hand_computed_points() -> None:
+def test_theorems_19_and_20_at_hand_computed_points():
     assert theory.lzcw21_theorem_19_shape(0.1, 20, 400, 4) == pytest.approx(0.1 + 0.1 + 0.1)
     assert theory.lzcw21_theorem_20(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(0.2 + 5 * 30 / 400)
     assert theory.lzcw21_theorem_20_by_growth(20, 400, 7, 3, 4 / math.e**9) == pytest.approx(
@@ -267,7 +263,7 @@ def test_theorems_19_and_20_at_hand_computed_points() -> None:
 
 
 @pytest.mark.parametrize(("n", "answers", "epsilon"), [(39_073, 293, 1.0), (6_499, 49, 0.5), (1_000, 10, 8.0)])
-def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n: int, answers: int, epsilon: float) -> None:
+def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n, answers, epsilon):
     delta = 1 / n
     sigma = calibrate_sigma(epsilon, delta, answers, 1.0, calibration="paper")
     k = theory.lzcw21_gaussian_teachers(n, answers, epsilon, delta)
@@ -276,7 +272,7 @@ def test_k_is_six_times_what_the_noise_of_algorithm_1_reaches(n: int, answers: i
     assert 2 * stats.norm.sf(k / 20 / sigma) > 1 / n
 
 
-def test_labels_and_least_alpha_at_hand_computed_points() -> None:
+def test_labels_and_least_alpha_at_hand_computed_points():
     alpha, gamma = math.exp(-3), 6 / math.exp(4)
     assert theory.lzcw21_answers_shape(math.e, alpha, 5, gamma) == pytest.approx(math.e * 4 * (5 + 4))
     least = theory.lzcw21_theorem_22_alpha_shape(1_000, 10**9, 4, 1_000, 0.5, 8 / math.exp(3), 8.0)
@@ -287,7 +283,7 @@ def test_labels_and_least_alpha_at_hand_computed_points() -> None:
         theory.lzcw21_theorem_22_alpha_shape(40, 100, 4, 50, 1.0, 0.1)
 
 
-def test_fewer_labels_where_the_disagreement_coefficient_is_small() -> None:
+def test_fewer_labels_where_the_disagreement_coefficient_is_small():
     asked = [theory.lzcw21_answers_shape(theta, 0.01, 3, 0.05) for theta in (1.0, 2.0, 10.0, 100.0)]
     assert asked == sorted(asked)
     with pytest.raises(InvalidParameter, match=r"^epsilon must be a number > 0 and <= 2"):
@@ -298,7 +294,7 @@ def test_fewer_labels_where_the_disagreement_coefficient_is_small() -> None:
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.7, 1.0])
-def test_every_rate_of_table_1_is_the_best_of_its_theorem_up_to_a_constant(tau: float) -> None:
+def test_every_rate_of_table_1_is_the_best_of_its_theorem_up_to_a_constant(tau):
     n, d, epsilon = 10**9, 6, 0.5
     sizes = {"n_rows": n, "n_public": 10**12, "vc_dimension": d, "epsilon": epsilon, "tau": tau}
     room, p = n * epsilon, tau / (2 - tau)
@@ -321,7 +317,7 @@ def test_every_rate_of_table_1_is_the_best_of_its_theorem_up_to_a_constant(tau: 
     assert theory.lzcw21_table_1_shape("active", "tnc", theta=3.0, **sizes).excess == pytest.approx(active)
 
 
-def test_table_1_at_hand_computed_points_and_its_empty_places() -> None:
+def test_table_1_at_hand_computed_points_and_its_empty_places():
     """d = 4, nε = 64, so the base is 8/64; m = 16."""
     sizes = {"n_rows": 128, "n_public": 16, "vc_dimension": 4, "epsilon": 0.5}
     said = {
@@ -343,7 +339,7 @@ def test_table_1_at_hand_computed_points_and_its_empty_places() -> None:
 
 @few
 @given(taus)
-def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_table(tau: float) -> None:
+def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_table(tau):
     sizes = {"n_rows": 10**6, "n_public": 10**9, "vc_dimension": 4, "epsilon": 0.5, "tau": tau}
     fast, slow = (theory.lzcw21_table_1_shape(name, "tnc", **sizes).private for name in ("svt-lzcw21", "gaussian"))
     assert fast <= slow
@@ -353,7 +349,7 @@ def test_the_sparse_vector_is_never_slower_than_the_gaussian_mechanism_in_the_ta
 
 
 @pytest.mark.parametrize("k", range(1, 8))
-def test_example_1_by_counting_all_ensembles(k: int) -> None:
+def test_example_1_by_counting_all_ensembles(k):
     hypotheses = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])
     errors = [
         np.mean(2 * hypotheses[list(chosen)].sum(axis=0) < k) for chosen in product(range(3), repeat=k)
@@ -361,7 +357,7 @@ def test_example_1_by_counting_all_ensembles(k: int) -> None:
     assert theory.lzcw21_example_1(k) == pytest.approx(float(np.mean(errors)))
 
 
-def test_example_1_goes_to_three_quarters_exponentially_while_each_voter_errs_on_half() -> None:
+def test_example_1_goes_to_three_quarters_exponentially_while_each_voter_errs_on_half():
     assert theory.lzcw21_example_1(1) == 0.5
     for k in (11, 101, 401):
         assert 0.75 * (1 - math.exp(-k / 18)) <= theory.lzcw21_example_1(k) < 0.75
@@ -370,12 +366,12 @@ def test_example_1_goes_to_three_quarters_exponentially_while_each_voter_errs_on
 
 @few
 @given(st.integers(1, 400), st.floats(0.01, 0.49))
-def test_example_2_bounds_the_exact_tail(k: int, xi: float) -> None:
+def test_example_2_bounds_the_exact_tail(k, xi):
     wrong = stats.binom.sf(math.ceil(k / 2) - 1, k, 0.5 - xi)  # at least half of them
     assert wrong <= theory.lzcw21_example_2(k, xi) * (1 + 1e-9)
 
 
-def test_example_2_wins_where_one_voter_errs_on_two_fifths() -> None:
+def test_example_2_wins_where_one_voter_errs_on_two_fifths():
     assert theory.lzcw21_example_2(250, 0.1) < 0.01 < 0.4
     assert stats.binom.sf(124, 250, 0.4) > theory.lzcw21_example_2(1_000, 0.1), "and needs that many voters"
 
@@ -394,7 +390,7 @@ def by_definition(table: np.ndarray, best: int, alpha: float, mass: np.ndarray) 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_disagreement_coefficient_is_its_definition(seed: int) -> None:
+def test_the_disagreement_coefficient_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 2, (12, 9))
     mass = rng.dirichlet(np.ones(9))
@@ -404,7 +400,7 @@ def test_the_disagreement_coefficient_is_its_definition(seed: int) -> None:
     assert found >= by_definition(table, 3, alpha, mass) - 1e-9
 
 
-def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis() -> None:
+def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis():
     """Two for a threshold inside, one at the border, 1/α for single points (Hanneke 2014, Section 7.1)."""
     n = 200
     thresholds = np.triu(np.ones((n + 1, n), dtype=int))
@@ -431,6 +427,6 @@ def test_known_coefficients_of_thresholds_points_and_a_lone_hypothesis() -> None
         (([[0, 1]], 0, 0.1, [0.5, float("nan")]), "weights"),
     ],
 )
-def test_what_is_no_table_of_hypotheses_is_refused(arguments, named: str) -> None:
+def test_what_is_no_table_of_hypotheses_is_refused(arguments, named):
     with pytest.raises(InvalidParameter, match=rf"^{named} must be "):
         theory.disagreement_coefficient(*arguments)

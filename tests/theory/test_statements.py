@@ -84,12 +84,12 @@ OTHERS = {"sauer", "relative_entropy", "disagreement_coefficient", "Misclassific
 SOURCE = re.compile(r"BTT18a?|LZCW21|BNS15|LWY25|Hardt, Recht and Singer")
 
 
-def test_every_public_name_of_the_room_is_here() -> None:
+def test_every_public_name_of_the_room_is_here():
     assert set(CALLS) | OTHERS == set(theory.__all__)
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_a_statement_names_its_source_and_parameters_and_has_its_value(name: str) -> None:
+def test_a_statement_names_its_source_and_parameters_and_has_its_value(name):
     documentation = inspect.getdoc(getattr(theory, name)) or ""
     for heading in ("Parameters", "References"):
         assert f"\n{heading}\n{'-' * len(heading)}\n" in documentation
@@ -105,14 +105,14 @@ def test_a_statement_names_its_source_and_parameters_and_has_its_value(name: str
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", sorted(CALLS))
 @pytest.mark.parametrize("wrong", [float("nan"), -1.0, True, "0.1", None], ids=repr)
-def test_what_is_no_number_is_refused_in_one_line_that_names_it(name: str, wrong: object) -> None:
+def test_what_is_no_number_is_refused_in_one_line_that_names_it(name, wrong):
     for parameter in CALLS[name]:
         given = [wrong] if parameter == "steps" else wrong
         with pytest.raises(InvalidParameter, match=rf"^{parameter} must be [^\n]+$"):
             getattr(theory, name)(**{**CALLS[name], parameter: given})
 
 
-def test_a_shape_says_so_in_its_name() -> None:
+def test_a_shape_says_so_in_its_name():
     """What is Õ(·) or O(·) in a paper has its constant 1, and nobody takes it for a bound."""
     for name in CALLS:
         assert not name.endswith("_shape") or "constant, which is 1" in (inspect.getdoc(getattr(theory, name)) or "")
@@ -151,7 +151,7 @@ NAMES = sorted(set(names(PAGE.read_text(encoding="utf-8"))))
 
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_in_the_code_column_imports_or_is_a_command(name: str) -> None:
+def test_a_name_in_the_code_column_imports_or_is_a_command(name):
     if name.startswith("quorate "):
         assert name.removeprefix("quorate ") in COMMANDS
     else:
@@ -159,7 +159,7 @@ def test_a_name_in_the_code_column_imports_or_is_a_command(name: str) -> None:
         assert callable(found(name))
 
 
-def test_every_line_of_the_tables_is_read() -> None:
+def test_every_line_of_the_tables_is_read():
     text = PAGE.read_text(encoding="utf-8")
     body = text[text.index("## BTT18") :]
     lines = [line for line in body.splitlines() if line.startswith("| ")]
@@ -168,7 +168,7 @@ def test_every_line_of_the_tables_is_read() -> None:
     assert len(NAMES) > 100
 
 
-def test_every_statement_is_on_the_page() -> None:
+def test_every_statement_is_on_the_page():
     assert {f"quorate.theory.{name}" for name in set(theory.__all__) - NOT_A_STATEMENT} <= set(NAMES)
 
 
@@ -178,11 +178,11 @@ def test_every_statement_is_on_the_page() -> None:
     ["PATE-PSQ", "PATE-ASQ", "A_{OQR}", "A_{subSamp}", "A_{binClas}", "A_{priv}", "A_{stab}", "A_{Relabel}",
      "A_{Agnostic}", "GenericLearner", "LabelBoost", "LabelBoostProcedure", "SubSampling", "Table 1", "Tables 3 and 4"],
 )  # fmt: skip
-def test_the_papers_own_names_are_on_the_page(own: str) -> None:
+def test_the_papers_own_names_are_on_the_page(own):
     assert own in "".join(row for row, _, _ in ROW.findall(PAGE.read_text(encoding="utf-8")))
 
 
-def test_a_name_that_is_not_there_is_caught() -> None:
+def test_a_name_that_is_not_there_is_caught():
     assert names("| Theorem 9 | `quorate.theory.btt18_theorem_9`, `quorate fly` | |\n") == [
         "quorate.theory.btt18_theorem_9", "quorate fly",
     ]  # fmt: skip
@@ -190,5 +190,5 @@ def test_a_name_that_is_not_there_is_caught() -> None:
         found("quorate.theory.btt18_theorem_9")
 
 
-def test_the_page_is_linked_from_the_readme() -> None:
+def test_the_page_is_linked_from_the_readme():
     assert "(docs/papers.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -51,7 +51,7 @@ def texts(n: int, seed: int) -> sparse.csr_matrix:
 
 
 @pytest.fixture(scope="module")
-def coordinates() -> PublicCoordinates:
+def coordinates():
     pool = texts(120, 0)
     told = LinearMap.fit(pool).coarse()
     spectrum = Spectrum.of(public_features(told, pool))
@@ -61,7 +61,7 @@ def coordinates() -> PublicCoordinates:
 
 
 @pytest.fixture(scope="module")
-def rows() -> sparse.csr_matrix:
+def rows():
     made = texts(45, 1).tolil()
     made[3] = 0
     made[4] = 1.0  # every word alike: each entry is rounded up or down together
@@ -79,7 +79,7 @@ def quiet():
 
 
 @pytest.fixture(scope="module")
-def exact(coordinates, rows) -> np.ndarray:
+def exact(coordinates, rows):
     """By whole numbers of Python's own, row by row; 0 where a row is not finite."""
     with np.errstate(all="ignore"):
         images = coordinates.feature_map.images(rows).toarray()
@@ -192,7 +192,7 @@ N, N_WORDS = 300, 500
 
 
 @pytest.fixture(scope="module")
-def pool() -> sparse.csr_matrix:
+def pool():
     rng = np.random.default_rng(0)
     topics = rng.gamma(0.1, size=(12, N_WORDS))
     return sparse.csr_matrix(rng.poisson(rng.gamma(0.5, size=(N, 12)) @ topics + 0.05).astype(float))

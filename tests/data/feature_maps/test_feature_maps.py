@@ -18,7 +18,6 @@ from quorate.data.feature_maps import (
     PatchFeatures,
     PoolScale,
     ProductKernelMap,
-    ResidualMap,
     TreeLeaves,
     composed,
     coordinates,
@@ -40,7 +39,7 @@ from quorate.data.feature_maps.nystroem import (
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
 from quorate.direct.contributions import lengths_of
-from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import InvalidParameter
 from quorate.run.schema import Schema
@@ -80,12 +79,12 @@ def mapped(name: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def fitted() -> ResidualMap:
+def fitted():
     return mapped("kernels")  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module", params=POOLS)
-def planned(request: pytest.FixtureRequest) -> tuple[DirectPlan, Any]:
+def planned(request):
     how: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
     return plan_direct(mapped(request.param), POOLS[request.param], **how), POOLS[request.param]
 
@@ -96,7 +95,7 @@ def dense(made: Any) -> Any:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.filterwarnings("ignore")
-def test_a_row_has_the_same_integers_alone_in_any_subset_order_and_number_of_threads(planned: Any) -> None:
+def test_a_row_has_the_same_integers_alone_in_any_subset_order_and_number_of_threads(planned):
     plan, pool = planned
     feature_map, hostile = plan.coordinates.feature_map, [pool[:40], pool[:9] * 1e200, -pool[:9], pool[:5] * 1e-200]
     hostile += [np.zeros((2, pool.shape[1])), np.full((2, pool.shape[1]), 1e308), pool[:5] / 3]
@@ -117,7 +116,7 @@ def test_a_row_has_the_same_integers_alone_in_any_subset_order_and_number_of_thr
 
 
 @pytest.mark.default_cases(3)
-def test_the_published_transformer_is_the_map_and_opens_without_trust(planned: Any) -> None:
+def test_the_published_transformer_is_the_map_and_opens_without_trust(planned):
     plan, pool = planned
     feature_map = plan.coordinates.feature_map
     outputs = plan.coordinates.whitening @ np.random.default_rng(2).normal(size=(plan.coordinates.n_coordinates, 3))
@@ -132,7 +131,7 @@ def test_the_published_transformer_is_the_map_and_opens_without_trust(planned: A
 
 
 @pytest.mark.default_cases(1)
-def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(planned, monkeypatch):
     plan, pool = planned
     whole = plan.coordinates(pool)
     monkeypatch.setattr(coordinates, "BLOCK", 7)
@@ -141,7 +140,7 @@ def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.default_cases(2)
-def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None:
+def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned):
     plan, pool = planned
     check_contributions(plan, pool)
     again, encoder = load_plan(dump_plan(plan, None))
@@ -152,7 +151,7 @@ def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None
 
 
 @pytest.mark.heavy
-def test_a_batched_twin_is_caught(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batched_twin_is_caught(planned, monkeypatch):
     """The twin takes the mean of the batch off its images, as a careless contrast step does."""
     plan, pool = planned
     images = type(plan.coordinates.feature_map).images
@@ -162,7 +161,7 @@ def test_a_batched_twin_is_caught(planned: Any, monkeypatch: pytest.MonkeyPatch)
     assert "the coordinates of a row depend on the rows beside it" in faults_of(plan, *made_up(plan, pool))
 
 
-def test_an_encoder_is_read_back_with_its_plan() -> None:
+def test_an_encoder_is_read_back_with_its_plan():
     plan = plan_direct(mapped("linear"), TABLE, n_classes=3, n_units=2_000, epsilon=1.0, delta=1e-5)
     _, encoder = load_plan(dump_plan(plan, SCHEMA.encoder))
     assert (encoder.transform(FRAME) == SCHEMA.encoder.transform(FRAME)).all()
@@ -178,7 +177,7 @@ def test_sparse_rows_have_the_coordinates_of_their_dense_twin():
     assert (images.toarray()[:, :-1] == unit_rows(rows.toarray(), fitted.bits)).all()
 
 
-def test_coordinates_are_whitened_features() -> None:
+def test_coordinates_are_whitened_features():
     feature_map = mapped("linear")
     features = np.asarray(public_features(feature_map, TABLE))
     spectrum = Spectrum.of(features)
@@ -199,7 +198,7 @@ def test_the_dual_form_finds_the_same_spectrum():
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("n_columns", [3, 8])
-def test_they_are_near_those_of_floats_where_many_directions_count(n_columns: int) -> None:
+def test_they_are_near_those_of_floats_where_many_directions_count(n_columns):
     pool, rows = np.split(np.random.default_rng(0).normal(size=(700, n_columns)), [500])
     feature_map = feature_map_for("auto", pool)
     coordinates = plan_direct(feature_map, pool, n_classes=2, n_units=50_000, epsilon=1.0, delta=1e-6).coordinates
@@ -223,7 +222,7 @@ class Passed:
         return np.rint(rows * 2.0**self.bits)
 
 
-def test_a_row_that_is_too_long_is_zero_alone_and_beside_others() -> None:
+def test_a_row_that_is_too_long_is_zero_alone_and_beside_others():
     coordinates = PublicCoordinates.of(Passed(), np.eye(3))
     rows = np.array([[1.0, -2.0, 0.5], [9e3, 0.0, 1.0], [8e3, 0.0, 1.0], [5e4, 5e4, 5e4]])
     made = coordinates(rows)
@@ -234,7 +233,7 @@ def test_a_row_that_is_too_long_is_zero_alone_and_beside_others() -> None:
 
 
 @pytest.mark.heavy
-def test_leaves_are_those_of_the_forest_they_were_read_off() -> None:
+def test_leaves_are_those_of_the_forest_they_were_read_off():
     from sklearn.ensemble import RandomTreesEmbedding
 
     forest = RandomTreesEmbedding(100, max_depth=5, random_state=0).fit(SMALL)
@@ -243,13 +242,13 @@ def test_leaves_are_those_of_the_forest_they_were_read_off() -> None:
 
 
 @pytest.mark.heavy
-def test_a_tree_of_one_leaf_has_one_column() -> None:
+def test_a_tree_of_one_leaf_has_one_column():
     pool = np.repeat([[0.0], [1.0]], 5, axis=0)
     leaves = TreeLeaves.fit(pool)
     assert leaves.transformer().transform(pool).shape[1] == len(leaves.leaves)
 
 
-def test_the_kernel_of_counts_is_the_formula() -> None:
+def test_the_kernel_of_counts_is_the_formula():
     x, y = shares(COUNTS[:20]) * 2.0**-SHARE_BITS, shares(COUNTS[20:50]) * 2.0**-SHARE_BITS
     slow = np.array([[sum(2 * p * q / (p + q) for p, q in zip(a, b, strict=True) if p + q) for b in y] for a in x])
     ours = kernel(shares(COUNTS[:20]), shares(COUNTS[20:50])) * 2.0**-BITS
@@ -257,7 +256,7 @@ def test_the_kernel_of_counts_is_the_formula() -> None:
     assert np.allclose(ours, 1 + additive_chi2_kernel(x, y) / 2, atol=1e-5)
 
 
-def test_patches_share_what_the_formula_says() -> None:
+def test_patches_share_what_the_formula_says():
     first = PatchFeatures.fit(IMAGES, n_centroids=5)
     image = (IMAGES[0].reshape(10, 10) - first.low) / (first.high - first.low)
     centroids = first.centroids * 2.0**-patches_room.CENTROID_BITS
@@ -281,13 +280,13 @@ def test_patches_share_what_the_formula_says() -> None:
         ("forest", SMALL, "feature_map"),
     ],
 )
-def test_a_pool_that_a_map_does_not_take_is_refused_in_one_line(name: Any, pool: Any, told: str) -> None:
+def test_a_pool_that_a_map_does_not_take_is_refused_in_one_line(name, pool, told):
     with pytest.raises(InvalidParameter, match=told) as refusal:
         feature_map_for(name, pool)
     assert "\n" not in str(refusal.value)
 
 
-def test_pixels_have_one_unit_and_columns_of_a_table_their_own() -> None:
+def test_pixels_have_one_unit_and_columns_of_a_table_their_own():
     pixels = np.random.default_rng(1).integers(0, 17, (80, 64)).astype(float)
     pixels[:, 0] = 3.0
     assert PoolScale.fit(pixels).scale.tolist() == [16.0] * 64
@@ -302,7 +301,7 @@ def slow_product(row: Any, other: Any, ranks: Any) -> float:
     return float(np.prod([(1 + a * kernel) / (1 + a) for kernel in kernels]))
 
 
-def test_the_product_kernel_is_the_formula() -> None:
+def test_the_product_kernel_is_the_formula():
     product = ProductKernelMap.fit(POOL, np.arange(N), categories=SCHEMA.indicator_blocks)
     images = product.images(POOL) * 2.0**-product.bits
     filled = POOL[:, 1].tolist()  # a missing one is the mean, beside its indicator
@@ -319,7 +318,7 @@ def test_the_product_kernel_is_the_formula() -> None:
     assert np.allclose(np.diag(images), 1.0, atol=1e-6)
 
 
-def test_a_value_that_the_pool_does_not_list_equals_no_row_of_it() -> None:
+def test_a_value_that_the_pool_does_not_list_equals_no_row_of_it():
     product = ProductKernelMap.fit(POOL, np.arange(N), categories=SCHEMA.indicator_blocks)
     known, unknown = POOL[:1].copy(), POOL[:1].copy()
     first, end = SCHEMA.indicator_blocks[0]
@@ -330,7 +329,7 @@ def test_a_value_that_the_pool_does_not_list_equals_no_row_of_it() -> None:
     assert np.allclose(ratio[~same], 1.0, atol=1e-5)
 
 
-def test_what_the_kernels_add_is_nothing_linear(fitted: ResidualMap) -> None:
+def test_what_the_kernels_add_is_nothing_linear(fitted):
     features = public_features(fitted, POOL)
     linear, residual = features[:, : fitted.n_linear], features[:, fitted.n_linear :]
     kernels = residual + linear @ fitted.regression
@@ -340,7 +339,7 @@ def test_what_the_kernels_add_is_nothing_linear(fitted: ResidualMap) -> None:
 
 
 @pytest.mark.parametrize("m", [2, 5, 30])
-def test_with_few_public_rows_the_regression_does_not_fit_them(m: int) -> None:
+def test_with_few_public_rows_the_regression_does_not_fit_them(m):
     """It would leave nothing of these rows, and everything of others."""
     rng = np.random.default_rng(m)
     linear = rng.normal(size=(m, 40))
@@ -351,22 +350,20 @@ def test_with_few_public_rows_the_regression_does_not_fit_them(m: int) -> None:
     assert np.linalg.norm(left) > 0.5 * np.linalg.norm(kernels)
 
 
-def test_a_wide_pool_is_regressed_by_its_rows_as_by_its_columns() -> None:
+def test_a_wide_pool_is_regressed_by_its_rows_as_by_its_columns():
     linear, kernels = RNG.normal(size=(30, 90)), RNG.normal(size=(30, 7))
     basis, triangle = np.linalg.qr(linear.T)  # the same rows in as many columns
     np.testing.assert_allclose(regression_on(linear, kernels), basis @ regression_on(triangle.T, kernels), atol=1e-9)
 
 
-def test_a_matrix_without_its_zeros_makes_the_same_features(
-    fitted: ResidualMap, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_without_its_zeros_makes_the_same_features(fitted, monkeypatch):
     features, matrix = public_features(fitted, POOL), np.asarray(fitted.mixing)
     monkeypatch.setattr(composed, "WRITTEN_OUT", 0)
     assert np.array_equal(fitted.mixing.toarray(), matrix)
     np.testing.assert_allclose(public_features(fitted, POOL), features, atol=1e-12)
 
 
-def test_many_numbers_have_fewer_intervals_each() -> None:
+def test_many_numbers_have_fewer_intervals_each():
     pool = np.random.default_rng(1).normal(size=(200, 100))
     many = ProductKernelMap.fit(pool, np.arange(50))
     few = ProductKernelMap.fit(pool[:, :3], np.arange(50))
@@ -374,7 +371,7 @@ def test_many_numbers_have_fewer_intervals_each() -> None:
     assert {len(own) + 1 for own in many.cuts} == {max(ALL_INTERVALS // 100, FEWEST)}
 
 
-def test_columns_without_spread_and_long_lists_are_left_out() -> None:
+def test_columns_without_spread_and_long_lists_are_left_out():
     pool = np.hstack([np.ones((40, 1)), np.eye(40)])
     assert columns_of(pool, [(1, 41)]) == (pytest.approx([]), ())
     with pytest.raises(InvalidParameter, match=r'^feature_map="kernels" takes columns of numbers, or of categories of'):

@@ -67,14 +67,14 @@ of = FittedTransformer.of
 
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("transformer", [PCA(8), Pipeline([("a", StandardScaler()), ("b", TruncatedSVD(5))])])
-def test_what_is_not_known_to_go_row_by_row_is_called_so(transformer: Any) -> None:
+def test_what_is_not_known_to_go_row_by_row_is_called_so(transformer):
     fitted = of(transformer.fit(POOL), POOL)
     assert not fitted.batched
     assert not alone_differs(fitted.transform, POOL)
     assert np.allclose(fitted.transform(POOL), transformer.transform(POOL))
 
 
-def test_a_batched_twin_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batched_twin_is_caught(monkeypatch):
     monkeypatch.setattr(own, "refuse_unstorable", lambda transformer: None)
     centred = Centred().fit(POOL)
     assert not alone_differs(of(centred, POOL).transform, POOL)
@@ -91,7 +91,7 @@ TEXTS = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("vectorizer", TEXTS, ids=lambda each: type(each).__name__)
-def test_words_go_together_and_are_the_same_alone(vectorizer: Any) -> None:
+def test_words_go_together_and_are_the_same_alone(vectorizer):
     fitted = of(vectorizer.fit(FRAME["note"]), FRAME)
     assert fitted.batched
     assert fitted.sparse
@@ -99,7 +99,7 @@ def test_words_go_together_and_are_the_same_alone(vectorizer: Any) -> None:
     assert (fitted.transform(FRAME) != vectorizer.transform(FRAME["note"])).nnz == 0
 
 
-def test_counts_that_are_weighed_are_the_same_alone() -> None:
+def test_counts_that_are_weighed_are_the_same_alone():
     counts = CountVectorizer().fit_transform(FRAME["note"])
     fitted = of(TfidfTransformer(sublinear_tf=True).fit(counts), counts)
     assert fitted.batched
@@ -116,13 +116,13 @@ def test_counts_that_are_weighed_are_the_same_alone() -> None:
         FunctionTransformer(np.sqrt),
     ],
 )
-def test_anything_else_is_not_let_take_rows_together(transformer: Any) -> None:
+def test_anything_else_is_not_let_take_rows_together(transformer):
     assert not own.is_by_row(transformer)
     assert not own.is_by_row(ColumnTransformer([("a", transformer, "note"), ("b", CountVectorizer(), "note")]))
 
 
 @pytest.mark.heavy
-def test_a_row_that_fails_is_no_number_and_leaves_the_others_as_they_are() -> None:
+def test_a_row_that_fails_is_no_number_and_leaves_the_others_as_they_are():
     vectorizer = TfidfVectorizer().fit(FRAME["note"])
     odd = FRAME.with_columns(pl.when(pl.col("age") == 7).then(None).otherwise(pl.col("note")).alias("note"))
     fitted = of(vectorizer, FRAME)
@@ -149,14 +149,14 @@ class TestRefusals:
             (TfidfVectorizer().fit(texts(9)), "makes no row of numbers"),
         ],
     )
-    def test_of_a_transformer_are_of_one_line_that_names_it(self, transformer: Any, told: str) -> None:
+    def test_of_a_transformer_are_of_one_line_that_names_it(self, transformer, told):
         with pytest.raises(InvalidParameter, match=told) as refusal:
             of(transformer, POOL)
         assert "\n" not in str(refusal.value)
 
-    def test_two_columns_of_text_need_a_choice(self) -> None:
+    def test_two_columns_of_text_need_a_choice(self):
         with pytest.raises(InvalidParameter, match="ColumnTransformer that says which"):
             of(TfidfVectorizer().fit(texts(9)), FRAME.with_columns(more=pl.lit("a b")))
 
-    def test_a_frozen_one_outlives_a_copy(self) -> None:
+    def test_a_frozen_one_outlives_a_copy(self):
         assert of(FrozenEstimator(StandardScaler().fit(POOL)), POOL).n_outputs == 37

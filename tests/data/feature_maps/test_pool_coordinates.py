@@ -229,7 +229,7 @@ ROWS = OF_PATCHES.random((90, 100))
 
 
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def computed(monkeypatch):
     """How many images each computed block had."""
     sizes: list[int] = []
     of_block = PatchFeatures.of_block
@@ -243,7 +243,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.heavy
-def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
+def test_maps_that_share_patches_are_the_maps_of_a_run():
     shared = SharedPatches()
     ours, alone = (PoolDirections.of_images(IMAGES, patches=each) for each in (shared, None))
     for rows in (IMAGES, ROWS, ROWS[::-1], ROWS[:1]):
@@ -258,7 +258,7 @@ def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
 
 
 @pytest.mark.heavy
-def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[int]) -> None:
+def test_a_plan_computes_the_patches_of_each_public_image_once(computed):
     quorate.plan(
         IMAGES.reshape(-1, 10, 10), epsilon=1.0, delta=1e-5, n_records=2_000, n_classes=2,
         evaluation=(ROWS, np.arange(90) % 2), n_teachers=[20], mechanisms=["NoisyCounts"],
@@ -267,7 +267,7 @@ def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[in
 
 
 @pytest.mark.heavy
-def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
+def test_no_more_is_remembered_than_fits(monkeypatch, computed):
     known = SharedPatches().of(IMAGES)
     n_numbers = known.numbers(ROWS[:1]).size
     monkeypatch.setattr(first_maps, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five

@@ -285,7 +285,7 @@ class Sure:
         return np.zeros_like(rows)
 
 
-def test_epochs_and_the_first_one_with_a_question() -> None:
+def test_epochs_and_the_first_one_with_a_question():
     ends = [[epoch.stop for epoch in epochs] for epochs in (doubling(100, 10), up_to_powers_of_two(10))]
     assert ends == [[10, 30, 70, 100], [1, 2, 4, 8, 10]]
     past = History(np.array([2]), np.array([1]), 2)

@@ -44,13 +44,13 @@ def on_a_line(right: Sequence[float], half: float = 0.0) -> list[Expected]:
 
 
 @pytest.mark.parametrize("known", [0.5, 0.65, 0.95])
-def test_rules_on_a_line_tell_what_lies_on_it_and_leave_nothing_open(known: float) -> None:
+def test_rules_on_a_line_tell_what_lies_on_it_and_leave_nothing_open(known):
     told = by_line(RIGHT, on_a_line(RIGHT), known)
     truth = float(expit(0.5 + 1.2 * logit(known)))
     assert [told.low, told.accuracy, told.high] == pytest.approx(3 * [truth], abs=1e-9)
 
 
-def test_a_range_counts_the_run_what_the_curve_leaves_open_and_how_far_rules_lie_off_the_line() -> None:
+def test_a_range_counts_the_run_what_the_curve_leaves_open_and_how_far_rules_lie_off_the_line():
     exact = by_line(RIGHT, on_a_line(RIGHT, half=0.02), 0.7)
     assert exact.high - exact.low == pytest.approx(0.04)
     doubted = by_line(RIGHT, on_a_line(RIGHT), 0.7, doubt=0.05)
@@ -63,7 +63,7 @@ def test_a_range_counts_the_run_what_the_curve_leaves_open_and_how_far_rules_lie
 
 
 @pytest.mark.heavy
-def test_a_range_holds_nine_in_ten_tasks_about_a_line() -> None:
+def test_a_range_holds_nine_in_ten_tasks_about_a_line():
     rng, held = np.random.default_rng(0), []
     for _ in range(2_000):
         x = rng.normal(0.7, 0.7, 7)
@@ -82,7 +82,7 @@ def rows_of(rng: np.random.Generator, truths: np.ndarray, luck: np.ndarray) -> l
 
 
 @pytest.mark.heavy
-def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
+def test_the_best_of_several_rows_is_not_expected_too_well():
     """The twin takes what each line says: of ten rows that are alike, the best is then too good."""
     rng, naive, kept = np.random.default_rng(0), [], []
     for _ in range(200):
@@ -95,7 +95,7 @@ def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
 
 
 @pytest.mark.heavy
-def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_first() -> None:
+def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_first():
     rng, first, apart = np.random.default_rng(1), [], []
     for _ in range(200):
         lines = rows_of(rng, np.array([0.4, 0.0, -0.4, 0.0]), np.array([0.05, 0.05, 0.05, 1.5]))
@@ -109,20 +109,20 @@ def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_firs
     assert np.median(apart) > 0.8
 
 
-def test_the_share_that_is_answered_lies_between_the_rules_next_to_the_task() -> None:
+def test_the_share_that_is_answered_lies_between_the_rules_next_to_the_task():
     students = on_a_line(RIGHT)
     shares = [0.0, 0.0, 0.4, 0.9, 1.0]
     assert Line(RIGHT, students, shares, 0.75).answered == pytest.approx(0.65)
     assert Line(RIGHT, students, [None] * 5, 0.75).answered is None
 
 
-def test_students_that_fall_where_teachers_are_better_tell_no_fall() -> None:
+def test_students_that_fall_where_teachers_are_better_tell_no_fall():
     fall = [student(each) for each in (0.8, 0.75, 0.7, 0.65)]
     told = [by_line((0.6, 0.7, 0.8, 0.9), fall, known) for known in (0.6, 0.95)]
     assert told[0].accuracy == told[1].accuracy == pytest.approx(0.73, abs=0.01)
 
 
-def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
+def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have():
     told = by_line([0.5] * 4, [student(each) for each in (0.5, 0.52, 0.5, 0.52)], 0.9)
     assert told.accuracy == pytest.approx(0.51, abs=1e-3)
     assert 0 <= by_line([1.0] * 4, [student(1.0)] * 4, 0.999).low <= 1
@@ -131,7 +131,7 @@ def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
-def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes: int, share: float) -> None:
+def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes, share):
     points = np.random.default_rng(0).normal(size=(300, 6))
     for number, rule in enumerate(AS_HARD):
         known = Rule(agreement=rule.agreement, clusters=rule.clusters, commonest=max(share, 1 / n_classes))
@@ -175,7 +175,7 @@ class Task:
 
 
 @pytest.fixture(scope="module", params=[pytest.param(0.02, marks=pytest.mark.faults), 0.3], ids=["easy", "hard"])
-def task(request: pytest.FixtureRequest) -> tuple[Task, tuple[float, float]]:
+def task(request):
     made = Task(request.param)
     return made, made.measured()
 
@@ -187,7 +187,7 @@ def expected(task: Task, **how: Any) -> tuple[Expected, Expected]:
 
 
 @pytest.mark.heavy
-def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, float]]) -> None:
+def test_a_run_has_what_the_curve_lets_expect(task):
     made, measured = task
     for told, came in zip(expected(made, learning_curve=made.curve(), commonest=0.5), measured, strict=True):
         assert told.basis == "learning curve"
@@ -196,7 +196,7 @@ def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, flo
 
 
 @pytest.mark.faults
-def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Task, tuple[float, float]]) -> None:
+def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task):
     """A twin: without it, the same figure is expected of both tasks, which are more than .2 apart."""
     made, measured = task
     told = expected(made, rehearse="rules")
@@ -204,7 +204,7 @@ def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Tas
 
 
 @pytest.mark.faults
-def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch):
     """A twin: told by a teacher of a shard, which a steep curve does not resemble, it is far off."""
     made = Task(0.02)
     steep = [(20, 0.6), (40, 0.62), (1_000, 0.9)]
@@ -216,7 +216,7 @@ def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_without_public_rows_made_up_ones_are_played() -> None:
+def test_without_public_rows_made_up_ones_are_played():
     made = quorate.plan(
         n_records=N, n_public=M, width=6, classes=[0, 1], learning_curve=[(20, 0.7), (100, 0.85)], **BUDGET, **VOTES
     )
@@ -225,14 +225,14 @@ def test_without_public_rows_made_up_ones_are_played() -> None:
 
 
 @pytest.mark.parametrize("how", ["labels", "no"])
-def test_what_does_not_go_with_a_curve_is_refused(how: Any) -> None:
+def test_what_does_not_go_with_a_curve_is_refused(how):
     with pytest.raises(InvalidParameter, match=f'rehearse="{how}" does not go with a learning curve'):
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=N, learning_curve=[(20, 0.7)], rehearse=how, **BUDGET)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("n_classes", "share"), [(2, 0.4), (10, 0.05)])
-def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_classes: int, share: float) -> None:
+def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_classes, share):
     how: dict[str, Any] = {"n_classes": n_classes, "n_records": N, "n_public": M, "width": 3, **BUDGET}
     with pytest.raises(InvalidParameter, match=f"at least 1/{n_classes}, got {share}"):
         quorate.plan(commonest=share, **how)
@@ -240,7 +240,7 @@ def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_cl
 
 
 @pytest.mark.faults
-def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
+def test_made_up_rows_in_place_of_the_public_ones_are_told():
     pool = np.random.default_rng(0).normal(size=(M, 3))
     shared: dict[str, Any] = {"classes": [0, 1], "n_records": N, "learning_curve": [(20, 0.7)], **BUDGET, **VOTES}
     said = [" ".join(quorate.plan(pool, rehearse=how, **shared).notes) for how in ("auto", "synthetic")]
@@ -252,7 +252,7 @@ def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
 @pytest.mark.heavy
 @pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize(("rows", "said"), [(30, False), (300, True), (4, True)])
-def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows: int, said: bool) -> None:
+def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows, said):
     how: dict[str, Any] = {"n_classes": 2, "n_records": N, "n_public": M, "width": 3, **BUDGET, **VOTES}
     made = quorate.plan(learning_curve=[(rows, 0.7)], **how)
     assert made.first.rows_each == N / K == 40
@@ -273,7 +273,7 @@ class Ruled:
         return self.right
 
 
-def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open() -> None:
+def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open():
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)
     (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[K], queries=[20]))
     played: Any = [Ruled(right, None) for right in (0.6, 0.7, 0.8, 0.9)]
@@ -289,7 +289,7 @@ def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("known", "share"), [(0.6, 0.3), (0.75, 0.5), (0.99, 0.8)])
-def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share: float) -> None:
+def test_as_much_is_answered_as_under_rules_that_are_as_hard(known, share):
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)
     (row,) = vote_rows(facts, Grid(mechanisms=[ConfidentNoisyMax], n_teachers=[K], queries=[20]))
     hardest_not_first = ((0.9, 0.8), (0.6, 0.3), (0.8, 0.6), (0.7, 0.4))
@@ -304,7 +304,7 @@ def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share
     ] == [None, None]
 
 
-def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing() -> None:
+def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing():
     pool = np.random.default_rng(0).normal(size=(M, 3))
     facts = PublicFacts(n_records=10**6, n_public=M, n_classes=2, width=3, **BUDGET)
     side = public_side(pool, (0, 1))
@@ -326,9 +326,7 @@ def accuracy(m: float, tau: float, rows: float, n_classes: int = 2) -> float:
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(("m", "tau"), [(1.0, 5.0), (2.0, 3.0)])
-def test_a_curve_of_the_model_is_found_again_between_its_points_and_beyond(
-    m: float, tau: float, n_classes: int
-) -> None:
+def test_a_curve_of_the_model_is_found_again_between_its_points_and_beyond(m, tau, n_classes):
     rows = (5.0, 20.0, 80.0, 300.0)
     curve = LearningCurve.of([(r, accuracy(m, tau, r, n_classes)) for r in rows], n_classes=n_classes)
     assert (curve.m, curve.tau) == pytest.approx((m, tau), rel=0.05)
@@ -336,20 +334,20 @@ def test_a_curve_of_the_model_is_found_again_between_its_points_and_beyond(
         assert curve(asked) == pytest.approx(accuracy(m, tau, asked, n_classes), abs=0.01)
 
 
-def test_it_goes_through_what_was_told_whatever_that_is() -> None:
+def test_it_goes_through_what_was_told_whatever_that_is():
     told = [(200, 0.86), (20, 0.72), (50, 0.85)]  # no curve of the model is so bent
     curve = LearningCurve.of(told)
     assert [curve(rows) for rows, _ in told] == pytest.approx([each for _, each in told])
     assert 0.72 < curve(30) < 0.85
 
 
-def test_what_is_below_a_guess_is_a_curve_too() -> None:
+def test_what_is_below_a_guess_is_a_curve_too():
     curve = LearningCurve.of([(10, 0.2), (100, 0.3)], n_classes=4)
     assert curve(10) == pytest.approx(0.2)
     assert 0 < LearningCurve.of([(10, 0.01)])(10) < 0.03
 
 
-def test_the_doubt_is_what_was_told_and_grows_beyond_the_rows_of_the_curve() -> None:
+def test_the_doubt_is_what_was_told_and_grows_beyond_the_rows_of_the_curve():
     curve = LearningCurve.of([(20, 0.72), (200, 0.86)], uncertain=0.02)
     assert curve.doubt(20) == curve.doubt(60) == curve.doubt(200) == 0.02
     assert curve.doubt(10) == pytest.approx(curve.doubt(400))
@@ -357,7 +355,7 @@ def test_the_doubt_is_what_was_told_and_grows_beyond_the_rows_of_the_curve() -> 
 
 
 @pytest.mark.parametrize("points", [[(20, 0.6), (20, 0.8)], [(100, 0.9), (20, 0.8), (20, 0.6)]])
-def test_two_accuracies_for_one_number_of_rows_are_refused_in_either_order(points: list[tuple[int, float]]) -> None:
+def test_two_accuracies_for_one_number_of_rows_are_refused_in_either_order(points):
     for each in (points, points[::-1]):
         with pytest.raises(InvalidParameter, match="several accuracies for one number of rows"):
             LearningCurve.of(each)
@@ -365,6 +363,6 @@ def test_two_accuracies_for_one_number_of_rows_are_refused_in_either_order(point
 
 
 @pytest.mark.parametrize("points", [[], [(0, 0.7)], [(10, 1.0)]])
-def test_a_curve_that_is_none_is_refused(points: list[tuple[float, float]]) -> None:
+def test_a_curve_that_is_none_is_refused(points):
     with pytest.raises(InvalidParameter, match="learning_curve must be pairs"):
         LearningCurve.of(points)

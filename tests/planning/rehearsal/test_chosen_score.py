@@ -30,7 +30,7 @@ def row(n_teachers: int, told: Expected) -> PlanRow:
     return PlanRow(way="votes", name="NoisyCounts", n_teachers=n_teachers, n_queries=500, expected=told)
 
 
-def test_rows_stand_in_the_order_of_the_chosen_score() -> None:
+def test_rows_stand_in_the_order_of_the_chosen_score():
     rows = [row(10, expected(0.7, accuracy=0.97)), row(20, expected(0.8)), row(30, expected(0.75))]
     assert [each.n_teachers for each in in_order(FACTS, rows)] == [20, 30, 10]
     assert "its expected ROC-AUC is the best, 0.050 ahead" in in_order(FACTS, rows)[0].why
@@ -47,9 +47,7 @@ def test_rows_stand_in_the_order_of_the_chosen_score() -> None:
         ("log_loss", 0.2, 0.18, True),
     ],
 )
-def test_the_caution_before_paying_is_by_the_chosen_score(
-    scoring: str, value: float, baseline: float, applies: bool
-) -> None:
+def test_the_caution_before_paying_is_by_the_chosen_score(scoring, value, baseline, applies):
     told = expected(value, accuracy=0.959, scoring=scoring, baseline=baseline)
     found = rehearsal_caution(told, 0.96)  # by accuracy the student is always no better
     assert found.applies == applies
@@ -59,7 +57,7 @@ def test_the_caution_before_paying_is_by_the_chosen_score(
         assert f"{baseline:.3f}: the budget would be spent for nothing" in found.words
 
 
-def test_what_is_missing_is_added_to_first_order() -> None:
+def test_what_is_missing_is_added_to_first_order():
     hits = np.ones((3, 10), dtype=bool)
     played = [Played(hits=hits, fold=fold, size=0.5, values=(0.8, 0.75, 0.77)) for fold in range(3)]
     found = estimate_value(played, "roc_auc", 0.5)
@@ -70,7 +68,7 @@ def test_what_is_missing_is_added_to_first_order() -> None:
     assert whole.high == 1.0  # no score goes beyond it
 
 
-def test_accuracy_is_told_as_it_was() -> None:
+def test_accuracy_is_told_as_it_was():
     told = Expected(accuracy=0.84, low=0.8, high=0.88, basis="labelled public rows")
     assert "scored" not in told.tree()
     assert str(told) == "84.0 % (80.0 to 88.0 %)"
@@ -78,7 +76,7 @@ def test_accuracy_is_told_as_it_was() -> None:
 
 
 @pytest.fixture(scope="module")
-def rare() -> tuple[Any, Any]:
+def rare():
     X, y = make_classification(1_700, n_features=6, weights=[0.9], class_sep=1.5, random_state=1)
     return X, np.array(["nein", "ja"])[y]
 
@@ -92,7 +90,7 @@ def made(rare: tuple[Any, Any], **how: Any) -> Any:
 
 
 @pytest.mark.heavy
-def test_a_plan_ranks_by_what_suits_a_rare_class_and_comes_near_what_a_fit_has(rare: tuple[Any, Any]) -> None:
+def test_a_plan_ranks_by_what_suits_a_rare_class_and_comes_near_what_a_fit_has(rare):
     plan = made(rare)
     assert plan.scoring == "roc_auc"
     assert {each.expected.scored.scoring for each in plan.answering if each.expected is not None} == {"roc_auc"}
@@ -113,14 +111,14 @@ def test_a_plan_ranks_by_what_suits_a_rare_class_and_comes_near_what_a_fit_has(r
 @pytest.mark.heavy_cases(1)  # beside ROC-AUC above
 @pytest.mark.usefixtures("brief_rehearsals")
 @pytest.mark.parametrize("scoring", ["log_loss", "balanced_accuracy", "average_precision", "f1", "accuracy"])
-def test_a_plan_ranks_by_any_score_that_is_asked_for(rare: tuple[Any, Any], scoring: str) -> None:
+def test_a_plan_ranks_by_any_score_that_is_asked_for(rare, scoring):
     plan = made(rare, scoring=scoring)
     assert plan.scoring == scoring
     assert plan.tree()["rows"][0]["expected"]["accuracy"] > 0.8
 
 
 @pytest.mark.heavy
-def test_nothing_bought_is_said_before_it_is_paid(rare: tuple[Any, Any]) -> None:
+def test_nothing_bought_is_said_before_it_is_paid(rare):
     X, y = rare
     shuffled = np.random.default_rng(0).permutation(y)  # nothing tells the classes apart
     clf = quorate.PrivateClassifier(classes=["ja", "nein"], epsilon=2.0, delta=1e-5, n_records=900, n_teachers=20)
@@ -135,7 +133,7 @@ def test_nothing_bought_is_said_before_it_is_paid(rare: tuple[Any, Any]) -> None
 
 
 @pytest.mark.parametrize(("between", "luck"), [(0.02, 0.02), (0.01, 0.03), (0.03, 0.01)])
-def test_what_is_kept_is_the_share_of_the_variance_that_is_the_rows_own(between: float, luck: float) -> None:
+def test_what_is_kept_is_the_share_of_the_variance_that_is_the_rows_own(between, luck):
     """Over 40 rows in 4 divisions, by the definition of the share; its standard error is 0.12 at most."""
     rng, n_rows, n_divisions = np.random.default_rng(0), 40, 4
     own, common = between * rng.normal(size=(n_rows, 1)), 0.05 * rng.normal(size=(1, n_divisions))
@@ -143,7 +141,7 @@ def test_what_is_kept_is_the_share_of_the_variance_that_is_the_rows_own(between:
     assert found == pytest.approx(between**2 / (between**2 + luck**2 / n_divisions), abs=0.3)
 
 
-def test_the_best_of_several_is_expected_as_well_as_it_is() -> None:
+def test_the_best_of_several_is_expected_as_well_as_it_is():
     """The twin beside it: as played, the best of six is expected too well, and differences are further off."""
     rng, off, as_played = np.random.default_rng(1), [], []
     for _ in range(300):
@@ -169,7 +167,7 @@ def played(accuracies: list[float]) -> list[Played]:
     ]
 
 
-def test_rows_keep_their_order_and_their_ranges_move_along() -> None:
+def test_rows_keep_their_order_and_their_ranges_move_along():
     plays = {"votes/A": played([0.8, 0.7]), "votes/B": played([0.76, 0.7]), "votes/C": played([0.62, 0.68])}
     rows = [
         PlanRow(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ BRIEF = Effort(folds=2, repeats=1, teachers=24, n_asked=M, every_row=True)
 
 
 @pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+def brief(monkeypatch):
     """Play little: what is told apart here is far apart."""
     monkeypatch.setattr(Effort, "of", lambda *_, **__: BRIEF)
 
@@ -51,7 +50,7 @@ def votes(made: Any) -> dict[str, float]:
 
 
 @pytest.mark.heavy
-def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_expected() -> None:
+def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_expected():
     pool, labelled = drawn(M, 1)[0], drawn(LABELLED, 2)
     made = quorate.plan(pool, evaluation=labelled, teacher="logistic", **TASK, **VOTES)
     expected = votes(made)
@@ -69,7 +68,7 @@ def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_
 
 
 @pytest.mark.heavy
-def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path: Path) -> None:
+def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path):
     for name, (X, y) in {"private": drawn(N, 3), "public": drawn(M, 1), "evaluation": drawn(LABELLED, 2)}.items():
         table = X if name == "public" else X.with_columns(pl.Series("ill", y))
         table.write_csv(tmp_path / f"{name}.csv")
@@ -91,7 +90,7 @@ def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path
 
 @pytest.mark.heavy
 @pytest.mark.usefixtures("brief_rehearsals")
-def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
+def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind():
     rng = np.random.default_rng(0)
     pool, X = rng.normal(size=(100, 3)), rng.normal(size=(400, 3))
     how: dict[str, Any] = {"evaluation": (X, np.where(X[:, 0] > 0, "yes", "no")), **TASK, **VOTES}
@@ -101,7 +100,7 @@ def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
 
 
 @pytest.mark.heavy
-def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
+def test_a_model_that_the_owner_names_is_compared_with_none():
     pool, labelled = drawn(100, 2)[0], drawn(400, 1)
     for teacher, compared, wanted in (
         (None, None, {"tree"}), ("logistic", None, {"tree"}), ("forest", None, set()), (None, (), set()),
@@ -112,7 +111,7 @@ def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
 
 
 @pytest.mark.heavy
-def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
+def test_a_plan_says_who_votes_where_it_is_not_the_default():
     how: dict[str, Any] = {"n_public": 200, "width": 9, **TASK}
     said = "where no model stands beside a way, teachers are DecisionTreeClassifier"
     assert said in quorate.plan(teacher="tree", **how).notes
@@ -122,14 +121,14 @@ def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
 
 
 @pytest.mark.heavy
-def test_rows_that_no_label_tells_apart_are_left_out() -> None:
+def test_rows_that_no_label_tells_apart_are_left_out():
     pool = drawn(M, 1)[0]
     assert {row.model for row in quorate.plan(pool, **TASK, **VOTES).rows} == {""}
     few = quorate.plan(pool, evaluation=drawn(60, 2), **{**TASK, **VOTES, "n_teachers": [20, 400]})
     assert {row.key for row in few.rows if row.model} == {f"votes/NoisyCounts/400/{M}/tree"}  # 200 are no half of 60
 
 
-def test_trees_see_columns_where_linear_teachers_see_directions() -> None:
+def test_trees_see_columns_where_linear_teachers_see_directions():
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(150, 300))
     side = public_side(wide, (0, 1), Models(compared=("tree", "logistic")))
@@ -141,11 +140,11 @@ def test_trees_see_columns_where_linear_teachers_see_directions() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["tree", ["trees"], [5], 5])
-def test_a_model_that_is_none_is_refused(wrong: Any) -> None:
+def test_a_model_that_is_none_is_refused(wrong):
     with pytest.raises(InvalidParameter, match=r"^models must be names of logistic, tree, .*, got"):
         quorate.plan(n_public=200, width=9, models=wrong, **TASK)
 
 
-def test_models_without_labelled_rows_are_refused_before_a_rehearsal_is_left_out() -> None:
+def test_models_without_labelled_rows_are_refused_before_a_rehearsal_is_left_out():
     with pytest.raises(InvalidParameter, match="models names models to compare on labelled public rows, and none"):
         quorate.plan(n_public=200, width=9, models=["tree"], **TASK)

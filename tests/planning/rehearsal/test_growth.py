@@ -19,7 +19,7 @@ BUDGET: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
-def test_a_choice_is_right_as_often_as_the_true_score_is_the_largest(n_classes: int) -> None:
+def test_a_choice_is_right_as_often_as_the_true_score_is_the_largest(n_classes):
     """Against 40,000 draws: four standard errors are 0.01 at most."""
     scores = np.random.default_rng(0).normal(size=(40_000, n_classes))
     for sensitivity in (0.0, 0.7, 1.5, 3.0):
@@ -48,7 +48,7 @@ def drawn_hits(n_classes: int, *, by_size: float, n: int = 60_000) -> tuple[np.n
 
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("by_size", [0.2, 1.0])
-def test_the_true_size_adds_what_scores_without_that_of_few_rows_have(n_classes: int, by_size: float) -> None:
+def test_the_true_size_adds_what_scores_without_that_of_few_rows_have(n_classes, by_size):
     hits, endless = drawn_hits(n_classes, by_size=by_size)
     one = Played(hits=hits, fold=0, size=0.0)
     added = growth(one.lost, one.whole, size=0.0, n_classes=n_classes)
@@ -57,14 +57,14 @@ def test_the_true_size_adds_what_scores_without_that_of_few_rows_have(n_classes:
     assert growth(one.lost, one.whole, size=1.0, n_classes=n_classes).mean == 0.0
 
 
-def test_in_proportion_to_one_over_the_size_would_be_caught() -> None:
+def test_in_proportion_to_one_over_the_size_would_be_caught():
     """The twin: where size adds as much as rows differ, the step from halves to the whole says too little."""
     hits, endless = drawn_hits(2, by_size=1.0)
     one = Played(hits=hits, fold=0, size=0.0)
     assert one.whole + one.first_order < endless - 0.03
 
 
-def test_few_rows_are_not_taken_at_their_word() -> None:
+def test_few_rows_are_not_taken_at_their_word():
     """Coins: a whole that happens to be luckier than its halves and quarters is no reason to expect much more."""
     coins = np.random.default_rng(0).random((7, 60)) < 0.5
     coins[0, :33] = True
@@ -87,7 +87,7 @@ def by_a_quadratic_rule(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.heavy
-def test_a_model_of_many_dimensions_grows_by_more_than_its_last_step() -> None:
+def test_a_model_of_many_dimensions_grows_by_more_than_its_last_step():
     """By a run on all private rows: some hundred rows leave out much that the direct method learns from 20,000."""
     (X, y), (pool, _), labelled, (unseen, truth) = (
         by_a_quadratic_rule(n, seed) for seed, n in enumerate((N, M, LABELLED, TEST))

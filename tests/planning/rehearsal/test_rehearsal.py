@@ -51,13 +51,13 @@ def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def rows() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def rows():
     sizes = {"private": N, "pool": M, "labelled": LABELLED, "test": TEST}
     return {name: drawn(n, seed) for seed, (name, n) in enumerate(sizes.items())}
 
 
 @pytest.fixture(scope="module")
-def facts() -> PublicFacts:
+def facts():
     return PublicFacts(n_records=N, n_public=M, n_classes=2, width=6, **BUDGET)
 
 
@@ -75,7 +75,7 @@ def material_for(rows: dict[str, Any], **models: Any) -> Material:
 
 
 @pytest.mark.heavy
-def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_what_is_expected_is_what_runs_then_have(rows, facts):
     (X, y), public, (unseen, truth) = rows["private"], PublicPool(rows["pool"][0]), rows["test"]
     _, told = played(facts, material_for(rows), n_teachers=[50, 200], effort=EFFORT)
     for row in told:
@@ -92,7 +92,7 @@ def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: Pu
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_a_rehearsal_without_its_noise_would_be_caught(rows, facts):
     """The twin: what is expected with hardly any noise is not what a run at ε = 0.25 has."""
     _, honest = played(replace(facts, epsilon=0.25), material_for(rows), n_teachers=[50])
     _, cheating = played(replace(facts, epsilon=8.0), material_for(rows), n_teachers=[50])
@@ -100,7 +100,7 @@ def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], fac
 
 
 @pytest.mark.heavy
-def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows: dict[str, Any]) -> None:
+def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows):
     made = quorate.plan(rows["pool"][0], evaluation=rows["labelled"], mechanisms=[NoisyCounts], n_teachers=[50], **TASK)
     share = rows["labelled"][1].mean()
     assert made.commonest == pytest.approx(max(share, 1 - share))
@@ -111,13 +111,13 @@ def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows: dict
 
 
 @pytest.mark.heavy
-def test_a_rehearsal_is_the_same_whenever_it_is_played(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_a_rehearsal_is_the_same_whenever_it_is_played(rows, facts):
     once, again = (played(facts, material_for(rows), n_teachers=[50])[1] for _ in range(2))
     assert [row.tree() for row in once] == [row.tree() for row in again]
 
 
 @pytest.mark.heavy
-def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
+def test_labels_of_the_pool_itself_serve_too(facts):
     X, y = drawn(400, 9)
     material = labelled_material(public_side(X, (0, 1)), y_public=y)
     _, (votes, _) = played(replace(facts, n_public=400), material, n_teachers=[100])
@@ -125,7 +125,7 @@ def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
 
 
 @pytest.mark.heavy
-def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows, facts):
     material = material_for(rows, teacher=DecisionTreeClassifier(min_samples_leaf=30))
     rehearsal, (votes, _) = played(facts, material, n_teachers=[60])
     assert rehearsal.constant == (60,)
@@ -134,7 +134,7 @@ def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, 
 
 
 @pytest.mark.heavy
-def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_guess(rows: dict[str, Any]) -> None:
+def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_guess(rows):
     """Two right labels of a pool that lies badly say of most other rows what they are not."""
     pool, (X, y), (unseen, truth) = drawn(2, 100)[0], rows["private"], rows["test"]
     made = quorate.plan(pool, evaluation=rows["labelled"], mechanisms=[NoisyCounts], n_teachers=[270], **TASK)
@@ -152,7 +152,7 @@ def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_gues
 @pytest.mark.parametrize(
     "how", [{"rehearse": "rules"}, {"rehearse": "synthetic"}, {"learning_curve": [(20, 0.72)]}], ids=str
 )
-def test_rules_on_too_few_public_rows_expect_nothing_and_say_so(n_public: int, how: dict[str, Any]) -> None:
+def test_rules_on_too_few_public_rows_expect_nothing_and_say_so(n_public, how):
     """Those rows would be asked and scored on: a student of two would be right on both."""
     made = quorate.plan(drawn(n_public, 100)[0], mechanisms=[NoisyCounts], n_teachers=[100], **TASK, **how)
     expects = [row.expected is not None for row in made.rows if not row.cannot and row.way != "few labels"]
@@ -162,7 +162,7 @@ def test_rules_on_too_few_public_rows_expect_nothing_and_say_so(n_public: int, h
 
 
 @pytest.mark.heavy
-def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules() -> None:
+def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules():
     """No teacher is left that has not seen a row, and noise alone would answer: 53 % where 88 % is true."""
     task = {**TASK, "n_records": 60_000, "n_teachers": [100, 600]}
     student = LogisticRegression()  # the default one compares models of the votes, which takes longer
@@ -174,7 +174,7 @@ def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules() 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_public", [1, 3])
-def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public: int) -> None:
+def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public):
     """A mechanism of which one answer is never wrong, at the margin that is looked at, has no noise to divide by."""
     made = quorate.plan(drawn(n_public, 1)[0], **TASK)
     assert 0.0 in [row.share_noise for row in made.rows]
@@ -182,9 +182,7 @@ def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public: int) -> No
 
 
 @pytest.mark.heavy
-def test_how_right_one_teacher_is_hangs_on_no_single_shard(
-    rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_right_one_teacher_is_hangs_on_no_single_shard(rows, monkeypatch):
     """It is where a learning curve is read off: several are trained, and their mean varies less than one of them."""
     material, trained_on, held = material_for(rows), np.arange(800), np.arange(800, LABELLED)
 
@@ -197,7 +195,7 @@ def test_how_right_one_teacher_is_hangs_on_no_single_shard(
 
 
 @pytest.mark.heavy
-def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_teachers_that_fail_abstain_as_in_a_run(rows, facts):
     class Fails(DummyClassifier):  # type: ignore[misc]
         def fit(self, X: Any, y: Any) -> Any:
             raise RuntimeError
@@ -207,7 +205,7 @@ def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: Pub
 
 
 @pytest.mark.heavy
-def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_a_guess_about_another_labelling_says_so(rows, facts):
     for how, basis in (("rules", "rules on the pool"), ("synthetic", "synthetic rows")):
         side = synthetic_side(facts, (0, 1)) if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
         drawn_ones = rehearsals_of(facts, side, how=how, y_public=None, evaluation=None, judged=Judged())
@@ -219,7 +217,7 @@ def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: Pu
 
 
 @pytest.mark.heavy
-def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_what_cannot_be_rehearsed_is_refused_or_told(rows, facts):
     pool, (X, y) = rows["pool"][0], rows["labelled"]
     with pytest.raises(InvalidParameter, match="none were given"):
         quorate.plan(pool, rehearse="labels", **TASK)
@@ -234,7 +232,7 @@ def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts
 
 
 @pytest.mark.heavy
-def test_a_play_is_played_once(rows: dict[str, Any], facts: PublicFacts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_play_is_played_once(rows, facts, monkeypatch):
     """What was played briefly is part of playing at length, and of what other budgets are compared with."""
     plays: list[tuple[int, int]] = []
     original = Rehearsal._play_votes
@@ -253,7 +251,7 @@ def test_a_play_is_played_once(rows: dict[str, Any], facts: PublicFacts, monkeyp
 
 
 @pytest.mark.heavy
-def test_what_is_shared_changes_no_student(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_what_is_shared_changes_no_student(rows, facts):
     material = material_for(rows)
     (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[50]))
     shares = np.random.default_rng(3).dirichlet(np.ones(2), size=M)
@@ -268,7 +266,7 @@ def test_what_is_shared_changes_no_student(rows: dict[str, Any], facts: PublicFa
 
 
 @pytest.mark.heavy
-def test_images_are_planned_as_a_run_would_see_them() -> None:
+def test_images_are_planned_as_a_run_would_see_them():
     images = np.random.default_rng(0).random((150, 12, 12))
     side = public_side(images, (0, 1))
     assert side.direct("auto").name == "patches"
@@ -296,7 +294,7 @@ def writers(n_persons: int, rows_each: int, seed: int) -> tuple[np.ndarray, np.n
 
 
 @pytest.mark.heavy
-def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are() -> None:
+def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are():
     X, y, groups = writers(60, 40, 1)
     pool = writers(100, 2, 2)[0]
     persons = PublicFacts(n_records=300, n_rows=12_000, n_public=len(pool), n_classes=2, width=4, **BUDGET)
@@ -316,7 +314,7 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_persons", [1, 2, 3, 5])
-def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
+def test_few_persons_are_played_as_far_as_they_go(n_persons):
     """Divisions and quarters that would have nobody are left out; one person alone is no rehearsal."""
     X, y, groups = writers(n_persons, 60, 3)
     pool = writers(100, 2, 2)[0]
@@ -329,7 +327,7 @@ def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
     assert all(each.n_scored == 60 for each in found)
 
 
-def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody() -> None:
+def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody():
     one = Played(hits=hits(0.9, 0.88), fold=0, size=0.5)
     known, mixed = (estimate([one], "labelled public rows", n_classes=2, mixed=each) for each in (False, True))
     assert mixed.high - mixed.low > known.high - known.low
@@ -339,7 +337,7 @@ def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody() -> None:
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
-def test_votes_of_all_teachers_have_the_shares_and_add_up() -> None:
+def test_votes_of_all_teachers_have_the_shares_and_add_up():
     shares = np.random.default_rng(0).dirichlet(np.ones(5), size=300)
     votes = whole_votes(shares, 178)
     assert (votes.sum(axis=1) == 178).all()
@@ -352,7 +350,7 @@ def shards_of(rows: int) -> Shards:
 
 
 @pytest.mark.parametrize(("n_units", "n_teachers"), [(200, 150), (400, 100), (3_000, 50)])
-def test_shards_of_a_rehearsal_are_those_of_a_keyed_hash(n_units: int, n_teachers: int) -> None:
+def test_shards_of_a_rehearsal_are_those_of_a_keyed_hash(n_units, n_teachers):
     """Against the partition itself; a mean of so many is off by four standard errors once in 10,000 times."""
     task: dict[str, Any] = {"n_public": 99, "n_classes": 2, "width": 3, **BUDGET}
     shards = Shards.of(PublicFacts(n_records=n_units, n_rows=5 * n_units, **task), n_teachers)
@@ -372,7 +370,7 @@ def test_shards_of_a_rehearsal_are_those_of_a_keyed_hash(n_units: int, n_teacher
     assert shards.rows == pytest.approx(np.mean(sizes), abs=0.5 + off)
 
 
-def test_votes_are_those_of_the_teachers_that_have_rows(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_votes_are_those_of_the_teachers_that_have_rows(rows, facts):
     (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts(sigma=1e-3, form="binary")], n_teachers=[50]))
     shares = np.tile([1.0, 0.0], (M, 1))
     how: dict[str, Any] = {"n_teachers": 50, "seed": 1}
@@ -381,7 +379,7 @@ def test_votes_are_those_of_the_teachers_that_have_rows(rows: dict[str, Any], fa
         assert (np.abs(data.released.answers) == voters / 2).all()  # a binary vote is half of the lead
 
 
-def test_persons_are_drawn_one_after_another_and_none_is_in_two_parts(rows: dict[str, Any]) -> None:
+def test_persons_are_drawn_one_after_another_and_none_is_in_two_parts(rows):
     groups = np.random.default_rng(4).integers(0, 90, LABELLED)
     material = replace(material_for(rows), groups=groups)
     rng, every = np.random.default_rng(0), np.arange(LABELLED)
@@ -402,7 +400,7 @@ def hits(whole: float, halves: float, n: int = 10_000) -> np.ndarray:
     return np.arange(n) < np.round(np.array([[whole], [halves], [halves]]) * n)
 
 
-def test_what_few_rows_cost_is_taken_out_again() -> None:
+def test_what_few_rows_cost_is_taken_out_again():
     """An accuracy of a - c/s exactly: the estimate is a - c/K."""
     a, c, size, n_teachers = 0.95, 0.4, 8.0, 40.0
     one = Played(hits=hits(a - c / size, a - 2 * c / size), fold=0, size=size / n_teachers)
@@ -426,7 +424,7 @@ def simulated(rng: np.random.Generator, *, by_noise: float, by_rows: float, n: i
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("by_noise", "by_rows"), [(0.0, 0.0), (0.15, 0.0), (0.0, 0.2), (0.1, 0.1)])
-def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise: float, by_rows: float) -> None:
+def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise, by_rows):
     """Of 300 runs between 86 and 97 in 100: a share of 0.9 leaves these bounds once in 100 times at most."""
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):
@@ -438,7 +436,7 @@ def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise: float, by_row
 
 
 @pytest.mark.heavy
-def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught() -> None:
+def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught():
     """The twin: halves that agree hide what the rows do, and the range holds too few runs."""
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):
@@ -449,7 +447,7 @@ def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught() -> 
     assert held / 300 < 0.8
 
 
-def test_few_scored_rows_do_not_pass_for_noise_of_a_run() -> None:
+def test_few_scored_rows_do_not_pass_for_noise_of_a_run():
     """Which rows are right changes from draw to draw, and how many in the population does not."""
     rng = np.random.default_rng(1)
     widths = [
@@ -462,12 +460,12 @@ def test_few_scored_rows_do_not_pass_for_noise_of_a_run() -> None:
     assert many < 0.015  # what no rehearsal shows alone makes it 0.013
 
 
-def test_all_right_on_few_rows_is_no_proof() -> None:
+def test_all_right_on_few_rows_is_no_proof():
     sure = Played(hits=np.ones((3, 50), dtype=bool), fold=0, size=1.0)
     assert estimate([sure, sure], "labelled public rows", n_classes=2).low < 0.99
 
 
-def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range() -> None:
+def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range():
     points = np.random.default_rng(0).normal(size=(500, 8)) * np.arange(1, 9)
     rules = [rule_of(number) for number in range(RULES)]
     assert [each.agreement for each in rules] == sorted(each.agreement for each in rules)
@@ -487,7 +485,7 @@ def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range() -> None:
 
 
 @pytest.mark.heavy
-def test_rules_take_what_pools_there_are() -> None:
+def test_rules_take_what_pools_there_are():
     rng = np.random.default_rng(0)
     for pool in (np.zeros((30, 2)), csr_array(rng.integers(0, 2, (60, 5)).astype(float)), rng.normal(size=(40, 900))):
         for clusters in (False, True):
@@ -496,7 +494,7 @@ def test_rules_take_what_pools_there_are() -> None:
             assert set(codes.tolist()) <= {0, 1, 2}
 
 
-def test_a_teacher_has_no_vote_on_the_rows_that_it_was_trained_on() -> None:
+def test_a_teacher_has_no_vote_on_the_rows_that_it_was_trained_on():
     """One tree to the end knows its own rows by heart; were it asked about them, it would be right there."""
     X, _ = drawn(200, 5)
     coins = np.random.default_rng(6).integers(0, 2, 200)  # nothing can be learned but by heart
@@ -506,20 +504,20 @@ def test_a_teacher_has_no_vote_on_the_rows_that_it_was_trained_on() -> None:
     assert (found.shares.mean(axis=0).argmax(axis=1) == coins).mean() < 0.65
 
 
-def test_more_than_half_of_the_rows_is_no_shard(rows: dict[str, Any]) -> None:
+def test_more_than_half_of_the_rows_is_no_shard(rows):
     every = np.arange(LABELLED)
     found = sample_votes(material_for(rows), every[:400], every[400:], shards=shards_of(201), n_teachers=4, seed=0)
     assert found is None
 
 
-def test_large_tasks_are_played_less() -> None:
+def test_large_tasks_are_played_less():
     efforts = [Effort.of(m, 100, 2) for m in (100, 1_000, 3_000, 50_000)]
     lengths = [each.folds * each.repeats for each in efforts]
     assert lengths == sorted(lengths, reverse=True)
     assert efforts[-1].n_asked < 50_000
 
 
-def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], facts: PublicFacts) -> None:
+def test_fewer_rows_are_asked_with_as_much_less_noise(rows, facts):
     few = Rehearsal(material=material_for(rows), facts=facts, effort=replace(BRIEF, n_asked=50))
     asked, mechanism = few._queries(200, NoisyCounts(sigma=100.0, form="binary"))
     assert len(asked) == 50
@@ -528,7 +526,7 @@ def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], fact
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", [{"rehearse": "rules"}, {"learning_curve": [(6, 0.7)]}])
-def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn(how: Any) -> None:
+def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn(how):
     """With 30 units and 1,500 rows that play them, the noise of the rounds is fifty times as much."""
     pool = np.random.default_rng(0).normal(size=(100, 3))
     task: dict[str, Any] = {"classes": [0, 1], "n_records": 30, "epsilon": 1.0, "delta": 1e-5, "n_teachers": [5]}
@@ -536,7 +534,7 @@ def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn
     assert direct.expected.low < 0.6
 
 
-def test_noise_beyond_what_can_be_drawn_is_as_large() -> None:
+def test_noise_beyond_what_can_be_drawn_is_as_large():
     drawn = [_drawn(2.0**37, times, (4_000,), SeededNoise(1)).std() for times in (4.0, 16.0)]
     assert drawn[0] / 2.0**39 == pytest.approx(1, rel=0.05)
     assert drawn[1] / 2.0**41 == pytest.approx(1, rel=0.05)

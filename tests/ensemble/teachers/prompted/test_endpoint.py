@@ -29,7 +29,7 @@ ASKED = pl.DataFrame({"review": ["good film", "bad film"]})
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pause(monkeypatch):
     monkeypatch.setattr(endpoint_module, "_PAUSE", 0.0)
 
 
@@ -38,7 +38,7 @@ def votes(url: str, **more: Any) -> list[int]:
     return np.asarray(teacher.train(ROWS, CODES, 1).vote(ASKED)).tolist()
 
 
-def test_an_endpoint_that_behaves_labels_rows() -> None:
+def test_an_endpoint_that_behaves_labels_rows():
     with endpoint() as there:
         assert votes(there.url) == [1, 0]
         asked = there.asked[0]
@@ -49,23 +49,23 @@ def test_an_endpoint_that_behaves_labels_rows() -> None:
 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("manner", BAD, ids=str)
-def test_a_reply_that_does_not_count_is_an_abstention(manner: str) -> None:
+def test_a_reply_that_does_not_count_is_an_abstention(manner):
     with endpoint(manner=BAD[manner]) as there:
         assert votes(there.url, timeout=0.3 if manner in ("late", "a byte at a time") else 30.0) == [ABSTAINED] * 2
 
 
-def test_a_dead_endpoint_makes_everyone_abstain() -> None:
+def test_a_dead_endpoint_makes_everyone_abstain():
     with endpoint() as there:
         pass
     assert votes(there.url) == [ABSTAINED] * 2
 
 
-def test_blanks_and_case_do_not_matter() -> None:
+def test_blanks_and_case_do_not_matter():
     with endpoint(manner=lambda handler, said: send(handler, reply(f"  {said.upper()}\n"))) as there:
         assert votes(there.url) == [1, 0]
 
 
-def test_a_server_that_closes_each_connection_is_read_to_the_end() -> None:
+def test_a_server_that_closes_each_connection_is_read_to_the_end():
     def closes(handler: Any, said: str) -> None:
         body = reply(said)
         handler.wfile.write(b"HTTP/1.0 200 OK\r\nConnection: close\r\n\r\n")
@@ -77,7 +77,7 @@ def test_a_server_that_closes_each_connection_is_read_to_the_end() -> None:
         assert votes(there.url) == [1, 0]
 
 
-def test_a_busy_server_is_asked_again_and_not_for_ever() -> None:
+def test_a_busy_server_is_asked_again_and_not_for_ever():
     tries: list[str] = []
 
     def busy_twice(handler: Any, said: str) -> None:
@@ -92,7 +92,7 @@ def test_a_busy_server_is_asked_again_and_not_for_ever() -> None:
         assert len(there.asked) == 2 * 4
 
 
-def test_no_more_requests_are_under_way_than_allowed() -> None:
+def test_no_more_requests_are_under_way_than_allowed():
     lock, now, most = threading.Lock(), [0], [0]
 
     def counted(handler: Any, said: str) -> None:
@@ -110,7 +110,7 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
     assert most == [2]
 
 
-def test_a_redirect_is_not_followed_also_not_to_this_machine() -> None:
+def test_a_redirect_is_not_followed_also_not_to_this_machine():
     with endpoint() as elsewhere:
         place = f"{elsewhere.url}/chat/completions"
         with endpoint(manner=lambda handler, said: send(handler, b"", 308, Location=place)) as there:
@@ -118,7 +118,7 @@ def test_a_redirect_is_not_followed_also_not_to_this_machine() -> None:
         assert elsewhere.asked == []
 
 
-def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxies_of_the_environment_are_not_used(monkeypatch):
     with endpoint() as proxy, endpoint() as there:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
@@ -143,17 +143,17 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
         (7, (), "must be a URL"),
     ],
 )
-def test_an_endpoint_elsewhere_is_refused_unless_it_is_named(url: Any, hosts: tuple[str, ...], said: str) -> None:
+def test_an_endpoint_elsewhere_is_refused_unless_it_is_named(url, hosts, said):
     with pytest.raises(InvalidParameter, match=said) as refused:
         ChatEndpoint(url, "toy", hosts=hosts)
     assert "secret" not in str(refused.value)
 
 
-def test_a_named_host_is_taken_over_https() -> None:
+def test_a_named_host_is_taken_over_https():
     assert ChatEndpoint("https://llm.example.org/v1", "toy", hosts=("LLM.example.org",)).hosts == ("llm.example.org",)
 
 
-def test_localhost_must_be_this_machine_when_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_localhost_must_be_this_machine_when_it_is_connected_to(monkeypatch):
     """A name can be made to stand for another address; nothing is sent there."""
     with endpoint() as there:
         port = there.server.server_address[1]
@@ -167,7 +167,7 @@ def test_localhost_must_be_this_machine_when_it_is_connected_to(monkeypatch: pyt
         assert len(there.asked) == before
 
 
-def test_a_server_without_a_trusted_certificate_is_not_spoken_to() -> None:
+def test_a_server_without_a_trusted_certificate_is_not_spoken_to():
     with endpoint() as there:
         assert votes(there.url.replace("http://", "https://")) == [ABSTAINED] * 2
         assert there.asked == []
@@ -183,7 +183,7 @@ def rehearsed(url: str, **how: Any) -> str:
 
 
 @pytest.mark.heavy
-def test_https_to_a_server_of_http_names_the_likely_cause() -> None:
+def test_https_to_a_server_of_http_names_the_likely_cause():
     with endpoint() as there:
         said = rehearsed(there.url.replace("http://", "https://"))
     assert "does not speak https as it was asked to" in said
@@ -202,7 +202,7 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
 
 @pytest.mark.heavy
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
-def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path):
     key, signed = certificate(tmp_path, "nobody")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(signed, key)
@@ -215,9 +215,7 @@ def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_PROTOCOL_VERSION"])
-def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
-    reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(reason, monkeypatch):
     """Told as OpenSSL tells it: a server that refuses may also hang up first, which is a broken connection."""
 
     def refused(_: Any) -> None:
@@ -232,7 +230,7 @@ def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
 
 
 @pytest.mark.heavy
-def test_where_nothing_answers_over_https_http_is_not_proposed() -> None:
+def test_where_nothing_answers_over_https_http_is_not_proposed():
     with endpoint() as there:
         url = there.url.replace("http://", "https://")
     assert "nothing answers there" in (said := rehearsed(url))
@@ -242,7 +240,7 @@ def test_where_nothing_answers_over_https_http_is_not_proposed() -> None:
 KEY = "sk-a-very-secret-key"
 
 
-def test_the_key_is_sent_and_kept_nowhere(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_sent_and_kept_nowhere(monkeypatch, caplog):
     monkeypatch.setenv("TOY_KEY", KEY)
     with endpoint() as there, caplog.at_level(logging.DEBUG):
         assert votes(there.url, api_key_env="TOY_KEY") == [1, 0]
@@ -257,13 +255,13 @@ def test_the_key_is_sent_and_kept_nowhere(monkeypatch: pytest.MonkeyPatch, caplo
     assert KEY.encode() not in pickle.dumps(voter)
 
 
-def test_a_key_in_place_of_the_name_of_a_variable_is_refused_and_not_shown() -> None:
+def test_a_key_in_place_of_the_name_of_a_variable_is_refused_and_not_shown():
     with pytest.raises(InvalidParameter, match="name of an environment variable") as refused:
         ChatEndpoint("http://127.0.0.1/v1", "toy", api_key_env=KEY)
     assert KEY not in str(refused.value)
 
 
-def test_without_the_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_key_nothing_is_asked(monkeypatch):
     monkeypatch.delenv("TOY_KEY", raising=False)
     with endpoint() as there:
         with pytest.raises(Unanswered, match="TOY_KEY"):
@@ -271,9 +269,7 @@ def test_without_the_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
         assert there.asked == []
 
 
-def test_nothing_is_logged_or_printed_of_prompts_and_replies(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_logged_or_printed_of_prompts_and_replies(caplog, capfd):
     with caplog.at_level(logging.DEBUG), endpoint(manner=BAD["a sentence"]) as there:
         votes(there.url)
     assert caplog.text == ""
@@ -292,7 +288,7 @@ def test_nothing_is_logged_or_printed_of_prompts_and_replies(
         ("too long", "up to and without /chat/completions"),
     ],
 )
-def test_the_rehearsal_says_why_in_one_line_and_what_to_do(manner: str, remedy: str) -> None:
+def test_the_rehearsal_says_why_in_one_line_and_what_to_do(manner, remedy):
     with endpoint(manner=BAD[manner]) as there:
         timeout = 0.3 if manner == "late" else 30.0  # what is not late must not be late on a busy machine
         teacher = ChatTeacher(there.url, "toy", classes=["no", "yes"], timeout=timeout)

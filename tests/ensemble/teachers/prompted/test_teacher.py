@@ -47,7 +47,7 @@ def shards_in_prompts(asked: list[dict[str, Any]]) -> list[set[int]]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("choose", ["random", "similar"])
-def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
+def test_one_teachers_rows_never_stand_in_anothers_prompt(choose):
     with endpoint() as there:
         counts = count_votes(trained(there.url, shots=4, choose=choose), PUBLIC).reveal()
         found = shards_in_prompts(there.asked)
@@ -64,7 +64,7 @@ def audit(teacher: ChatTeacher, units: int) -> Any:
 
 
 @pytest.mark.heavy
-def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
+def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows():
     with endpoint() as there:
         cheat = OneStore(there.url, "toy", classes=["bad", "good"], text="note")
         for shard in range(K):
@@ -76,7 +76,7 @@ def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
 
 
 @pytest.mark.heavy
-def test_the_shard_audit_holds() -> None:
+def test_the_shard_audit_holds():
     with endpoint() as there:
         for choose in ("random", "similar"):
             teacher = ChatTeacher(there.url, "toy", classes=["bad", "good"], text="note", shots=3, choose=choose)
@@ -86,7 +86,7 @@ def test_the_shard_audit_holds() -> None:
         assert there.asked == []  # prompts are compared, not replies
 
 
-def test_an_endpoint_is_probed_with_a_patience_that_hangs_on_no_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_is_probed_with_a_patience_that_hangs_on_no_prompt(monkeypatch):
     """What it was asked before holds private rows: that it is slow or starts anew after them must refuse nothing."""
     monkeypatch.setattr(teacher_module, "PAUSES", (0.0, 0.0, 0.0))
     teacher = ChatTeacher("http://127.0.0.1:9/v1", "toy", classes=["bad", "good"], timeout=0.2, retries=0)
@@ -105,7 +105,7 @@ def test_an_endpoint_is_probed_with_a_patience_that_hangs_on_no_prompt(monkeypat
         assert shards_in_prompts(there.asked) == [set()] * 3
 
 
-def test_examples_are_drawn_by_the_seed_and_from_every_class() -> None:
+def test_examples_are_drawn_by_the_seed_and_from_every_class():
     codes = np.array([0] * 20 + [1] * 2)
     first, again, other = (spread_over_classes(codes, 4, seed) for seed in (1, 1, 2))
     assert first.tolist() == again.tolist() != other.tolist()
@@ -114,16 +114,14 @@ def test_examples_are_drawn_by_the_seed_and_from_every_class() -> None:
     assert len(set(spread_over_classes(codes, 100, 1).tolist())) == 22
 
 
-def test_similar_rows_stand_in_the_prompt_the_likest_last() -> None:
+def test_similar_rows_stand_in_the_prompt_the_likest_last():
     found = most_similar(["warm day", "bad film", "good film"], ["very good film", "a day"], 2)
     assert found[0].tolist() == [1, 2]
     assert found[1, -1] == 0
 
 
 @pytest.mark.heavy
-def test_rows_are_asked_about_in_blocks_and_a_failure_is_an_abstention_on_its_block(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_are_asked_about_in_blocks_and_a_failure_is_an_abstention_on_its_block(monkeypatch, capfd):
     """What fails or is warned of in the user's own process may hang on private rows; nobody is told."""
     blocks: list[int] = []
 
@@ -145,7 +143,7 @@ def test_rows_are_asked_about_in_blocks_and_a_failure_is_an_abstention_on_its_bl
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_empty_shard_abstains_and_asks_nothing() -> None:
+def test_an_empty_shard_abstains_and_asks_nothing():
     with endpoint() as there:
         teacher = ChatTeacher(there.url, "toy", classes=["bad", "good"])
         assert teacher.train(PRIVATE[:0], CODES[:0], 0).vote(PUBLIC).tolist() == [-1] * 3
@@ -164,13 +162,13 @@ def test_an_empty_shard_abstains_and_asks_nothing() -> None:
     ],
     ids=["polars", "pandas", "floats", "objects", "categories"],
 )
-def test_a_row_has_one_text_in_every_container(rows: Any) -> None:
+def test_a_row_has_one_text_in_every_container(rows):
     assert row_texts(rows)[0] == "note: he is good\nage: 40"
     assert row_texts(rows[:1])[0] == row_texts(rows)[0]
     assert row_texts(rows, text="note")[1] == "she is bad"
 
 
-def test_arrays_have_numbered_columns_gaps_are_empty_and_a_lone_column_is_its_text() -> None:
+def test_arrays_have_numbered_columns_gaps_are_empty_and_a_lone_column_is_its_text():
     X = np.array([[1.0, 0.25], [2.0, np.nan]])
     assert row_texts(X) == ["x1: 1\nx2: 0.25", "x1: 2\nx2: "]
     assert row_texts(sparse.csr_array(np.nan_to_num(X)))[1] == "x1: 2\nx2: 0"
@@ -180,13 +178,13 @@ def test_arrays_have_numbered_columns_gaps_are_empty_and_a_lone_column_is_its_te
         row_texts(X, text="z")
 
 
-def test_names_that_a_reply_cannot_tell_apart_are_refused() -> None:
+def test_names_that_a_reply_cannot_tell_apart_are_refused():
     with pytest.raises(InvalidParameter, match="case of letters"):
         ChatTeacher("http://127.0.0.1/v1", "toy", classes=["Yes", "yes "])
     assert Prompt(("straße", "weg")).code_of("STRASSE") == 0
 
 
-def test_a_teacher_takes_the_classes_of_its_task_and_no_others() -> None:
+def test_a_teacher_takes_the_classes_of_its_task_and_no_others():
     teacher = ChatTeacher("http://127.0.0.1/v1", "toy")
     with pytest.raises(InvalidParameter, match="names of the classes"):
         teacher.train(PRIVATE, CODES, 0)
@@ -201,6 +199,6 @@ def test_a_teacher_takes_the_classes_of_its_task_and_no_others() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"shots": 0}, {"choose": "best"}, {"timeout": 0}, {"text": ""}, {"instruction": " "}, {"hosts": [1]}]
 )
-def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+def test_wrong_arguments_are_refused(wrong):
     with pytest.raises(InvalidParameter):
         ChatTeacher("http://127.0.0.1/v1", "toy", classes=["a", "b"], **wrong)
