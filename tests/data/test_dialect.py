@@ -440,23 +440,24 @@ def test_the_first_line_of_a_private_table_shows_the_separator_and_nothing_else(
 
 
 @pytest.mark.parametrize(
-    ("line", "known", "shown"),
+    ("line", "shown"),
     [
-        ("Größe".encode("cp1252"), UTF_8, "cp1252"),
-        ("Größe".encode("cp1252"), "cp1250", "cp1250"),
-        ("Größe".encode(), "cp1252", UTF_8),
-        (b"\xef\xbb\xbfsize", "cp1252", "cp1252"),
-        (b"size", "cp1252", "cp1252"),
-        ("für".encode("cp850"), UTF_8, UTF_8),  # no text of cp1252: it is refused where the names are read
+        ("Größe".encode("cp1252"), "cp1252"),
+        ("Größe".encode(), UTF_8),
+        (b"\xef\xbb\xbfsize", UTF_8),
+        (b"size", UTF_8),
+        ("für".encode("cp850"), UTF_8),  # no text of cp1252: it is refused where the names are read
     ],
 )
-def test_names_of_other_letters_show_the_encoding_of_a_table(tmp_path, line, known, shown):
+def test_names_of_other_letters_show_the_encoding_of_a_table_and_it_is_said(tmp_path, line, shown):
     (tmp_path / "t.csv").write_bytes(line + b";b\n\xff;1\n")
-    dialect = dialect_of_first_line(tmp_path / "t.csv", Dialect(encoding=known, decimal=","))
-    assert dialect == Dialect(separator=";", encoding=shown, decimal=",")
+    found = dialect_beside(tmp_path / "t.csv", None)
+    assert found.dialect == Dialect(separator=";", encoding=shown)
+    assert len(found.said) == (shown != UTF_8)
 
 
-@pytest.mark.parametrize(("line", "shown"), [("size, in cm, of all;age", ";"), ("size,age", ""), ("size|age", "|")])
-def test_a_known_separator_stays_where_the_first_line_has_it(tmp_path, line, shown):
-    (tmp_path / "t.csv").write_text(f"{line}\n1;2\n")
-    assert dialect_of_first_line(tmp_path / "t.csv", Dialect(separator=";")).separator == shown
+@pytest.mark.parametrize("line", ["size;age", "size, in cm, of all;age", "size,age", "size"])
+def test_a_known_separator_and_encoding_stay_whatever_the_first_line_has(tmp_path, line):
+    (tmp_path / "t.csv").write_bytes(f"{line}, für\n1;2\n".encode("cp1252"))
+    for known in (Dialect(separator=";"), Dialect(separator=";", encoding="cp1250", decimal=",")):
+        assert dialect_of_first_line(tmp_path / "t.csv", known) == known

@@ -8,6 +8,7 @@ import quorate
 from quorate.data.dialect import Dialect
 from quorate.errors import DataRefused
 from quorate.estimators import predicted_table
+from quorate.folder.settings import settings_of
 
 N = 60
 ROWS = visits(N, seed=9)[0].with_row_index("id")
@@ -98,6 +99,12 @@ def test_what_was_exported_reads_a_table_by_the_separator_of_its_first_line(run,
         found[separator] = pl.read_parquet(out)
     assert found[","].equals(found[";"])
     assert found[","].equals(found["\t"])
+
+
+@pytest.mark.parametrize("line", ["age", "age;ward", 'age,"sys;dia;mean"', "Gr\u00f6\u00dfe,age"])
+def test_a_folder_reads_a_table_as_its_own_whatever_the_first_line_has(line, run, tmp_path):
+    (tmp_path / "rows.csv").write_bytes(f"{line}\n1\n".encode("cp1252"))
+    assert quorate.load(run).table_reader(tmp_path / "rows.csv")[1] == settings_of(run).data.dialect
 
 
 def test_bytes_that_are_no_text_are_refused_and_no_word_is_taken_for_another(run, cli, tmp_path):

@@ -351,13 +351,15 @@ def audit_means(
     delta: float,
     confidence: float = 0.95,
     runs: int = 100_000,
-    **how: Any,
+    seed: int | None = None,
+    n_jobs: int = 1,
+    watch: Watch | None = None,
 ) -> ScheduleAudit:
     """Attack one noisy mean, and all of them together, and compare what was charged with what is released.
 
     `mechanism`: of the run. `event`: what was charged for all answers. `queries`: how many answers there are, at least
     1. `counts`: of the targets, released before; then `event` composes what they cost with what the answers cost.
-    `delta`, `confidence`, `runs`, and in `how` `seed`, `n_jobs`, `watch`: as for :func:`audit_rounds`.
+    `delta`, `confidence`, `runs`, `seed`, `n_jobs`, `watch`: as for :func:`audit_rounds`.
 
     Privacy: made of public settings alone.
     """
@@ -379,7 +381,7 @@ def audit_means(
     share, attacks = share_of(confidence, len(planned)), []
     for name, attacked, pair, charged, numbers in planned:
         attack = PlannedAttack(name=name, neighbours=pair, event=charged, runs=as_many_as_fit(runs, numbers))
-        attacks.append(attack.audit(attacked, share, delta=delta, **how))
+        attacks.append(attack.audit(attacked, share, delta=delta, seed=seed, n_jobs=n_jobs, watch=watch))
     released = mechanism.schedule(queries)
     if counts is not None:
         released = Composed((counts.schedule(COUNTING), released))

@@ -10,6 +10,7 @@ import csv
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -42,29 +43,28 @@ class ShownDialect:
 
 
 def dialect_of_first_line(path: Path, known: Dialect = PLAIN) -> Dialect:
-    """Return what is `known` with the separator that the first line of a table shows, and with its encoding where that
-    line has other letters than A to Z; nothing else of the table is looked at.
+    """Return what is known of a table, with the separator that its first line shows where none is known; nothing else
+    of it is looked at.
     """
-    if not is_delimited(path):
+    if known.separator or not is_delimited(path):
         return known
-    line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
-    if line.isascii():
-        encoding = known.encoding
-    elif _is_text(line, UTF_8):
-        encoding = UTF_8
-    else:
-        encoding = known.encoding if known.encoding != UTF_8 or not _is_text(line, _WINDOWS) else _WINDOWS
-    text = line.decode(encoding, "replace")
-    kept = known.separator if known.separator and known.separator in text else ""  # names may hold other marks
-    return replace(known, separator=kept or _separator([text], path), encoding=encoding)
+    return replace(known, separator=_separator([_first_line(path).decode(known.encoding, "replace")], path))
 
 
-def _is_text(content: bytes, encoding: str) -> bool:
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError:
+def _first_line(path: Path) -> bytes:
+    return first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+
+
+def _is_of_windows(path: Path) -> bool:
+    """Whether the first line of a table is text in Windows' encoding, and not in UTF-8."""
+    if not is_delimited(path):
         return False
-    return True
+    line, readable = _first_line(path), []
+    for encoding in (UTF_8, _WINDOWS):
+        with suppress(UnicodeDecodeError):
+            line.decode(encoding)
+            readable.append(encoding)
+    return readable == [_WINDOWS]
 
 
 def dialect_of_public(path: Path) -> ShownDialect:
@@ -101,12 +101,14 @@ def dialect_beside(private: Path, public: Path | None) -> ShownDialect:
     by_public = ShownDialect() if public is None else dialect_of_public(public)
     if public is not None and is_delimited(public):
         return by_public
-    dialect = dialect_of_first_line(private, by_public.dialect)
+    if not _is_of_windows(private):
+        return replace(by_public, dialect=dialect_of_first_line(private, by_public.dialect))
     said = (
         f"the names of the columns of {private.name} are not UTF-8 text, so that the table is read as encoding = "
-        f'"{dialect.encoding}", that of Windows in Western Europe. Correct it under [data] if that is wrong'
+        f'"{_WINDOWS}", that of Windows in Western Europe. Correct it under [data] if that is wrong'
     )
-    return ShownDialect(dialect=dialect, said=(*by_public.said, *(said,) * (dialect.encoding != UTF_8)))
+    dialect = dialect_of_first_line(private, replace(by_public.dialect, encoding=_WINDOWS))
+    return ShownDialect(dialect=dialect, said=(*by_public.said, said))
 
 
 def date_orders(entries: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
@@ -24,9 +24,6 @@ from quorate.run.drawn_rows import EVENLY, draw_rows
 from quorate.run.held_out import MethodConfig
 from quorate.run.schema import Schema, check_pool
 from quorate.students.scores import share_of_rarer
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

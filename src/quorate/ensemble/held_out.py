@@ -103,6 +103,7 @@ def teacher_errors(
     grid: int = 1000,
     share: float = 0.3,
     n_jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Secret[IntArray]:
     """Train each teacher on part of its shard and take its error on the rest, in steps of 1/G: ``(K,)`` from 0 to G.
@@ -131,6 +132,7 @@ def teacher_errors(
         n_classes=n_classes,
         key=key,
         n_jobs=n_jobs,
+        teacher_cpu_seconds=teacher_cpu_seconds,
         progress=progress,
     ).reveal()
     errors = np.full(n_teachers, grid, dtype=np.int64)
@@ -149,7 +151,7 @@ def teacher_errors(
         return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
 
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
-    work = partial(on_one_thread_each, partial(_examine, grid), together, None)
+    work = partial(on_one_thread_each, partial(_examine, grid), together, teacher_cpu_seconds)
     for number, result in isolated_map(work, exam, able, n_jobs=n_jobs, batch=_EXAMS):
         if result is not None:
             errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
@@ -188,13 +190,14 @@ def unit_outcomes(
     grid: int = 1,
     by_class: bool = True,
     n_jobs: int = 1,
+    cpu_seconds: float | None = None,
 ) -> Secret[IntArray]:
     """Count how a released model does on private rows, each unit once.
 
     `model`: ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was
     released. `X`: private rows ``(n_rows, n_features)`` that it was not trained on, with class codes `y_codes` and the
-    canonical bytes of their units, `unit_keys`. `grid`: G; with 1 every unit must have one row. `n_jobs`: worker
-    processes.
+    canonical bytes of their units, `unit_keys`. `grid`: G; with 1 every unit must have one row. `n_jobs`,
+    `cpu_seconds`: worker processes, and the CPU time after which a unit's prediction counts as mistaken.
 
     Returns ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right,
     wrong. Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded
@@ -217,7 +220,7 @@ def unit_outcomes(
         raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
     table = np.zeros(2 * n_classes, dtype=np.int64)
     predict = partial(_predict, model, known)
-    for unit, result in _asked_alone(model, predict, X, units, n_jobs):
+    for unit, result in _asked_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
         truth = y_codes[units[unit]]
         codes = np.frombuffer(result or b"", dtype=np.int64)
         right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
@@ -237,6 +240,7 @@ def unit_places(
     n_places: int,
     key: Secret[bytes],
     n_jobs: int = 1,
+    cpu_seconds: float | None = None,
 ) -> Secret[IntArray]:
     """Count how badly a released model does on private rows, one row a unit: ``(n_places,)`` units by their place.
 
@@ -254,7 +258,7 @@ def unit_places(
     predict = partial(_places, model, list(classes), n_places)
     units = list(rows.reshape(-1, 1))
     counts = np.zeros(n_places, dtype=np.int64)
-    for unit, result in _asked_alone(model, predict, X, units, n_jobs):
+    for unit, result in _asked_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
         places = np.frombuffer(result or b"", dtype=np.int64)
         counts[places[y_codes[rows[unit]]] if places.shape == (n_classes,) else n_places - 1] += 1
     return Secret(counts)
@@ -269,12 +273,18 @@ def _places(model: Any, classes: list[Any], n_places: int, X: Any) -> bytes:
 
 
 def _asked_alone(
-    model: Any, predict: Callable[[Any], bytes], X: Any, units: Sequence[IntArray], n_jobs: int
+    model: Any,
+    predict: Callable[[Any], bytes],
+    X: Any,
+    units: Sequence[IntArray],
+    *,
+    n_jobs: int,
+    cpu_seconds: float | None,
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield what a model says of each unit by itself; None where it fails. `predict`: of its rows."""
     # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
     together = ClassifierVoter(model, np.arange(2)).keeps_no_global_state
-    work = partial(on_one_thread_each, partial(_said, predict), together, None)
+    work = partial(on_one_thread_each, partial(_said, predict), together, cpu_seconds)
 
     def rows_of(unit: int) -> Any:
         return None if unit < 0 else rows_alone(X, units[unit])

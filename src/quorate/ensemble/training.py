@@ -70,12 +70,35 @@ class Shard(NamedTuple):
 
 
 def train_teachers(
-    teacher: Teacher, X: Any, y_codes: IntArray, shards: Secret[IntArray], *, n_teachers: int, **how: Any
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    shards: Secret[IntArray],
+    *,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    seeds: Secret[IntArray] | None = None,
+    n_jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
 ) -> Ensemble:
     """Train all K teachers; the parameters are those of :func:`train_chunk`."""
-    numbers = range(count("n_teachers", n_teachers, at_least=1))
-    voters = train_chunk(teacher, X, y_codes, shards, numbers=numbers, n_teachers=n_teachers, **how)
-    return Ensemble(voters, how["n_classes"])
+    voters = train_chunk(
+        teacher,
+        X,
+        y_codes,
+        shards,
+        numbers=range(count("n_teachers", n_teachers, at_least=1)),
+        n_teachers=n_teachers,
+        n_classes=n_classes,
+        key=key,
+        seeds=seeds,
+        n_jobs=n_jobs,
+        teacher_cpu_seconds=teacher_cpu_seconds,
+        progress=progress,
+    )
+    return Ensemble(voters, n_classes)
 
 
 def train_chunk(

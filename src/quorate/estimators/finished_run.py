@@ -273,14 +273,13 @@ class FinishedRun(Scored, ShownEstimator):
 
     def table_reader(self, table: Path) -> tuple[TableReader, Dialect]:
         """Return what reads a table for :meth:`predict`, and how it is written where it is text: as the tables of the
-        run, but for what its first line shows to be otherwise.
+        run. Where what was exported does not say what stands between cells, the first line of the table shows it.
         """
         self._fitted()
         settings, file = self._root / "quorate.toml", self._facts.student_file
         if self._is_run and settings.exists():
-            known = read_settings(settings).data.dialect
-        else:
-            known = dialect_of_text_table(None if file is None else file.text_table)
+            return self._reader_for(None), read_settings(settings).data.dialect
+        known = dialect_of_text_table(None if file is None else file.text_table)
         return self._reader_for(None), dialect_of_first_line(table, known)
 
     def _reader_of_export(self, X: Any) -> TableReader:

@@ -140,21 +140,22 @@ class Begun:
             changed["number"] = True
         if key == "public" or (key == "evaluation" and self.public is None):
             written_as = dialect_beside(self.private, changed[key])
-            changed |= {
-                "dialect": written_as.dialect,
-                "said_of_dialect": written_as.said,
-                "names": tuple(column_names(self.private, written_as.dialect)),
-            }
+            with called(named("private")):
+                names = tuple(column_names(self.private, written_as.dialect))
+            changed |= {"dialect": written_as.dialect, "said_of_dialect": written_as.said, "names": names}
             public_names = tuple(column_names(changed[key], written_as.dialect))
-            _refuse_other_columns(self.private, changed["names"], changed[key].name, public_names)
+            with called(named("private")):
+                _refuse_other_columns(self.private, names, changed[key].name, public_names)
             changed |= {"public_names": public_names} if key == "public" else {}
         begun = replace(self, **changed)
         if begun.label is not None and begun.label == begun.unit:
             both = f"{named('target' if begun.number else 'label')} and {named('unit')}"
             raise InvalidParameter(f"{both} both name {begun.label!r}; they must be two columns")
         if begun.evaluation is not None and begun.label is not None and key in ("evaluation", "label", "target"):
-            names = column_names(begun.evaluation, begun.dialect)
-            require_column(begun.label, names, begun.evaluation, public=begun.names, key=f"{named('evaluation')}: ")
+            in_evaluation = column_names(begun.evaluation, begun.dialect)
+            require_column(
+                begun.label, in_evaluation, begun.evaluation, public=begun.names, key=f"{named('evaluation')}: "
+            )
         if begun.number and begun.classes:
             raise InvalidParameter("--classes goes with --label, --target with --range; leave out one of the pairs")
         if begun.number and key in ("public", "evaluation", "label", "target", "range"):

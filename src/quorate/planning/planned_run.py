@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.report import ExpectedScore
+from quorate.report.utility import ChosenScore
 from quorate.run.cautions import BASES, Expected
 from quorate.students.scores import Judged
 from quorate.types import IntArray
@@ -110,8 +111,9 @@ def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tup
 
 def expected_score(expected: Expected) -> ExpectedScore:
     """Return what was expected as a report has it."""
+    chosen = None if expected.scored is None else ChosenScore(**asdict(expected.scored))
     ends = {"accuracy": expected.accuracy, "low": expected.low, "high": expected.high}
-    return ExpectedScore(**ends, basis=BASES[expected.basis], chosen=expected.scored)
+    return ExpectedScore(**ends, basis=BASES[expected.basis], chosen=chosen)
 
 
 def row_of(task: Task) -> PlanRow:

@@ -18,7 +18,6 @@ from quorate.errors import InvalidParameter, named
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
-from quorate.report.utility import ChosenScore
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import SCORE_WORDS
 
@@ -220,8 +219,14 @@ BASES: Final[dict[Basis, str]] = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ExpectedValue(ChosenScore):
+class ExpectedValue:
     """What is expected of the score that a run is judged by, where that is not accuracy; a range for nine in ten."""
+
+    scoring: str
+    value: float
+    low: float
+    high: float
+    baseline: float
 
     @property
     def merit(self) -> float:
