@@ -279,9 +279,16 @@ class PreconditionFailed(QuorateError):
 
 
 class DataRefused(PreconditionFailed, ValueError):
-    """A whole table is wrong. Raised to its owner before anything is fitted or charged."""
+    """A whole table is wrong. Raised to its owner before anything is fitted or charged.
+
+    `names_key`: whether the message begins with the key, or the option, that is meant.
+    """
 
     code = "QUO-E005"
+
+    def __init__(self, message: str, *, names_key: bool = False, charged: str | None = None) -> None:
+        self.names_key = names_key
+        super().__init__(message, charged=charged)
 
 
 class LedgerMismatch(PreconditionFailed):

@@ -265,7 +265,7 @@ def test_a_fit_learns_what_is_not_linear_and_says_how():
     ).fit(X[:2_700], y[:2_700], public=PublicPool(X[2_700:3_000]))
     assert fit.score(X[3_000:], y[3_000:]) > 0.8
     said = " ".join(render_text(fit.facts()).replace("│", " ").split())
-    assert "what a Gaussian kernel and a product of kernels" in said
+    assert "their likeness to rows of the pool by two kernels, a Gaussian one" in said
 
 
 # --- the default ---------------------------------------------------------------------------------------------------

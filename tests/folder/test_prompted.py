@@ -285,7 +285,7 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(there, tmp_pa
         ({"prior_matching": True}, "prior_matching is for models that are fitted"),
         ({"api_key_env": "sk-secret key"}, "must be the name of an environment variable"),
         ({"choose": "best"}, "must be one of"),
-        ({"text": "rview"}, "no column 'rview'"),
+        ({"text": "rview"}, "[teachers] text names 'rview'"),
     ],
 )
 def test_wrong_settings_are_refused_in_one_line(there, tmp_path, wrong, said, cli):

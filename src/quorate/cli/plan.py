@@ -84,7 +84,8 @@ def command(
     asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
     takes up to half a minute, and with thousands of images a minute.
     """
-    from quorate.folder.planned import plan_folder, plan_number, recommended
+    from quorate.folder.number_plan import plan_number
+    from quorate.folder.planned import plan_folder, recommended
     from quorate.release.keys import file_to_write
 
     options = (n_records, n_rows, learning_curve, commonest, models, estimate, html, rehearse != "auto")

@@ -374,5 +374,6 @@ def _public_path(private: Path, key: str, text: str) -> Path:
     _refuse_database(key, Path(text))
     path = Path(place_of(text))
     if same_source(Path(place_of(private)), path):
-        raise DataRefused(f"{named(key)} is the private table again; give rows that may be shown, or leave it out")
+        again = f"{named(key)} is the private table again; give rows that may be shown, or leave it out"
+        raise DataRefused(again, names_key=True)
     return path

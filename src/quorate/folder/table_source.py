@@ -79,7 +79,8 @@ def key_of(data: Any, table: Source) -> str | None:
 def of_key(data: Any, table: Source) -> Iterator[None]:
     """Name the key of a table in whatever is refused of it inside."""
     key = key_of(data, table)
-    with nullcontext() if key is None else called(f"[data] {key}"):
+    is_said = key is None or not isinstance(table, Path)  # a query is called by its key already
+    with nullcontext() if is_said else called(f"[data] {key}"):
         yield
 
 
@@ -89,8 +90,8 @@ def called(name: str) -> Iterator[None]:
     try:
         yield
     except DataRefused as refusal:
-        if not str(refusal).startswith(("[data]", "--")):
-            refusal.args = (f"{name}: {refusal}",)
+        if not refusal.names_key:
+            refusal.names_key, refusal.args = True, (f"{name}: {refusal}",)
         raise
 
 
@@ -123,7 +124,8 @@ def refuse_private_again(data: Any) -> None:
             why = {"public": "every row of the pool is published, in effect. Give rows that may be shown and are"}
             others = "what is made of it would be published without a charge. Give public rows with labels,"
             raise DataRefused(
-                f"[data] {key} is the private file again; {why.get(key, others)} about nobody in the private table"
+                f"[data] {key} is the private file again; {why.get(key, others)} about nobody in the private table",
+                names_key=True,
             )
 
 

@@ -206,12 +206,6 @@ class Plan:
         return learns[0] if learns and learns[0] > self.known[0][0] else None
 
     @own_switches()
-    def __str__(self) -> str:
-        from quorate.planning.text import render_plan  # which imports this
-
-        return render_plan(self)
-
-    @own_switches()
     def tree(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         facts = self.facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from quorate.ambient import one_thread, own_switches
@@ -28,6 +28,7 @@ from quorate.planning.public_side import (
 )
 from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
+from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
 from quorate.run.cautions import BASES, Expected
 from quorate.run.facts import name_of
@@ -155,16 +156,13 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
-    classes = None if classes is None else check_classes(classes)
-    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
-    if public is None:
-        needed("n_public", n_public)  # said first
-    names = classes or range(number_of_classes(classes, n_classes))
+    n_public = needed("n_public", n_public) if public is None else 0  # said first
+    names, judged = _classes(classes, n_classes, scoring, class_shares)
     used = Models(teacher, student, feature_map, models_of(models))
     side = None if public is None else public_side(public, names, used)
     facts = PublicFacts(
         n_records=n_records,
-        n_public=needed("n_public", n_public) if side is None else side.n_distinct,
+        n_public=n_public if side is None else side.n_distinct,
         n_classes=len(names),
         width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
@@ -174,18 +172,10 @@ def plan(
         rare=share_of_rarer(judged.shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
-    if side is None:  # teachers of the defaults are the tiny ones
-        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
-    else:
-        side, facts = in_coordinates_of(side, facts)
+    side, facts = _as_models_see(side, facts, used)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    made_up = one_of("rehearse", rehearse, REHEARSE) == "synthetic" or (side is None and curve is not None)
-    played = synthetic_side(facts, names, used) if made_up else side
-    if curve is not None and played is not None:  # rules are as hard as it says
-        rehearsals = rehearsals_as_hard(facts, played, how=rehearse, commonest=commonest, basis=curve.basis)
-    else:
-        given: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
-        rehearsals = rehearsals_of(facts, played, how=rehearse, **given)
+    given = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, names, used, curve, commonest, given)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
@@ -197,9 +187,45 @@ def plan(
     return _with_notes(plan_, _basis(curve, rehearsals, plan_.first, side, rehearse), facts, rehearse, teacher, curve)
 
 
+def _classes(
+    classes: Sequence[Any] | None, n_classes: int | None, scoring: str | None, shares: Mapping[Any, float] | None
+) -> tuple[Sequence[Any], Judged]:
+    """Return the classes, numbers where they have no names, and what judges a row of a plan."""
+    named_ = None if classes is None else check_classes(classes)
+    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(shares, named_ or ()))
+    number = number_of_classes(named_, n_classes)
+    return named_ or range(number), judged
+
+
+def _as_models_see(
+    side: PublicSide | None, facts: PublicFacts, models: Models
+) -> tuple[PublicSide | None, PublicFacts]:
+    """Return the public side as models see it; without one, whether teachers are the tiny ones of the defaults."""
+    if side is not None:
+        return in_coordinates_of(side, facts)
+    return None, replace(facts, tiny=teacher_named(models.teacher) is None and models.student is None)
+
+
+def _rehearsals(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    names: Sequence[Any],
+    used: Models,
+    curve: LearningCurve | None,
+    commonest: float | None,
+    given: Mapping[str, Any],
+) -> tuple[Rehearsal, ...]:
+    """Rehearse on what is given, or on made-up rows; with a learning curve with rules that are as hard as it says."""
+    how = one_of("rehearse", given["how"], REHEARSE)
+    played = synthetic_side(facts, names, used) if how == "synthetic" or (side is None and curve is not None) else side
+    if curve is not None and played is not None:
+        return rehearsals_as_hard(facts, played, how=how, commonest=commonest, basis=curve.basis)
+    return rehearsals_of(facts, played, **given)
+
+
 def _with_notes(
     plan_: Plan, basis: Sequence[str], facts: PublicFacts, how: str, teacher: Any, curve: LearningCurve | None
-) -> Plan:
+) -> PrintedPlan:
     """Return the plan with what is to be said of it: of no gain, of too few rows, and who votes."""
     notes = [*plan_.notes, *basis, *(f"{row.name}: {row.mind}" for row in plan_.rows if row.mind)]
     if plan_.gains_nothing:
@@ -213,7 +239,7 @@ def _with_notes(
         notes += [few.words, *([NOTHING_BY_RULES] if curve is not None or how in ("rules", "synthetic") else [])]
     if teacher not in (None, DEFAULT_TEACHER):
         notes.append(f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}")
-    return replace(plan_, notes=tuple(notes))
+    return PrintedPlan(**{**{part.name: getattr(plan_, part.name) for part in fields(plan_)}, "notes": tuple(notes)})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:

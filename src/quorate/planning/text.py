@@ -6,6 +6,7 @@ from textwrap import wrap
 
 from quorate.accounting.figures import at_most, plural, several
 from quorate.accounting.neighbouring import Neighbouring
+from quorate.ambient import own_switches
 from quorate.planning.margins import MATTERS, MOST_QUERIES, AnswerProbabilities
 from quorate.planning.plan import AtEpsilon, Plan
 from quorate.planning.plan_row import PlanRow
@@ -36,6 +37,16 @@ def render_plan(plan: Plan) -> str:
             *(line for note in plan.notes if note != basis for line in _words("note", note)),
         )
     )
+
+
+class PrintedPlan(Plan):
+    """A plan that prints as ``quorate plan`` prints it."""
+
+    __slots__ = ()
+
+    @own_switches()
+    def __str__(self) -> str:
+        return render_plan(self)
 
 
 def odds(plan: Plan) -> str:

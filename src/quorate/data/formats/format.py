@@ -220,7 +220,7 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
             missing = "; have the query return it (… as name)"
         if names_columns(names, public):
             missing = nearly(name, names) or f"; its columns are {listed(names)}"
-        raise DataRefused(f"{key}{path} has no column {name!r}{missing}")
+        raise DataRefused(f"{key}{path} has no column {name!r}{missing}", names_key=bool(key))
 
 
 def _is_query(path: object) -> bool:
