@@ -30,19 +30,8 @@ from math import exp, expm1, fsum, hypot, inf, log1p, nextafter, prod, sqrt, ulp
 
 import numpy as np
 
-from quorate.accounting import discrete_gaussian, gaussian
+from quorate.accounting import discrete_gaussian, events, gaussian
 from quorate.accounting.event import Event
-from quorate.accounting.events import (
-    ApproxDP,
-    Composed,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    GridGaussian,
-    Parallel,
-    PureDP,
-    Repeated,
-)
 from quorate.accounting.gaussian import distance_of, least_epsilon_with, lost_delta
 from quorate.accounting.loss import NO_LOSS, LossLaw, by_fours, coarse_step, on_grid, outer
 from quorate.accounting.outward import least_epsilon, quotient_up
@@ -103,7 +92,7 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
     (4.77, 'optimal composition')
     """
     delta = real("delta", delta, at_least=0, below=1)
-    if isinstance(event, Parallel):
+    if isinstance(event, events.Parallel):
         return max((explain(member, delta) for member in event.events), default=(0.0, "nothing"))
     composition = collect(event)
     on_curve = _explain(composition, delta, exact=composition.grid_distance == 0)
@@ -165,7 +154,7 @@ def delta(event: Event, epsilon: float) -> float:
     '0.126937'
     """
     epsilon = real("epsilon", epsilon, at_least=0)
-    if isinstance(event, Parallel):
+    if isinstance(event, events.Parallel):
         return max((delta(member, epsilon) for member in event.events), default=0.0)
     composition = collect(event)
     if composition.empty or composition.pure_epsilon <= epsilon:
@@ -298,22 +287,22 @@ def collect(event: Event) -> Composition:
     failing: list[tuple[float, int]] = []  # δ of (ε, δ) parts, and how often
     for leaf, times in sorted(_leaves(event).items(), key=_order):
         match leaf:
-            case Gaussian() | GridGaussian():
+            case events.Gaussian() | events.GridGaussian():
                 parts.append(max(quotient_up(leaf.l2_sensitivity, leaf.sigma), _SMALLEST) * sqrt(times))
-                if isinstance(leaf, GridGaussian):
+                if isinstance(leaf, events.GridGaussian):
                     distances.append(times * distance_of(leaf))
-            case DiscreteGaussian():
+            case events.DiscreteGaussian():
                 shifts = discrete_gaussian.unit_shifts(leaf.l2_sensitivity)
                 if shifts is None:
                     others.append((leaf, times))
                 else:
                     lattices[min(leaf.sigma, _NOISIEST)] += shifts * times
-            case DiscreteLaplace():
+            case events.DiscreteLaplace():
                 rounds[max(quotient_up(leaf.sensitivity, leaf.scale), _SMALLEST)] += times
-            case PureDP() | ApproxDP():
+            case events.PureDP() | events.ApproxDP():
                 if leaf.epsilon > 0:
                     rounds[max(leaf.epsilon, _SMALLEST)] += times
-                if isinstance(leaf, ApproxDP) and leaf.delta > 0:
+                if isinstance(leaf, events.ApproxDP) and leaf.delta > 0:
                     failing.append((leaf.delta, times))
             case _:
                 others.append((leaf, times))
@@ -339,9 +328,9 @@ def _leaves(event: Event) -> Counter[Event]:
         node, times = stack.pop()
         if times == 0:
             continue
-        if isinstance(node, Composed):
+        if isinstance(node, events.Composed):
             stack.extend((member, times) for member in node.events)
-        elif isinstance(node, Repeated):
+        elif isinstance(node, events.Repeated):
             stack.append((node.event, times * node.times))
         elif (priced := stands_for(node)) is not node:
             stack.append((priced, times))
