@@ -1,9 +1,9 @@
 """Without public rows: pools drawn from noisy counts beside real ones, for both methods and bounds that are too wide.
 
-    python -m benchmarks.pools [table ...] [splits=N] [epsilons=0.5,1,3] [methods=votes,direct]
+    python -m benchmarks.pools [table ...] [splits=N] [epsilons=0.5,1,3] [methods=votes,direct] [bounds=1,20,1000]
 
 A split of a table has a tenth as the real pool, a quarter to score on, and the rest as private rows. "drawn" declares
-the columns instead: numbers between the bounds of the whole table, times 1, 20 and 1,000; categories by their lists.
+the columns instead: numbers between the bounds of the whole table, times each of `bounds`; categories by their lists.
 Votes are for replacing a record too, the direct method for adding or removing one. What is printed are mean accuracies
 and their standard errors over the splits, as rows of a table: real pool, then drawn ones by how wide bounds are.
 """
@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.maps import DELTA, MOST_ROWS, TUNED
+from benchmarks.maps import DELTA, MOST_ROWS, REPORTED, TUNED
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, Schema
 from quorate.errors import PreconditionFailed
 
-BOUNDS = (1, 20, 1_000)
 METHODS = {"votes": partial(PrivateClassifier, method="votes"), "direct": PrivateLogisticRegression}
 
 
@@ -60,7 +59,8 @@ def main(words: list[str]) -> None:
     given = dict(word.split("=") for word in words if "=" in word)
     names, number = [word for word in words if "=" not in word], int(given.get("splits", 3))
     epsilons = [float(word) for word in given.get("epsilons", "0.5,1,3").split(",")]
-    for name, load in TUNED.items():
+    bounds = [int(word) for word in given.get("bounds", "1,20,1000").split(",")]
+    for name, load in (TUNED | REPORTED).items():
         if names and name not in names:
             continue
         try:
@@ -70,7 +70,7 @@ def main(words: list[str]) -> None:
             continue
         for method in given.get("methods", "votes,direct").split(","):
             row = []
-            for times in (0, *BOUNDS):
+            for times in (0, *bounds):
                 means = []
                 for epsilon in epsilons:
                     right = measured(X, np.asarray(labels), method, epsilon, times, number)

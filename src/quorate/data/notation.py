@@ -7,7 +7,8 @@ A date, with or without a time of day, is the number of days since 1970-01-01 00
 19783.5). One without a time zone is read as UTC; one with a zone is the same instant in UTC. A time of day is the
 number of hours since midnight, a duration a number of days. All are counted in microseconds first; what is finer is
 dropped. As text, ISO 8601 is read: 2024-03, 2024-03-01, 2024-03-01T12:30, with seconds, fractions, Z or an offset (and
-2024/03/01); 12:30 and 12:30:05 for times. Day and month in another order cannot be told apart and are no dates here.
+2024/03/01); 12:30 and 12:30:05 for times. Day and month in another order cannot be told apart and are no dates, unless
+a dialect declares their order (:mod:`~quorate.data.dialect`).
 """
 
 from __future__ import annotations

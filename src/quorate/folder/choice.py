@@ -1,8 +1,9 @@
 """Which method a run has where ``quorate.toml`` leaves it open: chosen once, and kept beside that file.
 
-The choice follows from ``quorate.toml`` and the public files alone. It is kept when a run begins, so that every later
-command and a resumed run go the same way, whatever a later version would choose. Until something is charged, an edit of
-``quorate.toml`` asks for a new one. It holds public facts, as ``quorate.toml`` does.
+The choice follows from ``quorate.toml`` and the public files alone: ``choose_method`` of ``run/public_facts.py``, or
+the first row of a plan. It is kept when a run begins, so that every later command and a resumed run go the same way,
+whatever a later version would choose. Until something is charged, an edit of ``quorate.toml`` asks for a new one. It
+holds public facts, as ``quorate.toml`` does.
 """
 
 from __future__ import annotations

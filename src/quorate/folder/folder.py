@@ -5,7 +5,7 @@
     quorate.toml      what was asked
     ledger.db         what was spent, with its anchor and its key beside it
     ledger.url        in place of ledger.db, where the ledger is on a server: its URL, in one line
-    private/  (0700)  run key, votes, teachers, newest ledger entry; never leaves
+    private/  (0700)  run key, votes, teachers, newest ledger entry (ledger.head); never leaves
     public/           labels, student, guarantee.json, report.html; may leave
 """
 

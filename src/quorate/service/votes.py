@@ -1,7 +1,7 @@
 """Blocks of requests to a run whose teachers vote: charge → durable → draw → store → answers, once for all of a block.
 
-A point that was answered before gets the same answer and costs nothing. A new one is charged to what was kept back,
-while anything is left; then the student answers, marked as such, or the request is refused.
+A point that was answered or declined before gets the same again and costs nothing. A new one is charged to what was
+kept back, while anything is left; then the student answers, marked as such, or the request is refused.
 """
 
 from __future__ import annotations
