@@ -30,7 +30,7 @@ from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.run.public_facts import WAYS, ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import WAYS, ChosenMethod, MethodName, asked_for, choose_method
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
@@ -167,7 +167,7 @@ class EitherMethod(Decided, ShownEstimator):
             given = " and ".join(of_votes) or 'method="votes"'
             _refuse_temperature(f"{given} asks for votes of teachers")
         if way != "auto":
-            return asked_for(cast("Literal['votes', 'direct']", way))
+            return asked_for(cast("MethodName", way))
         chosen = choose_method(
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),

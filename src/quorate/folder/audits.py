@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,15 @@ class AuditOptions:
         return RunAudit(schedule=schedule, seed=self.seed, seconds=self.clock() - begun, **of)
 
 
-def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
+@singledispatch
+def audit_run(run: PreparedRun, options: AuditOptions) -> RunAudit:
+    """Attack what a finished run released, as is registered for runs of its kind."""
+    del options
+    raise PreconditionFailed(f"there is no audit of what {run.settings.method.by} releases")
+
+
+@audit_run.register
+def _(run: LoadedRun, options: AuditOptions) -> RunAudit:
     """Attack the mechanism of a finished run, and its teacher pipeline, by settings, ledger and public rows alone."""
     begun = options.clock()
     task, event = run.task, run.task.paying_for_answers(charged_event(run))
@@ -102,7 +110,8 @@ def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
     )
 
 
-def audit_cells(run: CellRun, options: AuditOptions) -> RunAudit:
+@audit_run.register
+def _(run: CellRun, options: AuditOptions) -> RunAudit:
     """Attack the rounds, or the noisy means, of a finished run."""
     begun, task, event = options.clock(), run.task, charged_event(run)
     limit = None if task.held is None else task.held.plan.mechanism
