@@ -19,7 +19,7 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
-from quorate.direct.config import DirectConfig
+from quorate.direct.config import DirectConfig, RoundArguments
 from quorate.direct.flow import DirectResult
 from quorate.direct.method import ROUNDS
 from quorate.direct.prepare import prepare_direct
@@ -136,16 +136,6 @@ class Arguments:
     verbose: bool | int = False
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class RoundArguments(Arguments):
-    """Those of one that learns so by itself."""
-
-    feature_map: Any = "auto"
-    text: Sequence[str] = ()
-    rounds: int | None = None
-    clip: float | None = None
-
-
 def arguments_given(estimator: Any, names: Sequence[str]) -> list[str]:
     """Return which of these arguments of an estimator are not their defaults, whatever they compare equal to."""
     defaults = {part.name: part.default for part in fields(estimator)}
@@ -164,7 +154,7 @@ def arguments_of_one(estimator: Any, config: type, other: type, *, but: Sequence
 
 
 @stored_as("quorate.estimators.by_rounds.LearnsByRounds")
-class LearnsByRounds(ShownEstimator, RoundArguments):
+class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
     """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
 
     _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
