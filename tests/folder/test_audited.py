@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -470,3 +471,9 @@ def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run):
     root = make_run(**{"run.unsafe_noise_seed": 3})
     run(root)
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
+
+
+def test_a_run_of_a_kind_that_no_attack_is_known_for_is_refused_and_not_taken_for_another_one():
+    other = SimpleNamespace(settings=SimpleNamespace(method=SimpleNamespace(by="other")))
+    with pytest.raises(PreconditionFailed, match="there is no audit of what other releases"):
+        audit_run(other, AuditOptions())

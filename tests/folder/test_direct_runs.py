@@ -15,6 +15,7 @@ from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
 from quorate.direct import method, prepare
 from quorate.errors import BudgetExhausted
+from quorate.folder import status
 from quorate.folder.cell_run import DirectRun
 from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
@@ -22,6 +23,7 @@ from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 from quorate.folder.status import State, read_status
 from quorate.ledger import Ledger
+from quorate.run.public_facts import IN_WORDS
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -189,7 +191,16 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct, cli):
 
 @pytest.mark.quick
 def test_every_method_can_be_asked_for_everything():
-    assert sorted(METHODS) == ["direct", "votes"]
+    assert sorted(METHODS) == sorted(IN_WORDS)
+
+
+@pytest.mark.quick
+def test_a_method_whose_stages_nothing_names_is_told_by_its_answers(make_direct, monkeypatch):
+    root = make_direct()
+    settings = read_settings(root / "quorate.toml")
+    other = replace(settings, method=replace(settings.method, by="other"))
+    monkeypatch.setattr(status, "read_settings", lambda path: other)
+    assert read_status(root).stages == {"answers": False, "model and report": False}
 
 
 # --- what private rows decide on ----------------------------------------------------------------------------------

@@ -94,6 +94,26 @@ def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines():
                 assert tomllib.loads(line.removeprefix("# ")) == {key: known.example}
 
 
+OTHERWISE = {"feature_map": "linear", "text": ["note"], "marginals": 0.5, "neighbours": "replace"}
+
+
+@pytest.mark.parametrize("key", [key for section, key in KEYS if section == "method" and key != "by"])
+def test_a_key_of_the_direct_method_asks_for_it_unless_it_says_its_default(key):
+    """Whichever keys there will be: by public facts alone this table would be learned from by votes."""
+    default = settings_of_section(SECTIONS["method"])[key].default
+    few = document("method", key, OTHERWISE.get(key, 1 if default is None else True))
+    few["data"] |= {"unit": "id", "n_records": 100}
+    of_both = key in ("marginals", "neighbours")
+    with pytest.raises(InvalidParameter, match=rf"\[method\] {key} is for the direct method"):
+        settings_from({**few, "method": {**few["method"], "by": "votes"}}, folder=Path())
+    del few["method"]["by"]
+    if not of_both:
+        assert settings_from(few, folder=Path()).method.by == "direct"
+    if isinstance(default, str | bool):
+        few["method"][key] = default
+        assert settings_from(few, folder=Path()).method.by == "votes"
+
+
 def test_a_name_of_python_has_the_key_that_its_reader_types():
     assert KEYS_BY_ARGUMENT["n_teachers"] == "[teachers] count"
     assert KEYS_BY_ARGUMENT["epsilon"] == "[budget] epsilon"

@@ -50,6 +50,16 @@ class DirectConfig(MethodConfig):
     private_temperature: bool = False  # whether one more round counts how often the model is right
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class RoundArguments:
+    """The arguments of an estimator that are this method's own, as its docstring explains them."""
+
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    rounds: int | None = None
+    clip: float | None = None
+
+
 def as_asked(config: DirectConfig, public: Any) -> DirectConfig:
     """Take features of patches where nothing was said and the pool is one of grey images that are large enough; and the
     schema as a mapping, whichever way it was given.

@@ -19,7 +19,7 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
-from quorate.direct.config import DirectConfig
+from quorate.direct.config import DirectConfig, RoundArguments
 from quorate.direct.flow import DirectResult
 from quorate.direct.method import ROUNDS
 from quorate.direct.prepare import prepare_direct
@@ -38,6 +38,7 @@ from quorate.release.session import terms_of
 from quorate.report import Facts, Utility
 from quorate.run.cell_task import left_out
 from quorate.run.facts import RunMetadata
+from quorate.run.held_out import MethodConfig
 from quorate.run.progress import progress, say, wanted
 from quorate.stored_names import stored_as
 from quorate.students.prediction_sets import COVERAGE, Limits, OneLimit
@@ -135,16 +136,6 @@ class Arguments:
     verbose: bool | int = False
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class RoundArguments(Arguments):
-    """Those of one that learns so by itself."""
-
-    feature_map: Any = "auto"
-    text: Sequence[str] = ()
-    rounds: int | None = None
-    clip: float | None = None
-
-
 def arguments_given(estimator: Any, names: Sequence[str]) -> list[str]:
     """Return which of these arguments of an estimator are not their defaults, whatever they compare equal to."""
     defaults = {part.name: part.default for part in fields(estimator)}
@@ -156,8 +147,14 @@ def arguments_given(estimator: Any, names: Sequence[str]) -> list[str]:
     ]
 
 
+def arguments_of_one(estimator: Any, config: type, other: type, *, but: Sequence[str] = ()) -> list[str]:
+    """Return the arguments of an estimator that one configuration has and another has not, in the order of the one."""
+    names = {part.name for part in fields(estimator)} - {part.name for part in fields(other)} - set(but)
+    return [part.name for part in fields(config) if part.name in names]
+
+
 @stored_as("quorate.estimators.by_rounds.LearnsByRounds")
-class LearnsByRounds(ShownEstimator, RoundArguments):
+class LearnsByRounds(ShownEstimator, RoundArguments, Arguments):
     """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
 
     _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
@@ -308,15 +305,10 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
         return self._direct_task(X, y, **how)
 
     def _direct_task(self, X: Any, y: Any, *, schema: Any = None, **how: Any) -> DirectTask:
-        arguments = {
-            "feature_map": self.feature_map,
-            "text": column_names("text", self.text),
-            "schema": schema,
-            "marginals": None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
-            "rounds": self.rounds,
-            "clip": self.clip,
-            "neighbours": self.neighbours,
-        }
+        arguments = {name: getattr(self, name) for name in arguments_of_one(self, DirectConfig, MethodConfig)}
+        arguments |= {"text": column_names("text", self.text), "schema": schema}
+        if self.marginals is not None:
+            arguments["marginals"] = real("marginals", self.marginals, at_least=0, below=1)
         task: DirectTask = self._prepared(prepare_direct, DirectConfig, arguments, X, y, **how)
         return task
 
@@ -328,8 +320,7 @@ class LearnsByRounds(ShownEstimator, RoundArguments):
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         terms = terms_of(ledger_location(self.ledger))
         configured = config(
-            **self._predicted(),
-            **arguments,
+            **{**arguments, **self._predicted()},
             epsilon=epsilon,
             delta=delta,
             n_records=self.n_records,

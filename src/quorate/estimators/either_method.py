@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Self, cast
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import one_of, truth
 from quorate.data import PrivateRecords, encode_labels, n_rows, refuse_private_rows
+from quorate.direct.config import DirectConfig
 from quorate.ensemble import Ensemble
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, SecretRefused, act
-from quorate.estimators.by_rounds import arguments_given
+from quorate.estimators.by_rounds import arguments_given, arguments_of_one
 from quorate.estimators.decided import Decided
 from quorate.estimators.known_arguments import note_columns, refuse_one_row, rows_and_labels
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
@@ -29,11 +30,12 @@ from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.run.public_facts import WAYS, ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import WAYS, ChosenMethod, MethodName, asked_for, choose_method
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
 from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
+from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.method import ex_post, facts, guarantee
 from quorate.voting.task import Task
@@ -43,11 +45,7 @@ NO_TEACHERS = (
     "there is nothing to ask: this fit was direct, and has no teachers. predict() asks its model, and is free; for "
     "teachers that can be asked give online_answers= before fit"
 )
-#: Arguments that ask for votes by being given.
-_OF_VOTES = (
-    "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers", "partition", "declined",
-    "prior_matching", "batched", "preprocessing",
-)  # fmt: skip
+_ASK_NOTHING = ("n_rows", "n_jobs", "allow_hopeless")  # of votes alone, and no reason to choose them
 
 
 def _declared(value: object) -> int | None:
@@ -156,7 +154,7 @@ class EitherMethod(Decided, ShownEstimator):
     def _chosen(self, *, groups: Any, public: Any = None, schema: Any = None) -> ChosenMethod:
         """Return the method of a fit, by arguments, declared numbers, and which tables are given."""
         grouped = groups is not None
-        of_votes = arguments_given(self, _OF_VOTES)
+        of_votes = arguments_given(self, arguments_of_one(self, RunConfig, DirectConfig, but=_ASK_NOTHING))
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
             *most, last = of_votes
@@ -169,7 +167,7 @@ class EitherMethod(Decided, ShownEstimator):
             given = " and ".join(of_votes) or 'method="votes"'
             _refuse_temperature(f"{given} asks for votes of teachers")
         if way != "auto":
-            return asked_for(cast("Literal['votes', 'direct']", way))
+            return asked_for(cast("MethodName", way))
         chosen = choose_method(
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),

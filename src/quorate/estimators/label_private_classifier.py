@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -33,6 +33,7 @@ from quorate.data import (
 )
 from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.estimators.by_rounds import arguments_of_one
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.decided import Scored
 from quorate.estimators.known_arguments import known_arguments, refuse_one_row, tables_by_name
@@ -47,6 +48,7 @@ from quorate.release.keys import with_key
 from quorate.report import Facts, render_text
 from quorate.report.words import Language
 from quorate.run.facts import RunMetadata
+from quorate.run.held_out import MethodConfig
 from quorate.run.method import CheckResult
 from quorate.run.progress import wanted
 from quorate.run.scores import with_calibration
@@ -334,24 +336,15 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
         labels = _with_public_classes(y) if isinstance(self.classes, str) else y
-        config = RunConfig(
-            classes=self._declared(labels),
-            epsilon=epsilon,
-            delta=delta,
-            teacher=self.teacher,
-            student=self.student,
+        arguments = {name: getattr(self, name) for name in arguments_of_one(self, RunConfig, MethodConfig)}
+        config = replace(
+            RunConfig(**{**arguments, "classes": self._declared(labels)}, epsilon=epsilon, delta=delta),
             default_teacher=_or_logistic(None, "teacher", rows),
             default_student=_or_logistic(None, "student", rows),
-            n_teachers=self.n_teachers,
-            queries=self.queries,
-            mechanism=self.mechanism,
             n_records=None if groups is not None else n_rows(rows),
             n_rows=n_rows(rows) if groups is not None else None,
             unit=self.unit,
             partition="balanced",
-            prior_matching=self.prior_matching,
-            batched=self.batched,
-            n_jobs=self.n_jobs,
             allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             labels_only=True,
             try_models=try_models,

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from quorate.arguments import truth
 from quorate.data.unit_ids import only_whole_ids
-from quorate.ensemble import Partition, Preprocessing
 from quorate.ensemble.workers.cluster.scheduler import as_scheduler
 from quorate.errors import BudgetExhausted
 from quorate.estimators.by_rounds import Arguments
@@ -18,7 +17,6 @@ from quorate.estimators.either_method import EitherMethod, FittedRun
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.findings import warn_of
-from quorate.labelling import Strategy
 from quorate.ledger import Budget
 from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.charge import noise_and_key
@@ -27,11 +25,10 @@ from quorate.release.session import terms_of
 from quorate.run.method import CheckResult
 from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
-from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
 from quorate.types import Secret
 from quorate.voting.claims import refuse_rows_as_units, warn_of_promise
-from quorate.voting.config import RunConfig
+from quorate.voting.config import RunConfig, VoteArguments
 from quorate.voting.prepare import prepare
 from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
@@ -40,7 +37,7 @@ from quorate.voting.task import Task
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
 @known_arguments
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(EitherMethod, Arguments):
+class PrivateClassifier(EitherMethod, VoteArguments, Arguments):
     """Learn from private labelled rows, and hold a model that may be published.
 
     By votes, ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public
@@ -207,21 +204,9 @@ class PrivateClassifier(EitherMethod, Arguments):
     _: KW_ONLY
     method: Literal["auto", "votes", "direct"] = "auto"
     classes: Sequence[Any] | None = None
-    n_teachers: int | Literal["auto"] = "auto"
-    queries: int | Literal["auto", "all"] | Strategy = "auto"
-    mechanism: Any = "auto"
-    online_answers: int = 0
-    n_rows: int | None = None
-    partition: Partition | Literal["auto"] = "auto"
-    declined: Declined = "drop"
     class_shares: Mapping[Any, float] | None = None
     decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy"
-    prior_matching: bool = False
-    batched: bool = True
-    preprocessing: Preprocessing = "inside"
-    n_jobs: int | None = None
     private_temperature: bool = False
-    allow_hopeless: bool = False
 
     @tables_by_name
     def fit(

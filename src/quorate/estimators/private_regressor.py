@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -11,14 +11,16 @@ from sklearn.base import RegressorMixin
 from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data.labels import TargetRange, finite_numbers
+from quorate.direct.config import DirectConfig
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter, PreconditionFailed, named
-from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds, arguments_given
+from quorate.estimators.by_rounds import FittedRounds, LearnsByRounds, arguments_given, arguments_of_one
 from quorate.estimators.checked import check_of_numbers, check_of_rounds
 from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.findings import warn_of
 from quorate.report import Facts, Utility
+from quorate.run.held_out import MethodConfig
 from quorate.run.method import CheckResult
 from quorate.run.pool_cautions import calibrates_twice_caution
 from quorate.run.public_facts import WAYS, ChosenMethod, asked_for
@@ -28,10 +30,6 @@ from quorate.stored_names import stored_as
 from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, OneLimit
 from quorate.types import FloatArray
 from quorate.voting.numbers import NumberConfig, NumberTask, prepare_numbers
-
-#: Arguments that one method alone has.
-_OF_VOTES: Final = ("teacher", "n_teachers", "queries")
-_OF_DIRECT: Final = ("feature_map", "text", "marginals", "rounds", "clip", "neighbours")
 
 
 @stored_as("quorate.estimators.private_regressor.PrivateRegressor")
@@ -273,7 +271,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
 
     def _chosen(self) -> ChosenMethod:
         """Return the method of a fit, by arguments alone; raises InvalidParameter where they do not go together."""
-        of_votes, of_direct = arguments_given(self, _OF_VOTES), arguments_given(self, _OF_DIRECT)
+        of_votes = arguments_given(self, arguments_of_one(self, NumberConfig, DirectConfig, but=("n_jobs",)))
+        of_direct = arguments_given(self, arguments_of_one(self, DirectConfig, NumberConfig))
         way = one_of("method", self.method, WAYS)
         if way == "auto" and not of_votes:
             return ChosenMethod("direct", "no teacher is given")
@@ -299,12 +298,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
                 "schema= is for the direct method, and votes for a number need public rows; give "
                 f"public=PublicPool(X_public), or take {named('method', 'direct')}"
             )
-        arguments = {
-            "teacher": self.teacher,
-            "n_teachers": self.n_teachers,
-            "queries": self.queries,
-            "n_jobs": processes(self.n_jobs),
-        }
+        arguments = {name: getattr(self, name) for name in arguments_of_one(self, NumberConfig, MethodConfig)}
+        arguments["n_jobs"] = processes(self.n_jobs)
         task: NumberTask = self._prepared(prepare_numbers, NumberConfig, arguments, X, y, **how)
         return task
 

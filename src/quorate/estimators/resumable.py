@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.ledger import Ledger
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.charge import GRADIENT_ROUND, client_of, stored_answers
 from quorate.run.progress import progress
+from quorate.run.public_facts import MethodName
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
 from quorate.voting.task import Task
@@ -72,7 +73,7 @@ def refuse_lost_ledger(given: GivenLedger) -> None:
         )
 
 
-def charged_methods(given: GivenLedger) -> list[Literal["votes", "direct"]]:
+def charged_methods(given: GivenLedger) -> list[MethodName]:
     """Return the methods whose fits a ledger was charged for, in the order of their first charges."""
     place = ledger_location(given)
     if place is None:

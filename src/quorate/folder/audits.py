@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from quorate.data.rows import n_rows
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.audited import RunAudit
-from quorate.folder.cell_run import CellRun, DirectRun
+from quorate.folder.cell_run import DirectRun, NumberRun
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun
 from quorate.mechanisms import Mechanism, check_own, noise_fields
@@ -74,7 +74,15 @@ class AuditOptions:
         return RunAudit(schedule=schedule, seed=self.seed, seconds=self.clock() - begun, **of)
 
 
-def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
+@singledispatch
+def audit_run(run: PreparedRun, options: AuditOptions) -> RunAudit:
+    """Attack what a finished run released, as is registered for runs of its kind."""
+    del options
+    raise PreconditionFailed(f"there is no audit of what {run.settings.method.by} releases")
+
+
+@audit_run.register
+def _(run: LoadedRun, options: AuditOptions) -> RunAudit:
     """Attack the mechanism of a finished run, and its teacher pipeline, by settings, ledger and public rows alone."""
     begun = options.clock()
     task, event = run.task, run.task.paying_for_answers(charged_event(run))
@@ -102,27 +110,38 @@ def audit_run(run: LoadedRun, options: AuditOptions) -> RunAudit:
     )
 
 
-def audit_cells(run: CellRun, options: AuditOptions) -> RunAudit:
-    """Attack the rounds, or the noisy means, of a finished run."""
+@audit_run.register
+def _(run: DirectRun, options: AuditOptions) -> RunAudit:
+    """Attack the rounds of a finished run."""
     begun, task, event = options.clock(), run.task, charged_event(run)
-    limit = None if task.held is None else task.held.plan.mechanism
-    audited = partial(options.found, begun=begun, delta=task.delta, seeded=task.noise.seeded)
-    if isinstance(run, DirectRun):
-        rows = task.public_rows
-        check_contributions(task.plan, rows, unit=task.unit)
-        schedule = options.attack(
-            partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
-            limit,
-            drew=task.drawn is not None,
-            of="prediction sets" if task.target_range is None else "intervals",
-            delta=task.delta,
-            neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
-        )
-        return audited(schedule, without_shards=ALONE, beside="Contributions", ran=name_of(audit_rounds))
-    attack = partial(audit_means, task.mechanism, task.learning if event == task.event else event)
-    sizes = {"queries": task.n_queries, "counts": task.counts}
-    schedule = options.attack(attack, limit, of="intervals", delta=task.delta, **sizes)
-    return audited(schedule, without_shards=NO_SHARDS, ran=name_of(audit_means))
+    rows = task.public_rows
+    check_contributions(task.plan, rows, unit=task.unit)
+    schedule = options.attack(
+        partial(audit_rounds, task.plan, task.paying_for_rounds(event), rows),
+        None if task.held is None else task.held.plan.mechanism,
+        drew=task.drawn is not None,
+        of="prediction sets" if task.target_range is None else "intervals",
+        delta=task.delta,
+        neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
+    )
+    how = {"without_shards": ALONE, "beside": "Contributions", "ran": name_of(audit_rounds)}
+    return options.found(schedule, begun=begun, delta=task.delta, seeded=task.noise.seeded, **how)
+
+
+@audit_run.register
+def _(run: NumberRun, options: AuditOptions) -> RunAudit:
+    """Attack the noisy means of a finished run."""
+    begun, task, event = options.clock(), run.task, charged_event(run)
+    schedule = options.attack(
+        partial(audit_means, task.mechanism, task.learning if event == task.event else event),
+        None if task.held is None else task.held.plan.mechanism,
+        of="intervals",
+        delta=task.delta,
+        queries=task.n_queries,
+        counts=task.counts,
+    )
+    how = {"without_shards": NO_SHARDS, "ran": name_of(audit_means)}
+    return options.found(schedule, begun=begun, delta=task.delta, seeded=task.noise.seeded, **how)
 
 
 def charged_event(run: PreparedRun) -> Event:

@@ -98,9 +98,6 @@ class _Read:
 class CellRun(PreparedRun):
     """A run whose private rows are read cell by cell; its task has a schema, records, and a range for a number."""
 
-    nothing_to_ask: ClassVar[str]  # why there is nothing to ask, and no internal edition of its report
-    no_internal: ClassVar[str]
-
     @classmethod
     def read(
         cls,

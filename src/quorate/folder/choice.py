@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from quorate.errors import QuorateError
 from quorate.folder.folder import RunFolder
 from quorate.release.charge import GRADIENT_ROUND, TUNING
-from quorate.run.public_facts import ChosenMethod
+from quorate.run.public_facts import ChosenMethod, MethodName
 
 CHOICE = "chosen-method.json"
 NOTHING_CHOSEN = '[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it'
@@ -95,7 +95,7 @@ def _kept(folder: Path) -> tuple[Choice | None, str]:
         return None, ""
 
 
-def _begun_by(folder: RunFolder) -> Literal["votes", "direct"] | None:
+def _begun_by(folder: RunFolder) -> MethodName | None:
     """Return the method of a run that has teachers or a charge, and that says of no method by itself."""
     try:
         if folder.may_have_begun and folder.ledger_url is None:

@@ -19,7 +19,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
 from quorate.folder.batch import ask as ask_ensemble
 from quorate.folder.batch import load_run
-from quorate.folder.cell_run import CellRun, DirectRun, NumberRun
+from quorate.folder.cell_run import DirectRun, NumberRun
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, facts_for_owner
@@ -166,28 +166,27 @@ def execute(
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
     """Attack what a finished run released, by public rows alone."""
-    from quorate.folder.audits import AuditOptions, audit_cells, audit_run
+    from quorate.folder.audits import AuditOptions, audit_run
 
-    options = AuditOptions(**how)
-    return audit_cells(run, options) if isinstance(run, CellRun) else audit_run(_voted(run), options)
+    return audit_run(run, AuditOptions(**how))
 
 
 def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
     """Ask the ensemble about the rows of a file or a table, where a run has one, as `quorate.folder.batch.ask` does."""
-    if isinstance(run, CellRun):
+    if run.nothing_to_ask is not None:
         raise PreconditionFailed(run.nothing_to_ask)
     return ask_ensemble(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
     """Gather what only the owner may see. Raises PreconditionFailed if a run has no votes, margins or teachers."""
-    if isinstance(run, CellRun):
+    if run.no_internal is not None:
         raise PreconditionFailed(run.no_internal)
     return facts_for_owner(_voted(run))
 
 
 def _voted(run: PreparedRun) -> LoadedRun:
-    assert isinstance(run, LoadedRun)  # noqa: S101 - the other method's runs were taken before
+    assert isinstance(run, LoadedRun)  # noqa: S101 - others say why they have no answers and no votes
     return run
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class PreparedRun(ABC):
     task: Any
     evaluation: Evaluation | None
     calibration: Evaluation | None
+    nothing_to_ask: ClassVar[str | None] = None  # why there is nothing to ask, where no answers are ever kept back
+    no_internal: ClassVar[str | None] = None  # why there is no internal edition of its report, where that is so
 
     @property
     @abstractmethod

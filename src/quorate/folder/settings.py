@@ -56,8 +56,10 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new
     }
 )
 _WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
-_OF_DIRECT = ("feature_map", "text", "rounds", "clip", "private_temperature")  # keys of [method] that votes never have
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
+_OF_DIRECT = tuple(  # keys of [method] that votes never have
+    key for key in settings_of_section(MethodSettings) if key not in ("by", *_OF_DRAWN_POOLS)
+)
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
 _JOBS = ("n_jobs", "jobs")
@@ -268,10 +270,9 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
     if not all(key in data for key in ("public", "evaluation", "n_records")):  # the planner needs all three
         n_labelled = 0
-    method = document.get("method", {})
     return choose_method(
         of_votes=keys,
-        of_direct=[f"[method] {key}" for key in _OF_DIRECT if method.get(key, False) is not False],
+        of_direct=[f"[method] {key}" for key in _OF_DIRECT if not _left_open(key, document)],
         n_labelled=n_labelled,
         grouped=unit is not None,
         drawn="public" not in data and "schema" in document,
@@ -370,8 +371,13 @@ def _as_written(section: str, key: str) -> Any:
 
 def _of_votes(key: str, document: Mapping[str, Any]) -> bool:
     """Whether votes have a key of ``[method]``; on public rows they have one price for every change of a unit."""
-    left_open = document["method"][key] == {"neighbours": "auto", "private_temperature": False}.get(key)
-    return key == "by" or left_open or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
+    return key == "by" or _left_open(key, document) or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
+
+
+def _left_open(key: str, document: Mapping[str, Any]) -> bool:
+    """Whether nothing is said by a key of ``[method]``: it stands there with its default, or not at all."""
+    default = settings_of_section(MethodSettings)[key].default
+    return bool(document.get("method", {}).get(key, default) == default)
 
 
 def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:

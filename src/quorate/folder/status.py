@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
@@ -20,8 +21,9 @@ from quorate.report.plain import as_json
 from quorate.report.spending import BudgetRaise, raises_of
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
-#: What the newest reservation of a method pays for first.
-PURPOSES = {"votes": LABEL, "direct": GRADIENT_ROUND, "auto": LABEL}
+#: What the newest reservation of a method pays for first; that of others, and of votes, for labels.
+PURPOSES = {"direct": GRADIENT_ROUND}
+_OF_TEACHERS: Final[Collection[str]] = ("votes", "auto")
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -143,7 +145,7 @@ def read_status(run: Path) -> RunStatus:
     if folder.has_ledger:
         try:
             with folder.open_ledger() as ledger:
-                account = _account(ledger, PURPOSES[settings.method.by], stopped=_stored(folder, FINISHED))
+                account = _account(ledger, PURPOSES.get(settings.method.by, LABEL), stopped=_stored(folder, FINISHED))
                 if folder.ledger_url is None:
                     account = replace(account, lost=_lost(ledger))
         except LedgerBusy:
@@ -151,11 +153,7 @@ def read_status(run: Path) -> RunStatus:
     finished = is_finished(folder)
     teachers, voted = _teachers_stored(folder, settings), _votes_stored(folder, settings)
     drawn = account is not None and account.drawn
-    stages = (
-        _stages_of_rounds(folder, drawn=drawn, finished=finished)
-        if settings.method.by == "direct"
-        else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
-    )
+    stages = _stages(folder, settings, drawn=drawn, finished=finished)
     charged = folder.has_ledger and (account is None or account.run_charged)
     begun = charged or teachers > 0 or bool(_votes_of_teachers(folder)) or any(stages.values())
     return RunStatus(
@@ -241,6 +239,14 @@ def _lost(ledger: Ledger) -> dict[str, int]:
 
 def _stored(folder: RunFolder, stage: str) -> bool:
     return (folder.private / f"{stage}.stage").exists()
+
+
+def _stages(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    if settings.method.by == "direct":
+        return _stages_of_rounds(folder, drawn=drawn, finished=finished)
+    if settings.method.by in _OF_TEACHERS:
+        return _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
+    return {"answers": finished or drawn, "model and report": finished}  # whatever is released, a model comes after it
 
 
 def _stages_of_teachers(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:

@@ -4,9 +4,10 @@ what a run chooses by that where its owner leaves it open: the method, and for w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from types import MappingProxyType
+from typing import Final, Literal, TypeAlias
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Change, Neighbouring, Relation
@@ -16,7 +17,10 @@ from quorate.errors import InvalidParameter, PreconditionFailed, named
 LABELLED = 100  # public rows with labels, from which a rehearsal on them decides
 MANY_ROWS = 10  # rows a unit, above which votes were ahead
 FEW_UNITS = 2_000  # declared units, below which votes are taken where nothing tells how many rows each has
-WAYS = ("auto", "votes", "direct")
+MethodName: TypeAlias = Literal["votes", "direct"]
+#: The methods, by what ``[method] by`` and ``method=`` call them, and what a person reads of each.
+IN_WORDS: Final[Mapping[MethodName, str]] = MappingProxyType({"votes": "votes of teachers", "direct": "direct"})
+WAYS: Final = ("auto", *IN_WORDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,13 +104,13 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
 class ChosenMethod:
     """What learns from the private rows, and `why`, as a part of a sentence; it equals its name."""
 
-    by: Literal["votes", "direct"]
+    by: MethodName
     why: str
 
     @property
     def in_words(self) -> str:
         """What a person reads of it."""
-        return f"{'votes of teachers' if self.by == 'votes' else 'direct'}, since {self.why}"
+        return f"{IN_WORDS[self.by]}, since {self.why}"
 
     def __eq__(self, other: object) -> bool:
         return self.by == (other.by if isinstance(other, ChosenMethod) else other)
@@ -118,7 +122,7 @@ class ChosenMethod:
         return f"{self.by}: {self.why}"
 
 
-def asked_for(by: Literal["votes", "direct"]) -> ChosenMethod:
+def asked_for(by: MethodName) -> ChosenMethod:
     """Return a method that its owner named."""
     return ChosenMethod(by, "it was asked for")
 

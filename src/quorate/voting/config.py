@@ -70,6 +70,26 @@ class RunConfig(MethodConfig):
         return {key: getattr(self, key) for key in ("label_name", "group_name", "public_name")}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class VoteArguments:
+    """The arguments of :class:`quorate.PrivateClassifier` that are this method's own, as its docstring explains them,
+    but for the two that stand first.
+    """
+
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    online_answers: int = 0
+    n_rows: int | None = None
+    partition: Partition | Literal["auto"] = "auto"
+    declined: Declined = "drop"
+    prior_matching: bool = False
+    batched: bool = True
+    preprocessing: Preprocessing = "inside"
+    n_jobs: int | None = None
+    allow_hopeless: bool = False
+
+
 def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
     """Refuse a declared number of rows where each unit is one, or that is below the number of units."""
     if config.n_rows is None:
