@@ -31,7 +31,7 @@ from quorate.release.keys import write_atomically, write_beside
 from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.remarks import Names

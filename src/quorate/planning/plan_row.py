@@ -25,7 +25,8 @@ from quorate.mechanisms import (
 )
 from quorate.mechanisms.schedule import mechanism_for
 from quorate.planning.margins import AnswerProbabilities, answer_probabilities
-from quorate.run.cautions import Expected, reach, rounds_caution
+from quorate.run.cautions import reach, rounds_caution
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import QUERY_CAP, WIDTH_CAP, recipe
 

@@ -30,7 +30,7 @@ from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, Mean
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
-from quorate.run.cautions import BASES, Expected
+from quorate.run.expectation import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts

@@ -30,7 +30,7 @@ from quorate.planning.rehearsal.made_up import (
 )
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.run.cautions import BASES, Basis
+from quorate.run.expectation import BASES, Basis
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import Schema
