@@ -49,8 +49,8 @@ from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows, CellTask
+from quorate.run.config import MethodConfig
 from quorate.run.facts import name_of
-from quorate.run.held_out import MethodConfig
 from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
