@@ -29,11 +29,11 @@ from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.run.public_facts import WAYS, ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import WAYS, ChosenMethod, choose_method, named_method
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
-from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
+from quorate.voting.ask import Asked, memo_of, open_online, question_rows, reader_of
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.method import ex_post, facts, guarantee
 from quorate.voting.task import Task
@@ -94,7 +94,7 @@ class FittedRun:
         """Ask the ensemble about public rows that have the pool's columns: what became of them, and what is left."""
         task = self.task
         refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
-        rows, earlier = asked_rows(task, X, "X")
+        rows, earlier = question_rows(task, X, "X")
         with self.account.open(given) as (ledger, reservation):
             reply = open_online(task, reservation, self._teachers, memo=self.memo).ask(rows, earlier)
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
@@ -105,7 +105,7 @@ class FittedRun:
         assert ensemble is not None  # noqa: S101 - where answers are left, so are the teachers
         return ensemble
 
-    def seen(self, X: Any) -> Any:
+    def as_student_sees(self, X: Any) -> Any:
         """Return such rows as the student sees them: dates as numbers, and no text missing."""
         return self.task.views.student.kinds(self.public_rows(X))
 
@@ -166,10 +166,10 @@ class EitherMethod(Decided, ShownEstimator):
                 'out, or set method="votes"'
             )
         if paid and (way == "votes" or of_votes):
-            given = " and ".join(of_votes) or 'method="votes"'
-            _refuse_temperature(f"{given} asks for votes of teachers")
+            wishes = " and ".join(of_votes) or 'method="votes"'
+            _refuse_temperature(f"{wishes} asks for votes of teachers")
         if way != "auto":
-            return asked_for(cast("Literal['votes', 'direct']", way))
+            return named_method(cast("Literal['votes', 'direct']", way))
         chosen = choose_method(
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),
@@ -359,7 +359,7 @@ class EitherMethod(Decided, ShownEstimator):
     def _model_rows(self, X: Any) -> Any:
         """Return public rows as the student sees them."""
         self._student()
-        return self._kept.seen(X) if self._rounds is None else self._rounds._model_rows(X)
+        return self._kept.as_student_sees(X) if self._rounds is None else self._rounds._model_rows(X)
 
     def _published(self) -> tuple[Any, Any]:
         if self._rounds is not None:

@@ -89,8 +89,8 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        asked = MethodConfig(**arguments_of(settings, MethodConfig))
-        sets = plan_sets(asked, n_records=n_records, budget=settings.share, unit=unit)
+        config = MethodConfig(**arguments_of(settings, MethodConfig))
+        sets = plan_sets(config, n_records=n_records, budget=settings.share, unit=unit)
         rows = data.n_rows if n_rows is None else n_rows
         if sets is not None and rows is not None:  # so many of them learn, where some units are held out
             rows = max(1, round(rows * (1 - sets.share)))

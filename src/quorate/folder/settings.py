@@ -39,7 +39,7 @@ from quorate.folder.table_source import (
     same_source,
     source,
 )
-from quorate.run.public_facts import ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import ChosenMethod, choose_method, named_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
 
@@ -84,7 +84,7 @@ class Settings:
         """The method, with its reason; None where a rehearsal on labelled public rows is to choose it."""
         if self.choice is not None:
             return self.choice.method
-        return None if self.method.by == "auto" else asked_for(self.method.by)
+        return None if self.method.by == "auto" else named_method(self.method.by)
 
     @property
     def share(self) -> tuple[float, float]:

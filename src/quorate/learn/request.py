@@ -125,7 +125,7 @@ def error_caution(error: float | None) -> Finding:
     )
 
 
-def asked_of(request: LearnRequest) -> dict[str, Any]:
+def facts_of(request: LearnRequest) -> dict[str, Any]:
     """Return what tells the rule of one request from that of another; public."""
     return {
         "label": request.label,
@@ -143,7 +143,7 @@ def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
     if not any((folder / name).exists() for name in (RULE, PAGE)):
         return
     with suppress(OSError, ValueError, AttributeError):
-        if json.loads((folder / RULE).read_text(encoding="utf-8")).get("asked") == asked_of(request):
+        if json.loads((folder / RULE).read_text(encoding="utf-8")).get("asked") == facts_of(request):
             return
     raise PreconditionFailed(f"{folder} holds another rule, or a report; name another folder with --out")
 

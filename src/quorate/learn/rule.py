@@ -24,9 +24,9 @@ from quorate.learn.request import (
     RULE,
     LearnCheck,
     LearnRequest,
-    asked_of,
     error_caution,
     proven_error,
+    facts_of,
     refuse_to_replace,
 )
 from quorate.learners import Binning, ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
@@ -122,7 +122,7 @@ class Learned:
         """Return it as one JSON object."""
         return {
             "rule": {"class": self.request.classes[1], "where": self.rule, "otherwise": self.request.classes[0]},
-            "asked": asked_of(self.request),
+            "asked": facts_of(self.request),
             "concept": to_stored(self.learner.concept_),
             "cuts": {name: list(values) for name, values in self.request.cuts.items()},
             "labels_used": self.learner.n_labels_used_,

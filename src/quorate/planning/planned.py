@@ -174,8 +174,8 @@ def plan(
     )
     side, facts = _as_models_see(side, facts, used)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    given = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
-    rehearsals = _rehearsals(facts, side, names, used, curve, commonest, given)
+    how = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, names, used, curve, commonest, how)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),

@@ -96,7 +96,7 @@ class SetsPlan:
         return CoveragePromise(coverage=coverage, slack=self.slack, failure=FAILURE, n_rows=None, of=self.kind)
 
     @property
-    def told(self) -> str:
+    def released_in_words(self) -> str:
         """What is released, in words."""
         return f"one choice of a limit for {_NAMES[self.kind]}, by permute-and-flip at ε = {self.mechanism.epsilon:.6g}"
 

@@ -118,7 +118,7 @@ class ChosenMethod:
         return f"{self.by}: {self.why}"
 
 
-def asked_for(by: Literal["votes", "direct"]) -> ChosenMethod:
+def named_method(by: Literal["votes", "direct"]) -> ChosenMethod:
     """Return a method that its owner named."""
     return ChosenMethod(by, "it was asked for")
 
