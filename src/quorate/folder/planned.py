@@ -164,7 +164,7 @@ def choice_of(plan_: Plan) -> Choice:
     if row.cannot or row.way == "few labels":
         raise InvalidParameter(
             '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
-            "shows why. Raise epsilon, or bring more private rows"
+            "shows why. Raise [budget] epsilon, or bring more private rows"
         )
     why = row.why.removeprefix("of the rows that were rehearsed in full ") or "it comes first"
     why = f"on the labelled public rows {why}"

@@ -103,7 +103,7 @@ def keys_of(settings: Settings) -> dict[str, str]:
 def _keys_by_argument() -> dict[str, str]:
     """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
     names = {argument: f"[{section}] {key}" for argument, (section, key) in _places_of_arguments().items()}
-    return {**names, "n_queries": names["queries"], "schema": "[schema]"}
+    return {**names, "n_queries": names["queries"], "schema": "[schema]", "sigma": "[mechanism] sigma"}
 
 
 def _places_of_arguments() -> dict[str, tuple[str, str]]:

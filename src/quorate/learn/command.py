@@ -140,7 +140,7 @@ def command(
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    with naming({"X": table.name}), _advised():
+    with naming({"X": table.name, "y": "--label"}), _advised():
         cells, known_cuts = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
         ledger = ledger or ledger_beside(table)
         request = LearnRequest(table=table, label=label, cuts=known_cuts, ledger=ledger, **options)

@@ -215,7 +215,8 @@ def _too_few(plan: SetsPlan, slack: float | None, unit: str) -> str:
         f"{_NAMES[plan.kind]}: asked "
         f"for {100 * mechanism.share:g} %, they would promise {promised} at ε = {mechanism.epsilon:g}, and "
         f"{100 * (mechanism.share - MOST_SLACK):g} % is the least that is worth it. {enough:,} {plural(unit)} would "
-        "do; or hold out a larger share, spend a larger epsilon, or give public rows with labels, which are free"
+        f"do; or hold out a larger share, spend a larger {named('epsilon')}, or give public rows with "
+        "labels, which are free"
     )
 
 

@@ -16,7 +16,7 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
-from quorate.errors import PreconditionFailed
+from quorate.errors import PreconditionFailed, named
 from quorate.labelling import Memo, OnlineAnswers, Released, stored_adaptively, stored_labels
 from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED
@@ -68,7 +68,8 @@ class OpenEnsemble:
         new = answers.count_new(keys)
         if new and not answers.purposes:
             raise PreconditionFailed(
-                "no answers were kept back for new rows; set online_answers before a run. The student answers for free"
+                f"no answers were kept back for new rows; set {named('online_answers')} before a run. The student "
+                "answers for free"
             )
         if 0 < new <= answers.left:
             self.teachers()  # before anything is drawn
