@@ -29,7 +29,7 @@ from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.run.public_facts import WAYS, ChosenMethod, choose_method, named_method
+from quorate.run.public_facts import WAYS, ChosenMethod, choose_method, named_method, refuse_of_other_method
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
@@ -159,12 +159,7 @@ class EitherMethod(Decided, ShownEstimator):
         of_votes = arguments_given(self, _OF_VOTES)
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
-            *most, last = of_votes
-            names, are = (f"{', '.join(most)} and {last}", "are") if most else (last, "is")
-            raise InvalidParameter(
-                f'{names} {are} for votes of teachers, and method="direct" has none; leave {"them" if most else "it"} '
-                'out, or set method="votes"'
-            )
+            refuse_of_other_method(of_votes, "votes of teachers", 'and method="direct" has none', 'method="votes"')
         if paid and (way == "votes" or of_votes):
             wishes = " and ".join(of_votes) or 'method="votes"'
             _refuse_temperature(f"{wishes} asks for votes of teachers")

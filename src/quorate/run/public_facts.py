@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Change, Neighbouring, Relation
@@ -17,6 +17,7 @@ LABELLED = 100  # public rows with labels, from which a rehearsal on them decide
 MANY_ROWS = 10  # rows a unit, above which votes were ahead
 FEW_UNITS = 2_000  # declared units, below which votes are taken where nothing tells how many rows each has
 WAYS = ("auto", "votes", "direct")
+NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")  #: what ``neighbours`` may be
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +64,7 @@ class PublicFacts:
                 count(name, getattr(self, name), at_least=1)
         for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0), ("most_tiny", 1)):
             count(name, getattr(self, name), at_least=least)
-        one_of("neighbours", self.neighbours, ("auto", "add-or-remove", "replace"))
+        one_of("neighbours", self.neighbours, NEIGHBOURS)
         real("epsilon", self.epsilon, above=0)
         real("delta", self.delta, above=0, below=1)
 
@@ -162,8 +163,10 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last} are" if most else f"{last} is"
 
 
-#: What ``neighbours`` may be.
-NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
+def refuse_of_other_method(names: Sequence[str], whose: str, why: str, instead: str) -> NoReturn:
+    """Name in one line all that was given and another method has alone."""
+    leave = "leave them out" if len(names) > 1 else "leave it out"
+    raise InvalidParameter(f"{_listed(names)} for {whose}, {why}; {leave}, or set {instead}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
