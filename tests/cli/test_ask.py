@@ -111,14 +111,14 @@ def test_a_seeded_run_says_so_with_every_answer(make_run, cli):
 
 def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(asked, cli, monkeypatch):
     seen = []
-    real = asking.asked_of
+    real = asking.votes_of
 
     def overheard(*arguments, **how):
         votes = real(*arguments, **how)
         seen.append(votes.reveal().copy())
         return votes
 
-    monkeypatch.setattr(asking, "asked_of", overheard)
+    monkeypatch.setattr(asking, "votes_of", overheard)
     pl.read_csv(asked / "new.csv").head(2).write_csv(asked / "some.csv")
     kept = list((asked / "private").glob("teachers-*"))
     assert kept

@@ -196,8 +196,8 @@ def test_the_private_table_is_no_pool(cli, table, tmp_path):
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        (("--label", "sick"), 4, "no column 'sick'"),
-        (("--cut", "height=3"), 4, "quorate: private.csv has no column 'height'"),
+        (("--label", "sick"), 4, "quorate: --label: private.csv has no column 'sick'"),
+        (("--cut", "height=3"), 4, "quorate: --cut: private.csv has no column 'height'; its columns are 'age', 'job'"),
         (("--cut", "age"), 2, "COLUMN=VALUE"),
         (("--cut", "height=3,2"), 2, "quorate: --cut of 'height' must be increasing numbers"),
         (("--cut", "ill=yes"), 2, "quorate: --cut: 'ill' is the label"),

@@ -103,7 +103,7 @@ def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(make
     charged = begun(root, monkeypatch, classes_by_shard=True, try_models=False)  # which refused names
     for try_models in (True, False):
         run = load_run(root, try_models=try_models)
-        assert run.task.asked.classes_by_shard
+        assert run.task.config.classes_by_shard
     execute(run, command="quorate run")
     assert history(root) == charged
 

@@ -349,7 +349,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct, cli,
         ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
     err = cli.refused(3, "check", root)
     said = err.words
-    assert "give a smaller epsilon, for which the rounds take more noise" in said
+    assert "give a smaller [budget] epsilon, for which the rounds take more noise" in said
     assert "nothing more was charged" in said
     assert "sigma" not in said
     assert "queries" not in said

@@ -30,7 +30,7 @@ from quorate.report import model_card
 from quorate.service.features import Features
 from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
-from quorate.voting.ask import asked_rows, question_keys
+from quorate.voting.ask import question_keys, question_rows
 
 
 def visits(n, seed):
@@ -344,7 +344,7 @@ def test_what_a_cell_cannot_say_is_refused_in_one_sentence_at_every_door(name, t
 
 def asked_keys(root, table):
     batch = loaded(root)[2]
-    rows, earlier = asked_rows(batch.task, table, "X")
+    rows, earlier = question_rows(batch.task, table, "X")
     return [key.hex() for key in question_keys(batch.task.views.teacher, Memo(), rows, earlier)]
 
 

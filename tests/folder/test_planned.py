@@ -18,7 +18,7 @@ from quorate.folder.planned import _evaluation, plan_folder, recommended, settin
 from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.planning.text import render_plan
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 
 pytestmark = pytest.mark.mostly_heavy
 

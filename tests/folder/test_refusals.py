@@ -243,7 +243,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run, c
 @pytest.mark.heavy
 def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run, cli):
     root = make_run(**{"mechanism.sigma": 0.5})
-    assert "raise sigma" in one_line(cli.refused(3, "run", root))
+    assert "raise [mechanism] sigma" in one_line(cli.refused(3, "run", root))
     assert charges(root) == 0
 
 

@@ -183,10 +183,10 @@ def made_up_votes(*, trained: bool) -> Iterator[None]:
         if not trained:
             stack.enter_context(patch.object(flow, "teachers", lambda *_, **__: _NoTeachers()))
             stack.enter_context(
-                patch.object(flow, "asked_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
+                patch.object(flow, "votes_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
             )
             stack.enter_context(patch("quorate.folder.batch.teachers", lambda *_, **__: _NoTeachers()))
-            stack.enter_context(patch("quorate.voting.ask.asked_of", lambda _t, _e, asked: _votes(len(asked))))
+            stack.enter_context(patch("quorate.voting.ask.votes_of", lambda _t, _e, asked: _votes(len(asked))))
         yield
 
 

@@ -19,7 +19,7 @@ from quorate.planning.page import plan_page
 from quorate.planning.plan import in_order, plan_votes
 from quorate.planning.plan_row import Grid, PlanRow, noise_in_words, numbers_of_teachers, share_noise, vote_rows
 from quorate.planning.text import name_of, render_plan
-from quorate.run.cautions import Basis, Expected
+from quorate.run.expectation import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import recipe
 

@@ -248,8 +248,8 @@ def pair_that_differs(mechanism: Any, pairs: Iterable[Neighbours], noise: NoiseS
     pairs = tuple(pairs)
     differences = _differences(mechanism, pairs, _FIRST, noise.at("all pairs", 0))
     kept: list[Neighbours] = [pairs[place] for place in np.argsort(-differences)[:_KEPT].tolist()]
-    again = _differences(mechanism, kept, _AGAIN, noise.at("the pairs that differ most", 0))
-    chosen: Neighbours = kept[int(np.argmax(again))]
+    differences = _differences(mechanism, kept, _AGAIN, noise.at("the pairs that differ most", 0))
+    chosen: Neighbours = kept[int(np.argmax(differences))]
     return chosen
 
 

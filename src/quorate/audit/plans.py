@@ -5,6 +5,7 @@ A plan is made of public settings alone; whatever answers can be put to it (:mod
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
@@ -143,14 +144,14 @@ class PlannedScan:
         return on_them.audit(audited, confidence, seed=seed, **how)
 
 
-class _Comparison:
+class _Comparison(ABC):
     """How answers are compared: not one by one, so that an attack's `delta` and `n_jobs` change nothing."""
 
     __slots__ = ()
     name: str
 
-    def compared(self, audited: Any, confidence: float, seed: int | None) -> GoodnessOfFit:
-        raise NotImplementedError
+    @abstractmethod
+    def compared(self, audited: Any, confidence: float, seed: int | None) -> GoodnessOfFit: ...
 
     def audit(
         self, audited: Any, confidence: float, *, seed: int | None = None, watch: Watch | None = None, **how: Any

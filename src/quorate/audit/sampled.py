@@ -12,6 +12,7 @@ by the same code.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
@@ -41,7 +42,7 @@ class Releases(Protocol):
         """Answer from the counts of one query, or of one stream of queries."""
 
 
-class ByRow:
+class ByRow(ABC):
     """Answers one query, or one stream, as it answers a batch of one."""
 
     __slots__ = ()
@@ -51,9 +52,9 @@ class ByRow:
         answer = self.release_many(np.asarray(counts)[None], noise)[0]
         return answer if np.ndim(answer) else int(answer)
 
+    @abstractmethod
     def release_many(self, counts: NDArray[Any], noise: NoiseSource) -> NDArray[Any]:
         """Answer each row, or each stream."""
-        raise NotImplementedError
 
 
 class ByStream(ByRow):

@@ -125,15 +125,15 @@ def _audit_mechanism(
     as_json: bool,
 ) -> None:
     from quorate.folder.audits import AuditOptions, audit_alone, mechanism_to_audit
-    from quorate.voting.method import told
+    from quorate.voting.method import mechanism_in_words
 
     mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
     with progress(quiet=as_json) as watch:
         result = audit_alone(mechanism, AuditOptions(watch=watch, **how), **task)
     if as_json:
-        print_json({"mechanism": told(mechanism), **result.tree()})
+        print_json({"mechanism": mechanism_in_words(mechanism), **result.tree()})
         return
-    click.echo("\n".join([*_wrapped(told(mechanism)), *_lines(result)]))
+    click.echo("\n".join([*_wrapped(mechanism_in_words(mechanism)), *_lines(result)]))
 
 
 def _lines(result: RunAudit) -> list[str]:
@@ -153,7 +153,7 @@ def _lines(result: RunAudit) -> list[str]:
         *lines,
         *_compared(result.schedule),
         "",
-        *_wrapped(f"{result.beside}: {result.told_of_shards}"),
+        *_wrapped(f"{result.beside}: {result.shards_in_words}"),
         *_wrapped(result.verdict),
         *(line for sentence in (*result.sight_sentences, *result.size_sentences) for line in _wrapped(sentence)),
     ]

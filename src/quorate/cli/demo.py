@@ -158,9 +158,9 @@ def _stored_and_next(folder: Path) -> str:
     begun = [run for run in (folder / "direct", folder) if (run / "quorate.toml").exists()]
     if not begun:
         return "nothing is stored yet; type the same command again"
-    again = f"quorate run {for_shell(begun[0])}"
+    command = f"quorate run {for_shell(begun[0])}"
     stored = stored_so_far(begun[0])
-    return f"nothing is stored yet; {again} begins anew" if stored is None else f"{stored}, and {again} goes on"
+    return f"nothing is stored yet; {command} begins anew" if stored is None else f"{stored}, and {command} goes on"
 
 
 def new_folder() -> Path:

@@ -53,7 +53,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "plan"
     if private is not None:
         from quorate.folder.begin import Begun
-        from quorate.folder.begin_words import told
+        from quorate.folder.begin_words import column_lines
 
         begun = Begun.of(private, **given)
         if not yes:
@@ -61,7 +61,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
         answers = begun.answers(folder)
         text, left = filled(answers), keys_lacking(answers)
         following = begun.next_command
-        for line in told(begun):
+        for line in column_lines(begun):
             click.echo(line)
     elif any(value is not None for value in given.values()):
         raise click.UsageError("these options go with --from, the private table whose columns they are about")

@@ -76,8 +76,8 @@ def command(
         from quorate.report import Utility, render_text
         from quorate.run.cautions import rehearsal_caution
 
-        again = _as_typed(run, options, rehearse=rehearse, as_json=as_json)
-        stored = partial(_stored_and_next, partial(stored_so_far, run), again)
+        command_line = _as_typed(run, options, rehearse=rehearse, as_json=as_json)
+        stored = partial(_stored_and_next, partial(stored_so_far, run), command_line)
         read = None
         with charged_as(lambda: charged_so_far(run, read), stored=stored):
             read = read_run(run, settings=settings, watch=watch)
@@ -119,12 +119,12 @@ def _as_typed(run: Path, options: dict[str, Any], *, rehearse: bool, as_json: bo
     return " ".join(["quorate run", for_shell(run), *typed])
 
 
-def _stored_and_next(look: Callable[[], str | None], again: str) -> str:
+def _stored_and_next(look: Callable[[], str | None], command_line: str) -> str:
     """Say what a stop has stored, as `look` finds it, and what to type."""
     stored = look()
     if stored is None:
-        return f"nothing of its teachers or coordinates is stored yet; type the same command again: {again}"
-    return f"{stored}, and the same command goes on from there: {again}"
+        return f"nothing of its teachers or coordinates is stored yet; type the same command again: {command_line}"
+    return f"{stored}, and the same command goes on from there: {command_line}"
 
 
 def _chosen(run: Path, *, before: Callable[[str], None] | None) -> Settings:

@@ -27,7 +27,7 @@ def command(run: Path, as_json: bool) -> None:
     if as_json:
         print_json(status.tree())
         return
-    click.echo(f"run        {status.run}: {status.told}")
+    click.echo(f"run        {status.run}: {status.in_words}")
     for name, done in status.stages.items():
         click.echo(f"  {'✓' if done else '·'} {name}{_partly(status, name)}")
     if (facts := status.facts) is not None:

@@ -145,26 +145,26 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
 
 
 def _planned(combined: Combined) -> dict[str, Any]:
-    from quorate.voting.method import told
+    from quorate.voting.method import mechanism_in_words
 
     return {
         "sites": [statement.site for statement in combined.statements],
         "n_teachers": combined.votes.n_teachers,
         "max_sites_per_unit": combined.settings.votes.max_sites_per_unit,
-        "mechanism": told(combined.mechanism),
+        "mechanism": mechanism_in_words(combined.mechanism),
     }
 
 
 def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     from quorate.accounting.figures import at_most, several
-    from quorate.voting.method import told
+    from quorate.voting.method import mechanism_in_words
 
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
     return [
         *(("site", _statement_line(statement, combined.votes.n_queries)) for statement in combined.statements),
         ("votes", f"{teachers}; one {agreed.unit} may be at {agreed.max_sites_per_unit} of them"),
-        ("by", told(combined.mechanism)),
+        ("by", mechanism_in_words(combined.mechanism)),
         ("spend", f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for any one {agreed.unit}"),
     ]
 

@@ -295,8 +295,8 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         for place, name in enumerate(held)
         if held[name] == "text" and kinds[name] == "category"
     }
-    asked = frozenset(given.named)
-    return ColumnKinds(kinds, changed_kinds(kinds, held), asked, frozenset(commas), words, given.dialect)
+    named_ones = frozenset(given.named)
+    return ColumnKinds(kinds, changed_kinds(kinds, held), named_ones, frozenset(commas), words, given.dialect)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:

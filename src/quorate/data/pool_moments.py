@@ -68,8 +68,8 @@ class PoolMoments:
         n = feature_map.n_linear
 
         def refitted(held: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-            again = feature_map.fitted_on(take(pool, np.flatnonzero(~held)))
-            rest, own = (public_features(again, take(pool, np.flatnonzero(rows)))[:, n:] for rows in (~held, held))
+            others = feature_map.fitted_on(take(pool, np.flatnonzero(~held)))
+            rest, own = (public_features(others, take(pool, np.flatnonzero(rows)))[:, n:] for rows in (~held, held))
             return rest, own
 
         linear, residual = (Spectrum.of(part).leading(MOST_EIGENPAIRS) for part in (features[:, :n], features[:, n:]))

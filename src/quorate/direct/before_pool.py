@@ -52,12 +52,12 @@ _STEPS: Final = 60
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool. `feature_map`: its name, by the schema alone. `fixed`: the
-    rounds. `asked`: what they follow from.
+    rounds. `settings`: what they follow from.
     """
 
     feature_map: str
     fixed: FixedRounds
-    asked: RoundsAsked
+    settings: RoundsAsked
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
@@ -75,11 +75,11 @@ class DrawnPool:
     released: ReleasedMarginals | None = None
 
 
-def before_pool(declared: Schema, feature_map: str, *, share: float | None = None, **asked: Any) -> BeforePool:
-    """Fix what a run pays for, by public facts alone; `asked`: of :class:`~quorate.direct.plan.RoundsAsked`. `share`: s
-    in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise that can be drawn.
+def before_pool(declared: Schema, feature_map: str, *, share: float | None = None, **settings: Any) -> BeforePool:
+    """Fix what a run pays for, by public facts alone; `settings`: of :class:`~quorate.direct.plan.RoundsAsked`.
+    `share`: s in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise to be drawn.
     """
-    of = RoundsAsked(**asked)
+    of = RoundsAsked(**settings)
     n_units, n_classes, relation = of.n_units, of.n_classes, of.neighbours or "replace"
     pool = plan_pool(declared, of.mu, n_units=n_units, neighbours=relation, share=share)
     left = of.mu * sqrt(1 - pool.share)
@@ -106,7 +106,7 @@ def before_pool(declared: Schema, feature_map: str, *, share: float | None = Non
         n_units=n_units,
         feature_map=feature_map,
         fixed=FixedRounds(rounds, k, sigma, numbers, left),
-        asked=of,
+        settings=of,
     )
 
 
@@ -164,4 +164,4 @@ def plan_on(before: BeforePool, schema: ReadSchema) -> DirectPlan:
     if name == "kernels" and not any(len(places) for places in columns_of(encoded, categories)):
         name = "linear"  # nothing that is compared varies
     feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded, categories=categories)  # type: ignore[arg-type]
-    return plan_direct(feature_map, encoded, fixed=before.fixed, **asdict(before.asked))
+    return plan_direct(feature_map, encoded, fixed=before.fixed, **asdict(before.settings))

@@ -202,20 +202,20 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
         ledger,
         task.event,
         delta=task.delta,
-        mechanism=told_of(task),
+        mechanism=released_in_words(task),
         seeded=task.noise.seeded,
         before="the first round",
     )
 
 
-def told_of(task: DirectTask) -> str:
+def released_in_words(task: DirectTask) -> str:
     """What is released, in words."""
-    plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
+    plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.released_in_words}, and "
     counting = plan.settings.counting
     counts = f", the first {counting} of them counts of targets in {plan.settings.cells} cells" if counting else ""
     counts += ", the last of them counts of how often the model is right" if plan.settings.judges else ""
     counts += f" (one unit adds 1, with noise of {at_least(plan.noise_of_counts)})" if plan.settings.cells else ""
-    limit = "" if task.held is None else f"; and {task.held.plan.told}"
+    limit = "" if task.held is None else f"; and {task.held.plan.released_in_words}"
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients{counts}, discrete Gaussian noise of "
         f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}{limit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -69,7 +70,7 @@ class FixedRounds:
         return Repeated(released_by_a_round(self.sigma, self.k, self.numbers, neighbours), self.rounds)
 
 
-class PlannedRounds:
+class PlannedRounds(ABC):
     """What the rounds of a plan release, or of an outline of one."""
 
     __slots__ = ()
@@ -80,9 +81,9 @@ class PlannedRounds:
     most_numbers: int | None = None
 
     @property
+    @abstractmethod
     def numbers(self) -> int:
         """How many numbers a round releases."""
-        raise NotImplementedError
 
     @property
     def event(self) -> Repeated:
@@ -445,5 +446,5 @@ def _noise_for_rho(rounds: int, rho: float, lengths: int) -> tuple[int, float]:
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
     raise InvalidParameter(
         f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
-        "on a grid that is fine enough; give a larger epsilon"
+        f"on a grid that is fine enough; give a larger {named('epsilon')}"
     )

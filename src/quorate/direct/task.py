@@ -22,7 +22,7 @@ from quorate.direct.config import charge_beginning
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan
-from quorate.errors import PreconditionFailed
+from quorate.errors import PreconditionFailed, named
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.release import Charge
@@ -37,10 +37,6 @@ from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watching
 
-REMEDY = (
-    "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
-    "there are changes nothing in the price"
-)
 FITTED_IS_STATED = (
     "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
     "public rows is the owner's statement"
@@ -187,7 +183,11 @@ class DirectTask(CellTask):
             levels = self.drawn.before.marginals.n_levels
             purposes = {MARGINAL_LEVEL: levels, COORDINATES: STATEMENTS, **purposes}
         key = f"{self.charge_begins} {DRAWN if self.drawn else self._plan_digest}"
-        return self.attempts(key, purposes, remedy=REMEDY)
+        remedy = (
+            f"give a smaller {named('epsilon')}, for which the rounds take more noise; or raise the budget, with a "
+            "reason. How many rounds there are changes nothing in the price"
+        )
+        return self.attempts(key, purposes, remedy=remedy)
 
     @cached_property
     def _plan_digest(self) -> str:

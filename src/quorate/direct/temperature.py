@@ -87,8 +87,10 @@ def temperature_of(counts: FloatArray, noise: float, logits: FloatArray) -> floa
         return float(np.sum((right[occupied] - q * units) ** 2 / variance) + (logarithm / _PRIOR) ** 2)
 
     furthest = log(FURTHEST)
-    found: Any = optimize.minimize_scalar(loss, bounds=(-furthest, furthest), method="bounded", options={"xatol": 1e-6})
-    return float(exp(found.x))
+    minimum: Any = optimize.minimize_scalar(
+        loss, bounds=(-furthest, furthest), method="bounded", options={"xatol": 1e-6}
+    )
+    return float(exp(minimum.x))
 
 
 def _surest(logits: FloatArray) -> FloatArray:

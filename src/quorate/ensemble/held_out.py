@@ -220,7 +220,7 @@ def unit_outcomes(
         raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
     table = np.zeros(2 * n_classes, dtype=np.int64)
     predict = partial(_predict, model, known)
-    for unit, result in _asked_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
+    for unit, result in _answers_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
         truth = y_codes[units[unit]]
         codes = np.frombuffer(result or b"", dtype=np.int64)
         right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
@@ -258,7 +258,7 @@ def unit_places(
     predict = partial(_places, model, list(classes), n_places)
     units = list(rows.reshape(-1, 1))
     counts = np.zeros(n_places, dtype=np.int64)
-    for unit, result in _asked_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
+    for unit, result in _answers_alone(model, predict, X, units, n_jobs=n_jobs, cpu_seconds=cpu_seconds):
         places = np.frombuffer(result or b"", dtype=np.int64)
         counts[places[y_codes[rows[unit]]] if places.shape == (n_classes,) else n_places - 1] += 1
     return Secret(counts)
@@ -272,7 +272,7 @@ def _places(model: Any, classes: list[Any], n_places: int, X: Any) -> bytes:
     return codes.tobytes()
 
 
-def _asked_alone(
+def _answers_alone(
     model: Any,
     predict: Callable[[Any], bytes],
     X: Any,

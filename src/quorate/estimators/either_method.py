@@ -30,11 +30,18 @@ from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.run.public_facts import WAYS, ChosenMethod, MethodName, asked_for, choose_method
+from quorate.run.public_facts import (
+    WAYS,
+    ChosenMethod,
+    MethodName,
+    choose_method,
+    named_method,
+    refuse_of_other_method,
+)
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
-from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
+from quorate.voting.ask import Asked, memo_of, open_online, question_rows, reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.method import ex_post, facts, guarantee
@@ -92,7 +99,7 @@ class FittedRun:
         """Ask the ensemble about public rows that have the pool's columns: what became of them, and what is left."""
         task = self.task
         refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
-        rows, earlier = asked_rows(task, X, "X")
+        rows, earlier = question_rows(task, X, "X")
         with self.account.open(given) as (ledger, reservation):
             reply = open_online(task, reservation, self._teachers, memo=self.memo).ask(rows, earlier)
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
@@ -103,7 +110,7 @@ class FittedRun:
         assert ensemble is not None  # noqa: S101 - where answers are left, so are the teachers
         return ensemble
 
-    def seen(self, X: Any) -> Any:
+    def as_student_sees(self, X: Any) -> Any:
         """Return such rows as the student sees them: dates as numbers, and no text missing."""
         return self.task.views.student.kinds(self.public_rows(X))
 
@@ -157,17 +164,12 @@ class EitherMethod(Decided, ShownEstimator):
         of_votes = arguments_given(self, arguments_of_one(self, RunConfig, DirectConfig, but=_ASK_NOTHING))
         way, paid = one_of("method", self.method, WAYS), truth("private_temperature", self.private_temperature)
         if way == "direct" and of_votes:
-            *most, last = of_votes
-            names, are = (f"{', '.join(most)} and {last}", "are") if most else (last, "is")
-            raise InvalidParameter(
-                f'{names} {are} for votes of teachers, and method="direct" has none; leave {"them" if most else "it"} '
-                'out, or set method="votes"'
-            )
+            refuse_of_other_method(of_votes, "votes of teachers", 'and method="direct" has none', 'method="votes"')
         if paid and (way == "votes" or of_votes):
-            given = " and ".join(of_votes) or 'method="votes"'
-            _refuse_temperature(f"{given} asks for votes of teachers")
+            wishes = " and ".join(of_votes) or 'method="votes"'
+            _refuse_temperature(f"{wishes} asks for votes of teachers")
         if way != "auto":
-            return asked_for(cast("MethodName", way))
+            return named_method(cast("MethodName", way))
         chosen = choose_method(
             of_votes=of_votes,
             of_direct=["private_temperature"] if paid else (),
@@ -357,7 +359,7 @@ class EitherMethod(Decided, ShownEstimator):
     def _model_rows(self, X: Any) -> Any:
         """Return public rows as the student sees them."""
         self._student()
-        return self._kept.seen(X) if self._rounds is None else self._rounds._model_rows(X)
+        return self._kept.as_student_sees(X) if self._rounds is None else self._rounds._model_rows(X)
 
     def _published(self) -> tuple[Any, Any]:
         if self._rounds is not None:

@@ -20,10 +20,10 @@ from quorate.estimators.decided import WITHOUT_ANY
 from quorate.estimators.known_arguments import known_arguments, rows_and_labels
 from quorate.findings import warn_of
 from quorate.report import Facts, Utility
-from quorate.run.held_out import MethodConfig
+from quorate.run.config import MethodConfig
 from quorate.run.method import CheckResult
 from quorate.run.pool_cautions import calibrates_twice_caution
-from quorate.run.public_facts import WAYS, ChosenMethod, asked_for
+from quorate.run.public_facts import WAYS, ChosenMethod, named_method
 from quorate.run.resources import processes
 from quorate.run.scores import score_numbers
 from quorate.stored_names import stored_as
@@ -288,7 +288,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             )
         if way == "auto":
             return ChosenMethod("votes", f"{' and '.join(of_votes)} {'are' if of_votes[1:] else 'is'} for votes")
-        return asked_for("direct" if way == "direct" else "votes")
+        return named_method("direct" if way == "direct" else "votes")
 
     def _task(self, X: Any, y: Any, *, schema: Any = None, **how: Any) -> DirectTask | NumberTask:
         if self._chosen().by == "direct":

@@ -189,11 +189,11 @@ def differing(content: bytes, facts: Facts, files: Collection[str]) -> str | Non
         return "the version"
     if not isinstance(onnx, dict if ONNX in files else type(None)):
         return "ONNX"
-    again = metadata(facts, onnx, files, version)
-    for name in (*again, *(name for name in stated if name not in again)):
-        if name not in stated or name not in again or as_json(stated[name]) != as_json(again[name]):
+    rewritten = metadata(facts, onnx, files, version)
+    for name in (*rewritten, *(name for name in stated if name not in rewritten)):
+        if name not in stated or name not in rewritten or as_json(stated[name]) != as_json(rewritten[name]):
             return repr(name)
-    return None if as_json(again) == content else "one thing twice, or in another order or writing,"
+    return None if as_json(rewritten) == content else "one thing twice, or in another order or writing,"
 
 
 RECEIPT_FORMAT: Final = "quorate receipt 1"

@@ -156,7 +156,7 @@ def values(files: Mapping[str, bytes]) -> Finding:
     script = table_script(facts)
     if TABLE_SCRIPT in files and script is None:
         return failed(f"{TABLE_SCRIPT} does not follow from {_FACTS}.")
-    again = {
+    rewritten = {
         **reports,
         **({} if script is None else {TABLE_SCRIPT: script}),
         card: model_card(facts),
@@ -170,8 +170,8 @@ def values(files: Mapping[str, bytes]) -> Finding:
         if packer != version("quorate"):
             return _written_by(COVER, packer)
         others = {name: content for name, content in files.items() if name not in (COVER, MANIFEST)}
-        again[COVER] = cover_sheet(facts, held, others)
-    differ = sorted(name for name, text in again.items() if name in files and files[name] != text.encode())
+        rewritten[COVER] = cover_sheet(facts, held, others)
+    differ = sorted(name for name, text in rewritten.items() if name in files and files[name] != text.encode())
     if differ:
         return failed(f"Written again from {_FACTS}, other words come out in: {', '.join(differ)}.")
     same = ["guarantee", "report", "model card"]
@@ -323,12 +323,12 @@ def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Finding:
     try:
         state = verify(entries)
         check_prices(state)
-        again = receipt_for(state, held.receipt, held.published)
+        recomputed = receipt_for(state, held.receipt, held.published)
     except LedgerIntegrityError as error:
         return failed(f"The ledger does not bear it out: {error}.")
-    if again != held:
+    if recomputed != held:
         return failed("The ledger holds other charges, or other scopes, up to that entry than the receipt lists.")
-    other = scope_differs(again, guarantee)
+    other = scope_differs(recomputed, guarantee)
     if other is not None:
         return failed(other)
     return passed(

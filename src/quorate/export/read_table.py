@@ -99,8 +99,8 @@ def _iso(text: str, date_format: str) -> str:
     mark = re.sub(r"[a-z]", "", date_format)[:1]
     digits = {"dd": r"(?P<dd>\d{1,2})", "mm": r"(?P<mm>\d{1,2})", "yyyy": r"(?P<yyyy>\d{4})"}
     pattern = re.escape(mark).join(digits[part] for part in date_format.split(mark)) if mark else r"(?!)"
-    found = re.fullmatch(pattern + r"(?P<clock>[T ].+)?", text, re.ASCII)
-    return text if found is None else f"{found['yyyy']}-{found['mm']:0>2}-{found['dd']:0>2}{found['clock'] or ''}"
+    parts = re.fullmatch(pattern + r"(?P<clock>[T ].+)?", text, re.ASCII)
+    return text if parts is None else f"{parts['yyyy']}-{parts['mm']:0>2}-{parts['dd']:0>2}{parts['clock'] or ''}"
 
 
 def _hours(cell: Any, _: dict[str, Any]) -> float:

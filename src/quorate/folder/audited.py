@@ -107,7 +107,7 @@ class RunAudit:
         return () if self.sizes is None else size_sentences(fault_sizes(self.sizes))
 
     @property
-    def told_of_shards(self) -> str:
+    def shards_in_words(self) -> str:
         """What became of the shard audit, in a sentence or two."""
         if self.shards is None:
             return self.without_shards or ""
@@ -142,7 +142,7 @@ class RunAudit:
                 "changes_tried": len(self.shards.probes),
                 "rows": "public rows with made-up labels",
             },
-            "shards_verdict": self.told_of_shards,
+            "shards_verdict": self.shards_in_words,
             "seeded_run": self.seeded,
             "seed": self.seed,
             "seconds": self.seconds,

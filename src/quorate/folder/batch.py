@@ -42,7 +42,7 @@ from quorate.run.resources import allowed_memory
 from quorate.run.stage_store import FINISHED, FolderStages
 from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
-from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
+from quorate.voting.ask import Asked, OpenEnsemble, open_online, question_rows, reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 from quorate.voting.method import VOTES, with_later_answers
@@ -218,11 +218,11 @@ def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> Open
 
 
 def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows, str]:
-    """Take the rows that are asked about, as :func:`asked_rows` does, and say which of their cells count as missing."""
+    """Take the rows that are asked about (:func:`question_rows`), and say which of their cells count as missing."""
     task, data, name = run.task, run.settings.data, "X"
     if isinstance(asked, Path):
         name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
-    rows = asked_rows(task, asked, name, left_out=data.left_out)
+    rows = question_rows(task, asked, name, left_out=data.left_out)
     unread = {} if task.inputs.declared is not None else reader_of(task.inputs, task.views.teacher).unread(asked)
     return *rows, unread_in_words(unread, name) if unread else ""
 

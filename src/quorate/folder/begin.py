@@ -88,11 +88,11 @@ class Begun:
     def of(cls, private: Path, **given: Any) -> Begun:
         """Read the names of the columns, and take what was given; QuorateError says in one line what is wrong."""
         _refuse_database("private", private)
-        shown = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
+        table = next(((key, str(given[key])) for key in ("public", "evaluation") if given.get(key) is not None), None)
         with called(named("private")):
             dialect_of_first_line(private)
-        with nullcontext() if shown is None else called(named(shown[0])):
-            written_as = dialect_beside(private, None if shown is None else _public_path(private, *shown))
+        with nullcontext() if table is None else called(named(table[0])):
+            written_as = dialect_beside(private, None if table is None else _public_path(private, *table))
         dialect = written_as.dialect
         with called(named("private")):
             have_names = has_named_columns(private, dialect)
@@ -202,8 +202,8 @@ class Begun:
             return written(suggested_delta(self.n_records)[0])
         if key == "unit_name" and self.unit is not None and reads_well(self.unit):
             return unit_word(self.unit)
-        if key == "classes" and (shown := self.shown_classes()) is not None:
-            return ",".join(shown[1])
+        if key == "classes" and (proposal := self.shown_classes()) is not None:
+            return ",".join(proposal[1])
         return ""
 
     def shown_classes(self) -> tuple[Path, tuple[str, ...]] | None:
@@ -220,7 +220,7 @@ class Begun:
     @property
     def known_classes(self) -> tuple[Any, ...]:
         """The classes as they were given, or as public labels show them."""
-        return self.classes or (() if (shown := self.shown_classes()) is None else classes_of(shown[1]))
+        return self.classes or (() if (proposal := self.shown_classes()) is None else classes_of(proposal[1]))
 
     def shown_shares(self) -> tuple[Path, dict[str, float]] | None:
         """Return how common two classes are by the labels of a public table, the rarer to one figure; None where
@@ -276,7 +276,7 @@ class Begun:
     @property
     def names_seen(self) -> bool:
         """Whether the first line was seen to name the columns; else it may be a row, of which nothing is said."""
-        return any(seen is not None for seen in (self.label, self.public, self.evaluation))
+        return any(known is not None for known in (self.label, self.public, self.evaluation))
 
     @property
     def likely(self) -> dict[str, Any]:
@@ -374,6 +374,6 @@ def _public_path(private: Path, key: str, text: str) -> Path:
     _refuse_database(key, Path(text))
     path = Path(place_of(text))
     if same_source(Path(place_of(private)), path):
-        again = f"{named(key)} is the private table again; give rows that may be shown, or leave it out"
-        raise DataRefused(again, names_key=True)
+        refusal = f"{named(key)} is the private table again; give rows that may be shown, or leave it out"
+        raise DataRefused(refusal, names_key=True)
     return path

@@ -29,8 +29,8 @@ def hint(begun: Begun, key: str) -> str:
     if key == "unit" and begun.likely_units:
         looks = "looks" if len(begun.likely_units) == 1 else "look"
         return f"{listed(begun.likely_units)} {looks} like ids of persons, who may have several rows"
-    if key == "classes" and (shown := begun.shown_classes()) is not None:
-        return f"{listed(list(shown[1]))} are the labels of {shown[0].name}; add those that are missing there"
+    if key == "classes" and (proposal := begun.shown_classes()) is not None:
+        return f"{listed(list(proposal[1]))} are the labels of {proposal[0].name}; add those that are missing there"
     if key == "classes":
         column = "the column" if begun.label is None else repr(begun.label)
         return f"if {column} is a number, press Ctrl-C and use --target in place of --label"
@@ -46,7 +46,7 @@ def hint(begun: Begun, key: str) -> str:
     return ""
 
 
-def told(begun: Begun) -> list[str]:
+def column_lines(begun: Begun) -> list[str]:
     """Return what is to be said of the columns."""
     lines = list(begun.said_of_dialect) if begun.names_seen else []
     if begun.public is not None:
@@ -119,11 +119,11 @@ def _columns(begun: Begun, public: Path) -> list[str]:
 
 def _taken(begun: Begun) -> list[str]:
     """Say what was taken from the labels of a public table, and stands in the file."""
-    lines, shown = [], begun.shown_classes()
-    if not begun.classes and shown is not None:
+    lines, proposal = [], begun.shown_classes()
+    if not begun.classes and proposal is not None:
         lines.append(
-            f"classes are the labels of {shown[0].name}: {listed(list(shown[1]))}. Write those that are missing there "
-            "under [data], too"
+            f"classes are the labels of {proposal[0].name}: {listed(list(proposal[1]))}. Write those that are missing "
+            "there under [data], too"
         )
     if begun.label is not None and (shares := begun.shown_shares()) is not None:
         lines.append(

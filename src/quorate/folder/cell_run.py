@@ -41,9 +41,9 @@ from quorate.folder.tables import pool_of, private_ids, read_pool, read_private_
 from quorate.release.charge import noise_and_key
 from quorate.report import Facts, Score
 from quorate.report.utility import NumberScore
-from quorate.run.cautions import Expected
 from quorate.run.cell_task import left_out
 from quorate.run.drawn_rows import parquet_of
+from quorate.run.expectation import Expected
 from quorate.run.look import Look, look_by_cells
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration

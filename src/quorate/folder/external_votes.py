@@ -32,7 +32,7 @@ from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach, refuse_hopeless
 from quorate.run.stage_store import stage_key
 from quorate.types import Secret
-from quorate.voting.method import told
+from quorate.voting.method import mechanism_in_words
 from quorate.voting.scope import scope_of_votes
 
 FIGURE_LOST = "the data-dependent figure was paid for and lost with a process that ended; it is never drawn again"
@@ -99,7 +99,7 @@ def release_votes(
             ledger,
             charge.event,
             delta=delta,
-            mechanism=f"at most {several(votes.n_queries, 'answer')} of {told(mechanism)}",
+            mechanism=f"at most {several(votes.n_queries, 'answer')} of {mechanism_in_words(mechanism)}",
             seeded=noise.seeded,
             caveats=(FIGURE_LOST,) if lost else (),
         )

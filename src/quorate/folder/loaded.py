@@ -35,8 +35,8 @@ from quorate.mechanisms import Values
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
 from quorate.report import AgreementFacts, Facts, InternalFacts, QualityFacts, Score, StabilityFacts, TeacherFacts
-from quorate.run.cautions import Expected
 from quorate.run.drawn_rows import parquet_of
+from quorate.run.expectation import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, FolderStages, stage_key

@@ -175,7 +175,8 @@ def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callab
     """Ask the ensemble about the rows of a file or a table, where a run has one, as `quorate.folder.batch.ask` does."""
     if run.nothing_to_ask is not None:
         raise PreconditionFailed(run.nothing_to_ask)
-    return ask_ensemble(_voted(run), rows, watch=watch, tell=tell)
+    with naming(keys_of(run.settings)):
+        return ask_ensemble(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:

@@ -43,8 +43,9 @@ from quorate.mechanisms.schedule import open_fields
 from quorate.planning.plan import Plan
 from quorate.planning.planned import expected_of_rounds, plan
 from quorate.planning.rehearsal.made_up import LearningCurve
-from quorate.run.cautions import Expected
-from quorate.run.held_out import MethodConfig, plan_sets
+from quorate.run.config import MethodConfig
+from quorate.run.expectation import Expected
+from quorate.run.held_out import plan_sets
 from quorate.run.public_facts import ChosenMethod, ChosenRelation, choose_relation
 from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of
@@ -88,8 +89,8 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        asked = MethodConfig(**arguments_of(settings, MethodConfig))
-        sets = plan_sets(asked, n_records=n_records, budget=settings.share, unit=unit)
+        config = MethodConfig(**arguments_of(settings, MethodConfig))
+        sets = plan_sets(config, n_records=n_records, budget=settings.share, unit=unit)
         rows = data.n_rows if n_rows is None else n_rows
         if sets is not None and rows is not None:  # so many of them learn, where some units are held out
             rows = max(1, round(rows * (1 - sets.share)))
@@ -163,7 +164,7 @@ def choice_of(plan_: Plan) -> Choice:
     if row.cannot or row.way == "few labels":
         raise InvalidParameter(
             '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
-            "shows why. Raise epsilon, or bring more private rows"
+            "shows why. Raise [budget] epsilon, or bring more private rows"
         )
     why = row.why.removeprefix("of the rows that were rehearsed in full ") or "it comes first"
     why = f"on the labelled public rows {why}"

@@ -31,7 +31,7 @@ from quorate.release.keys import write_atomically, write_beside
 from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.remarks import Names
@@ -236,8 +236,8 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
             return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
         rest = "" if (stored := stored_answers(reservation)) is None else f"; {stored}"
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
-    again = f"which is never charged twice{rest}: quorate run {for_shell(root)} goes on"
-    return f"the ledger holds the charge of this run, {paid}, {again}"
+    going_on = f"which is never charged twice{rest}: quorate run {for_shell(root)} goes on"
+    return f"the ledger holds the charge of this run, {paid}, {going_on}"
 
 
 def scheduler_of(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -39,7 +39,7 @@ from quorate.folder.table_source import (
     same_source,
     source,
 )
-from quorate.run.public_facts import ChosenMethod, asked_for, choose_method
+from quorate.run.public_facts import ChosenMethod, choose_method, named_method, refuse_of_other_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
 
@@ -86,7 +86,7 @@ class Settings:
         """The method, with its reason; None where a rehearsal on labelled public rows is to choose it."""
         if self.choice is not None:
             return self.choice.method
-        return None if self.method.by == "auto" else asked_for(self.method.by)
+        return None if self.method.by == "auto" else named_method(self.method.by)
 
     @property
     def share(self) -> tuple[float, float]:
@@ -105,7 +105,7 @@ def keys_of(settings: Settings) -> dict[str, str]:
 def _keys_by_argument() -> dict[str, str]:
     """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
     names = {argument: f"[{section}] {key}" for argument, (section, key) in _places_of_arguments().items()}
-    return {**names, "n_queries": names["queries"], "schema": "[schema]"}
+    return {**names, "n_queries": names["queries"], "schema": "[schema]", "sigma": "[mechanism] sigma"}
 
 
 def _places_of_arguments() -> dict[str, tuple[str, str]]:
@@ -315,9 +315,9 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
         _refuse_what_numbers_lack(document)
     if method.by == "direct":
         if not by_choice and (others := _changed_for_teachers(document)):
-            _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
+            refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
     elif method.by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
-        _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
+        refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
             '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
@@ -336,7 +336,7 @@ def _refuse_what_numbers_lack(document: Mapping[str, Any]) -> None:
     others = [f"[{section}] {key}" for section, key in _not_as_written(document) if (section, key) not in _OF_NUMBERS]
     others += [f"[run] {key}" for key in ("memory", "allow_hopeless") if key in document.get("run", {})]
     if others:
-        _refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
+        refuse_of_other_method(others, "votes for classes", "and [data] target is a number", "label and classes")
 
 
 def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
@@ -378,14 +378,6 @@ def _left_open(key: str, document: Mapping[str, Any]) -> bool:
     """Whether nothing is said by a key of ``[method]``: it stands there with its default, or not at all."""
     default = settings_of_section(MethodSettings)[key].default
     return bool(document.get("method", {}).get(key, default) == default)
-
-
-def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:
-    """Name in one line all that has to go."""
-    *most, last = others
-    named = f"{', '.join(most)} and {last}" if most else last
-    are, them = ("are", "them") if most else ("is", "it")
-    raise InvalidParameter(f"{named} {are} for {whose}, {why}; leave {them} out, or set {instead}")
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ class RunStatus:
     facts: Facts | None
 
     @property
-    def told(self) -> str:
+    def in_words(self) -> str:
         """Where it stands in words, with what is typed as it is typed."""
         if self.state is State.INTERRUPTED:
             return f"interrupted; quorate run {for_shell(self.run)} goes on"

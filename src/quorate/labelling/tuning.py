@@ -101,8 +101,8 @@ def choose_teachers(
     how: dict[str, Any] = {"n_classes": n_classes, "grid": grid, "share": share, "n_jobs": n_jobs}
     how |= {"partition": partition, "key": key}
     sums = [
-        summed_errors(each.teacher, X, y_codes, unit_keys, n_teachers=each.n_teachers, **how).reveal()[0]
-        for each in candidates
+        summed_errors(candidate.teacher, X, y_codes, unit_keys, n_teachers=candidate.n_teachers, **how).reveal()[0]
+        for candidate in candidates
     ]
     sizes = [candidate.n_teachers for candidate in candidates]
     scores = teacher_scores(Secret(np.array(sums, dtype=np.int64)), sizes)

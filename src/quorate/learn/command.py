@@ -125,7 +125,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
 def command(
     table: Path, label: str, cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,
     columns: tuple[str, ...], domains: tuple[tuple[str, Any], ...], levels: int, ledger: Path | None, out: Path,
-    only_check: bool, as_json: bool, **request: Any,
+    only_check: bool, as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Learn a rule from TABLE that may be published, and write it with its report.
 
@@ -140,16 +140,16 @@ def command(
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    with naming({"X": table.name}), _advised():
+    with naming({"X": table.name, "y": "--label"}), _advised():
         cells, known_cuts = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
         ledger = ledger or ledger_beside(table)
-        asked = LearnRequest(table=table, label=label, cuts=known_cuts, ledger=ledger, **request)
-        check = check_learn(asked, cells)  # as much as a fit refuses, it refuses
-        refuse_other_rule(asked, out)
+        request = LearnRequest(table=table, label=label, cuts=known_cuts, ledger=ledger, **options)
+        check = check_learn(request, cells)  # as much as a fit refuses, it refuses
+        refuse_other_rule(request, out)
         if only_check:
             _checked(check, as_json=as_json)
             return
-        learned = learn(asked, cells)
+        learned = learn(request, cells)
         written = learned.write(out)
     if as_json:
         print_json(learned.tree())
@@ -159,7 +159,7 @@ def command(
         *(caution for caution in check.cautions if caution not in learned.cautions and caution.applies),
     ):
         click.echo(f"{'note' if caution.severity == 'note' else 'caution'}: {caution.words}", err=True)
-    click.echo(f"{asked.classes[1]} where {learned.rule}; otherwise {asked.classes[0]}")
+    click.echo(f"{request.classes[1]} where {learned.rule}; otherwise {request.classes[0]}")
     click.echo(f"guarantee  {learned.guarantee}")
     for caveat in learned.guarantee.caveats:
         click.echo(f"caveat     {caveat}")

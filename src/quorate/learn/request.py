@@ -18,8 +18,10 @@ from sklearn.base import clone
 
 from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
+from quorate.data.formats import require_column
 from quorate.data.identity import is_same_table
 from quorate.data.notation import are_dates
+from quorate.data.rows import columns
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, named
 from quorate.findings import Finding, Severity, caution
 from quorate.learners import Binning, PrivateLearner
@@ -125,7 +127,7 @@ def error_caution(error: float | None) -> Finding:
     )
 
 
-def asked_of(request: LearnRequest) -> dict[str, Any]:
+def facts_of(request: LearnRequest) -> dict[str, Any]:
     """Return what tells the rule of one request from that of another; public."""
     return {
         "label": request.label,
@@ -143,7 +145,7 @@ def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
     if not any((folder / name).exists() for name in (RULE, PAGE)):
         return
     with suppress(OSError, ValueError, AttributeError):
-        if json.loads((folder / RULE).read_text(encoding="utf-8")).get("asked") == asked_of(request):
+        if json.loads((folder / RULE).read_text(encoding="utf-8")).get("asked") == facts_of(request):
             return
     raise PreconditionFailed(f"{folder} holds another rule, or a report; name another folder with --out")
 
@@ -213,6 +215,13 @@ def gathered_cuts(
     return cuts_of, domain_of
 
 
+def require_cut_columns(names: Iterable[str], table: Any, called: str, *, option: str) -> None:
+    """Refuse a name that no column of a table has, by the `option` that names it; the table's own are known to be."""
+    held = columns(table) or ()
+    for name in names:
+        require_column(name, held, called, public=held, key=f"{option}: ")
+
+
 def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
     """Refuse dates, which would be words: a date that is not among them would mean nothing."""
     for name, values in cuts.items():
@@ -251,6 +260,7 @@ def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> d
     common = [name for name in getattr(pool, "columns", ()) if name in known]
     if common and is_same_table(_said(private, common), _said(pool, common)):
         raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
+    require_cut_columns(columns, pool, "--pool", option="--column")
     of_pool = dict(Binning.from_pool(pool, columns, levels=levels).cuts)
     refuse_dates(of_pool, "--column")
     return of_pool

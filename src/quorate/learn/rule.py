@@ -16,7 +16,8 @@ from quorate.arguments import one_of
 from quorate.data import fingerprint, read_cells
 from quorate.data.cell_text import as_list
 from quorate.data.cell_text import each as of_each
-from quorate.data.reading import has_named_columns
+from quorate.data.formats import require_column
+from quorate.data.reading import column_names, has_named_columns
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.findings import Finding
 from quorate.learn.request import (
@@ -24,10 +25,11 @@ from quorate.learn.request import (
     RULE,
     LearnCheck,
     LearnRequest,
-    asked_of,
     error_caution,
+    facts_of,
     proven_error,
     refuse_to_replace,
+    require_cut_columns,
 )
 from quorate.learners import Binning, ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.binning import value_of
@@ -122,7 +124,7 @@ class Learned:
         """Return it as one JSON object."""
         return {
             "rule": {"class": self.request.classes[1], "where": self.rule, "otherwise": self.request.classes[0]},
-            "asked": asked_of(self.request),
+            "asked": facts_of(self.request),
             "concept": to_stored(self.learner.concept_),
             "cuts": {name: list(values) for name, values in self.request.cuts.items()},
             "labels_used": self.learner.n_labels_used_,
@@ -165,8 +167,10 @@ class PrivateCells:
     @classmethod
     def read(cls, path: Path, label: str) -> PrivateCells:
         """Read a file that has the column `label`."""
+        key = f"{named('label')}: "
         if not has_named_columns(path):
-            raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
+            raise DataRefused(f"{key}{path.name} has no column {label!r}; give a table whose columns have names")
+        require_column(label, column_names(path), path.name, key=key)
         table = read_cells(path, label=label, n_features=1)
         return cls(X=table.X, y=as_list(table.y))
 
@@ -220,6 +224,7 @@ class _Ready:
 def _ready(request: LearnRequest, cells: PrivateCells | None) -> _Ready:
     binning, learner = Binning(request.cuts), made_learner(request)
     X, y = _rows(request, cells)
+    require_cut_columns(request.cuts, X, request.table.name, option=named("cuts"))
     levels = binning.transform(X)
     sample = read_sample(learner._concept_class, levels, y, request.classes)
     return _Ready(binning=binning, learner=learner, X=X, y=y, levels=levels, sample=sample)

@@ -13,7 +13,7 @@ from quorate.data.cell_text import as_list, is_missing
 from quorate.data.columns import listed
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.rows import with_text_names
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.stored_names import stored_as
 from quorate.types import Secret, derive
@@ -92,7 +92,7 @@ def _codes_of(y: Any, classes: tuple[Label, Label]) -> CodedLabels:
     if labelled and type(classes[0]) is int:
         # A column of whole numbers with missing ones among them comes as floats, and NaN for those.
         labelled = [int(label) if type(label) is float and label.is_integer() else label for label in labelled]
-    codes[known] = encode_labels(labelled, classes)
+    codes[known] = encode_labels(labelled, classes, name=named("y"))
     return codes
 
 

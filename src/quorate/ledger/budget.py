@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from quorate.accounting import delta_of_zcdp, epsilon_of_zcdp
 from quorate.arguments import one_of, real
-from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.errors import BudgetExhausted, InvalidParameter, named
 
 EPSILON_DIGITS: Final = 9  # one unit is 10⁻⁹ of ε, and of ρ
 DELTA_DIGITS: Final = 18  # one unit is 10⁻¹⁸ of δ
@@ -97,7 +97,7 @@ def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits
             passed.insert(0, excess)
             refusal = BudgetExhausted(
                 f"charging {', and '.join(passed)}",
-                advice="ask fewer queries, raise sigma, or raise the budget with a reason",
+                advice=f"ask fewer queries, raise {named('sigma')}, or raise the budget with a reason",
                 spent=figures[0],
                 requested=figures[1],
                 limit=figures[2],

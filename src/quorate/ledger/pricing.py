@@ -140,8 +140,8 @@ def costs_more(event: Json, charged: BudgetUnits, *, composition: Composition) -
     One unit is forgiven, by which mathematics libraries may differ.
     """
     delta = float_up(charged.delta_e18, DELTA_DIGITS)
-    again = price(accounting.from_json(event.text), composition=composition, delta=delta)
-    return again.epsilon_e9 > charged.epsilon_e9 + 1 or again.rho_e9 > charged.rho_e9 + 1
+    priced = price(accounting.from_json(event.text), composition=composition, delta=delta)
+    return priced.epsilon_e9 > charged.epsilon_e9 + 1 or priced.rho_e9 > charged.rho_e9 + 1
 
 
 def _finite(value: float, advice: str) -> float:

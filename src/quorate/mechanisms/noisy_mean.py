@@ -16,7 +16,7 @@ import numpy as np
 from quorate.accounting import GridGaussian, calibrate_sigma
 from quorate.accounting.events import LEAST_GRID_SIGMA
 from quorate.arguments import count, real
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms.answers import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE, Schedule, least
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, unlisted
@@ -143,7 +143,7 @@ class NoisyMeans(NoisyMean):
         object.__setattr__(self, "length", real("length", self.length, at_least=1 / self.grid, at_most=1))
         if self.queries * self.grid**2 >= 2**63:
             raise InvalidParameter(
-                f"queries={self.queries:,} numbers of grid={self.grid:,} are too many; lower queries"
+                f"queries={self.queries:,} numbers of grid={self.grid:,} are too many; lower {named('queries')}"
             )
 
     @property
@@ -212,7 +212,7 @@ class TargetCounts(QueryMechanism):
         object.__setattr__(self, "cells", count("cells", self.cells, at_least=2))
         object.__setattr__(self, "sigma", _checked_sigma(self.sigma, _UNIT))
         if self.sigma * _UNIT > MAX_SCALE:
-            raise InvalidParameter(f"sigma must be at most 2^20 units, got {self.sigma}; raise epsilon")
+            raise InvalidParameter(f"sigma must be at most 2^20 units, got {self.sigma}; raise {named('epsilon')}")
 
     @property
     def event(self) -> GridGaussian:

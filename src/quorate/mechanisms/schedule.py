@@ -163,7 +163,7 @@ def _calibrated(
     if best is None:
         raise InvalidParameter(
             f"{kind.__name__} finds no noise for which it and the noisy counts beside it cost at most "
-            f"epsilon={epsilon:g}; give a larger epsilon, or another mechanism"
+            f"epsilon={epsilon:g}; give a larger {named('epsilon')}, or another {named('mechanism')}"
         )
     return best
 

@@ -25,7 +25,7 @@ from quorate.report.chart import Axis, Chart
 from quorate.report.html import Child, Markup, document, element, join, pairs, section, table
 from quorate.report.notation import percent, visible
 from quorate.report.stylesheet import STYLE
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.students.scores import SCORE_WORDS
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table

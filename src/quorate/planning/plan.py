@@ -17,7 +17,7 @@ from quorate.ambient import own_switches
 from quorate.planning.margins import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import Grid, PlanRow, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import ChosenMethod, PublicFacts, choose_method
 from quorate.students.scores import SCORE_WORDS
 

@@ -25,7 +25,8 @@ from quorate.mechanisms import (
 )
 from quorate.mechanisms.schedule import mechanism_for
 from quorate.planning.margins import AnswerProbabilities, answer_probabilities
-from quorate.run.cautions import Expected, reach, rounds_caution
+from quorate.run.cautions import reach, rounds_caution
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.recipe import QUERY_CAP, WIDTH_CAP, recipe
 
@@ -208,7 +209,7 @@ def _row(
     best = mechanism.answerable(**task)
     out = reach(mechanism, **task, n_queries=n_queries)
     passed = None if mechanism.test is None else mechanism.passes(mechanism.test.largest(n_teachers))
-    told_of = answer_probabilities(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
+    probabilities = answer_probabilities(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
     return PlanRow(
         way="votes",
         name=name,
@@ -216,8 +217,8 @@ def _row(
         **row_facts,
         noise=noise_in_words(mechanism),
         answered=1.0 if mechanism.test is None else passed if passed is not None else best.probability,
-        probabilities=told_of,
-        share_noise=share_noise(facts, mechanism, told_of, n_teachers=n_teachers, n_queries=n_queries),
+        probabilities=probabilities,
+        share_noise=share_noise(facts, mechanism, probabilities, n_teachers=n_teachers, n_queries=n_queries),
         cannot=_cannot(mechanism, n_teachers) if out.applies else "",
     )
 

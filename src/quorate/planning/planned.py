@@ -30,7 +30,7 @@ from quorate.planning.rehearsal.made_up import MANY, AsHard, LearningCurve, Mean
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.text import PrintedPlan
 from quorate.release.charge import floor_budget
-from quorate.run.cautions import BASES, Expected
+from quorate.run.expectation import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
@@ -174,8 +174,8 @@ def plan(
     )
     side, facts = _as_models_see(side, facts, used)
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
-    given = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
-    rehearsals = _rehearsals(facts, side, names, used, curve, commonest, given)
+    how = {"how": rehearse, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, names, used, curve, commonest, how)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),

@@ -15,7 +15,7 @@ from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.report import ExpectedScore
 from quorate.report.utility import ChosenScore
-from quorate.run.cautions import BASES, Expected
+from quorate.run.expectation import BASES, Expected
 from quorate.students.scores import Judged
 from quorate.types import IntArray
 from quorate.voting.task import Task

@@ -30,7 +30,7 @@ from quorate.planning.rehearsal.made_up import (
 )
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.run.cautions import BASES, Basis
+from quorate.run.expectation import BASES, Basis
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import Schema
@@ -85,7 +85,7 @@ class PublicSide:
     _cache: list[Seen] = field(default_factory=list, repr=False)
 
     @property
-    def seen(self) -> Seen:
+    def pool_views(self) -> Seen:
         """The pool as each model sees it, looked at once for all rehearsals."""
         if not self._cache:
             teacher, student = self.shown(self.pool)
@@ -282,14 +282,16 @@ def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) 
 def ruled_material(side: PublicSide, basis: Basis, rule: Rule, seed: int) -> Material:
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
     one_unit = side.views.numbers.directions is not None
-    at, codes = ruled_labels(side.seen.numbers, len(side.classes), MOST_RULED, rule, seed, one_unit=one_unit)
+    at, codes = ruled_labels(side.pool_views.numbers, len(side.classes), MOST_RULED, rule, seed, one_unit=one_unit)
     plain = None if side.plain is None else pool_material(side.plain, at, codes, basis)
     return replace(pool_material(side, at, codes, basis), plain=plain)
 
 
 def pool_material(side: PublicSide, at: IntArray, codes: IntArray, basis: Basis) -> Material:
     """Gather rows of the pool, by number, with these labels."""
-    return _material(side, (take(side.seen.teacher, at), take(side.seen.student, at), None), codes, at, basis)
+    return _material(
+        side, (take(side.pool_views.teacher, at), take(side.pool_views.student, at), None), codes, at, basis
+    )
 
 
 def _material(
@@ -298,8 +300,8 @@ def _material(
     models, classes = side.models, side.classes
     chosen = teacher_named(models.teacher)
     return Material(
-        pool=(side.seen.teacher, side.seen.student),
-        points=side.seen.numbers,
+        pool=(side.pool_views.teacher, side.pool_views.student),
+        points=side.pool_views.numbers,
         rows=rows,
         codes=codes,
         in_pool=in_pool,

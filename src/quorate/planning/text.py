@@ -11,7 +11,7 @@ from quorate.planning.margins import MATTERS, MOST_QUERIES, AnswerProbabilities
 from quorate.planning.plan import AtEpsilon, Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report.notation import TERMINAL, percent, shortened, under_label
-from quorate.run.cautions import BASES
+from quorate.run.expectation import BASES
 from quorate.students.scores import SCORE_WORDS
 
 MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page

@@ -91,7 +91,7 @@ class Chart:
     title: str
     x: Axis
     y: Axis
-    told: str  # what the picture shows, for who cannot see it
+    description: str  # what the picture shows, for who cannot see it
     legend: Literal["top left", "top right", "bottom left", "bottom right"] = "top right"
     letter: float = 7.0
     prefix: str = ""
@@ -172,7 +172,7 @@ class Chart:
         head = (
             f'<svg {named} viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'font-family="Helvetica, Arial, sans-serif" font-size="14" fill="{INK}">'
-            f"<title>{escape(self.title)}</title><desc>{escape(self.told)}</desc>"
+            f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
             f'<defs><clipPath id="{self.prefix}inside"><rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
             f'height="{HEIGHT - TOP - BOTTOM}"/></clipPath><pattern id="{self.prefix}hatch" width="6" height="6" '
             f'patternUnits="userSpaceOnUse"><rect width="6" height="6" fill="#f3dccf"/>'

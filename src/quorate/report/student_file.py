@@ -186,7 +186,9 @@ class StudentFile(Plain):
         """
         if any(column.read_as is None and column.holds == "time" for column in self.known_columns):
             return ()  # a Pipeline of the owner's takes times as they are
-        read = tuple(each for each in self.known_columns if each.read_as != "dropped" and each.holds != "missing")
+        read = tuple(
+            column for column in self.known_columns if column.read_as != "dropped" and column.holds != "missing"
+        )
         return read if any(column.needs_reader for column in read) else ()
 
     @property

@@ -1,5 +1,4 @@
-"""What a user should hear before a budget is spent: figures of the task that make a run a waste, or an answer a coin;
-and what is expected of a student, and on what that rests.
+"""What a user should hear before a budget is spent: figures of the task that make a run a waste, or an answer a coin.
 
 Pure functions of public facts. But for a set-up that can answer nothing they refuse nothing: what a run is for, its
 owner knows.
@@ -9,8 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
 
 from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_least, several
@@ -18,8 +15,8 @@ from quorate.errors import InvalidParameter, named
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.report.notation import percent
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import PublicFacts
-from quorate.students.scores import SCORE_WORDS
 
 # What programs decide by.
 LABELS_ARE_COINS = "labels-are-coins"
@@ -29,6 +26,7 @@ TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
 REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
 ROUNDS_TELL_NOTHING = "rounds-tell-nothing"
+NOTHING_CAN_BE_ANSWERED = "nothing-can-be-answered"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
 # (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
@@ -38,6 +36,7 @@ UNSURE = 0.75  # how often a label may be right where all teachers agree, and be
 #: λ/(λ + κ) of the direction in which public rows differ most, below which rounds seldom gained anything over the
 #: commonest class: decision 0073.
 LEAST_SHARE = 0.05
+LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is ahead of a tie
 SURE = 0.95  # how often a single answer should be right where all teachers agree
 
 
@@ -69,11 +68,34 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
 
 
 def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Finding:
-    """Look whether anything can be answered: :func:`~quorate.run.cautions.hopeless`, with the noise that is left."""
+    """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything."""
     task = {"n_teachers": n_teachers, "n_classes": n_classes}
     right = unanimous_right(mechanism, **task)
-    left = None if right is None else noise_left(mechanism, right, **task, n_queries=n_queries)
-    return hopeless(mechanism, **task, n_queries=n_queries, noise_left=left)
+    words = _out_of_reach(mechanism, **task)
+    if (
+        words is None
+        and right is not None
+        and noise_left(mechanism, right, **task, n_queries=n_queries) >= LONGEST_LEAD
+    ):
+        words = (
+            f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the "
+            f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would "
+            f"be spent. Raise {named('epsilon')} or bring more private rows"
+        )
+    return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, words)
+
+
+def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str | None:
+    reach = mechanism.answerable(n_teachers, n_classes)
+    if reach.test is None or reach.largest is None or not reach.hopeless:
+        return None
+    what = "votes for one class" if reach.test.statistic == "largest count" else "distance to instability"
+    return (
+        f"{type(mechanism).__name__} answers from about {reach.test.threshold:,.0f} on ({what}), and where all of "
+        f"{several(n_teachers, 'teacher')} agree it is {reach.largest:,}: no query is likely to be answered, and the "
+        f"budget would be spent. Raise {named('epsilon')}, bring more private rows, take fewer answers, or leave the "
+        f"mechanism to the recipe ({named('mechanism', 'auto')})"
+    )
 
 
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
@@ -198,157 +220,6 @@ def _noise(mechanism: Mechanism) -> str:
     if noise is None or noise.distribution != "gaussian":
         return f"the noise of {type(mechanism).__name__}"
     return f"σ = {at_least(noise.scale)} votes"
-
-
-Basis: TypeAlias = Literal[
-    "labelled public rows", "rules on the pool", "synthetic rows", "learning curve", "paid estimate"
-]
-
-#: What each basis means, in a sentence for people.
-BASES: Final[dict[Basis, str]] = {
-    "labelled public rows": "rehearsed on public rows with their own labels",
-    "rules on the pool": "rehearsed on public rows with labels from rules drawn at random, easy and hard ones: a guess "
-    "about another labelling, which the true one need not resemble; no pool tells how hard that is, so that these "
-    "figures compare the rows of the plan and predict no accuracy, and the range begins at what a guess has",
-    "synthetic rows": "rehearsed on made-up rows with labels from rules, easy and hard ones: a guess about other data",
-    "learning curve": "rehearsed with labels from rules drawn at random, which are as hard for one teacher as the "
-    "learning curve says that was typed in",
-    "paid estimate": "rehearsed with labels from rules drawn at random, which are as hard for one teacher as a private "
-    "estimate says, which was charged",
-}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExpectedValue:
-    """What is expected of the score that a run is judged by, where that is not accuracy; a range for nine in ten."""
-
-    scoring: str
-    value: float
-    low: float
-    high: float
-    baseline: float
-
-    @property
-    def merit(self) -> float:
-        """The value, or its negative where the smaller is the better."""
-        return _merit(self.scoring, self.value)
-
-    @property
-    def gain(self) -> float:
-        """How much better than always saying the commonest class; 0 or below where it is not."""
-        return self.merit - _merit(self.scoring, self.baseline)
-
-    def moved(self, by: float) -> ExpectedValue:
-        """Return the same range about another value, as far as the score goes."""
-        top = math.inf if self.scoring == "log_loss" else 1.0
-        value, low, high = (min(top, max(0.0, end + by)) for end in (self.value, self.low, self.high))
-        return replace(self, value=value, low=low, high=high)
-
-    def __str__(self) -> str:
-        return f"{SCORE_WORDS[self.scoring]} {self.figures}"
-
-    @property
-    def figures(self) -> str:
-        """The value and its range, without the name."""
-        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
-
-    def tree(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        figures = {"value": self.value, "low": self.low, "high": self.high, "baseline": self.baseline}
-        return {"scoring": self.scoring, **{name: round(figure, 4) for name, figure in figures.items()}}
-
-
-def _merit(scoring: str, value: float) -> float:
-    return -value if scoring == "log_loss" else value
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Expected:
-    """The accuracy of a student before it is made: of one run on rows like the private ones, and a range for nine runs
-    in ten. `rehearsals`: how many were played. `scored`: the same of the score that the run is judged by; None where
-    that is accuracy.
-    """
-
-    accuracy: float
-    low: float
-    high: float
-    basis: Basis
-    rehearsals: int = 0
-    scored: ExpectedValue | None = None
-
-    def __str__(self) -> str:
-        if self.scored is not None:
-            return str(self.scored)
-        return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
-
-    @property
-    def merit(self) -> float:
-        """What rows of a plan are put in order by: the chosen score, the larger the better, else accuracy."""
-        return self.accuracy if self.scored is None else self.scored.merit
-
-    @property
-    def ends(self) -> tuple[float, float, float]:
-        """The chosen score and its range, else those of the accuracy."""
-        scored = self.scored
-        if scored is not None:
-            return scored.value, scored.low, scored.high
-        return self.accuracy, self.low, self.high
-
-    def gain(self, commonest: float) -> float:
-        """How much better it is than always saying the commonest class, of which `commonest` is the share."""
-        return self.accuracy - commonest if self.scored is None else self.scored.gain
-
-    @property
-    def other_labels(self) -> bool:
-        """Whether it was found with labels that are not the true ones, which compares two methods coarsely."""
-        return self.basis != "labelled public rows"
-
-    def moved(self, by: float, *, scored_by: float = 0.0) -> Expected:
-        """Return the same ranges about another accuracy, within [0, 1], and another value of the chosen score."""
-        accuracy, low, high = (min(1.0, max(0.0, value + by)) for value in (self.accuracy, self.low, self.high))
-        scored = None if self.scored is None else self.scored.moved(scored_by)
-        return replace(self, accuracy=accuracy, low=low, high=high, scored=scored)
-
-    def tree(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "accuracy": round(self.accuracy, 4), "low": round(self.low, 4), "high": round(self.high, 4),
-            "basis": self.basis, "rehearsals": self.rehearsals,
-            **({} if self.scored is None else {"scored": self.scored.tree()}),
-        }  # fmt: skip
-
-
-NOTHING_CAN_BE_ANSWERED = "nothing-can-be-answered"
-LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is ahead of a tie
-
-
-def hopeless(
-    mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, noise_left: float | None
-) -> Finding:
-    """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
-    `noise_left`: of the mean of all answers; None where answers have to pass a test first.
-    """
-    words = _out_of_reach(mechanism, n_teachers, n_classes)
-    if words is None and noise_left is not None and noise_left >= LONGEST_LEAD:
-        words = (
-            f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the "
-            f"mean of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would "
-            f"be spent. Raise {named('epsilon')} or bring more private rows"
-        )
-    return caution(NOTHING_CAN_BE_ANSWERED, Severity.SERIOUS, words)
-
-
-def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str | None:
-    reach = mechanism.answerable(n_teachers, n_classes)
-    if reach.test is None or reach.largest is None or not reach.hopeless:
-        return None
-    what = "votes for one class" if reach.test.statistic == "largest count" else "distance to instability"
-    return (
-        f"{type(mechanism).__name__} answers from about {reach.test.threshold:,.0f} on ({what}), and where all of "
-        f"{several(n_teachers, 'teacher')} agree it is {reach.largest:,}: no query is likely to be answered, and the "
-        f"budget would be spent. Raise {named('epsilon')}, bring more private rows, take fewer answers, or leave the "
-        f"mechanism to the recipe ({named('mechanism', 'auto')})"
-    )
 
 
 def is_hopeless(considered: Sequence[Finding]) -> bool:

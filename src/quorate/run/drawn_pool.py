@@ -208,7 +208,7 @@ class PoolPlan:
         return self.marginals.event_for(neighbours or "replace")
 
     @property
-    def told(self) -> str:
+    def released_in_words(self) -> str:
         """What is released, in words."""
         marginals = self.marginals
         noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,14 +22,13 @@ from quorate.accounting import Event, Parallel
 from quorate.accounting.figures import plural
 from quorate.arguments import real
 from quorate.data.digests import PackedDigests, SpooledDigests, order_of_rows
-from quorate.data.labels import TargetRange
 from quorate.ensemble import held_out_rows
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter, named, naming
 from quorate.labelling import PrivateLimit, private_slack
 from quorate.labelling.private_sets import PLACES, limit_at
 from quorate.ledger import Reservation
-from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
+from quorate.ledger.budget import EPSILON_DIGITS, float_down, largest_rho
 from quorate.mechanisms import PrivateQuantile
 from quorate.noise import NoiseSource
 from quorate.release import release_once
@@ -37,13 +36,11 @@ from quorate.release.charge import TUNING
 from quorate.report import Part
 from quorate.report.findings import PrivateIntervals, PrivateSets
 from quorate.report.notation import percent
+from quorate.run.config import MethodConfig
 from quorate.run.drawn_pool import counted_rows
 from quorate.run.facts import part_of
-from quorate.students.prediction_sets import COVERAGE, FAILURE, CoveragePromise, Kind
+from quorate.students.prediction_sets import FAILURE, CoveragePromise, Kind
 from quorate.types import BoolArray, FloatArray, IntArray, Secret
-
-if TYPE_CHECKING:
-    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 
 MOST_SLACK: Final = 0.05  #: below the coverage: with more, sets promise too little to be worth the units held out
 #: Where intervals of a number may end, in widths of the range from the prediction.
@@ -51,21 +48,6 @@ ENDS: Final = np.geomspace(1e-4, 1.0, 500)
 _OF_TARGET = 1e-5  # widths of the range: more than a target and its step of the range are apart
 _MOST_UNITS = 1 << 40  # that a refusal may ask for
 _UPWARD = 1e-6  # to whose multiples a slack is rounded up
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MethodConfig:
-    """What is asked of every method: constructor arguments of an estimator, or the sections of ``quorate.toml``."""
-
-    epsilon: float
-    delta: float
-    n_records: int | None = None
-    unit: str | None = None
-    target_range: TargetRange | None = None  # where a number is predicted
-    composition: Composition = "sum"  # of the ledger to charge
-    calibration_share: float | None = None  # of the units, held out for prediction sets, or intervals
-    coverage: float = COVERAGE  # of these
-    scheduler: DaskScheduler | None = None  # whose workers work for the run; by default this machine
 
 
 _NAMES: Final = {"sets": "prediction sets", "intervals": "intervals"}
@@ -114,7 +96,7 @@ class SetsPlan:
         return CoveragePromise(coverage=coverage, slack=self.slack, failure=FAILURE, n_rows=None, of=self.kind)
 
     @property
-    def told(self) -> str:
+    def released_in_words(self) -> str:
         """What is released, in words."""
         return f"one choice of a limit for {_NAMES[self.kind]}, by permute-and-flip at ε = {self.mechanism.epsilon:.6g}"
 
@@ -233,7 +215,8 @@ def _too_few(plan: SetsPlan, slack: float | None, unit: str) -> str:
         f"{_NAMES[plan.kind]}: asked "
         f"for {100 * mechanism.share:g} %, they would promise {promised} at ε = {mechanism.epsilon:g}, and "
         f"{100 * (mechanism.share - MOST_SLACK):g} % is the least that is worth it. {enough:,} {plural(unit)} would "
-        "do; or hold out a larger share, spend a larger epsilon, or give public rows with labels, which are free"
+        f"do; or hold out a larger share, spend a larger {named('epsilon')}, or give public rows with "
+        "labels, which are free"
     )
 
 

@@ -18,7 +18,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.report import Facts
 from quorate.report.notation import under_label
-from quorate.run.cautions import BASES, Expected, rehearsal_caution
+from quorate.run.cautions import rehearsal_caution
+from quorate.run.expectation import BASES, Expected
 from quorate.run.facts import Result, RunMetadata
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.public_facts import ChosenMethod

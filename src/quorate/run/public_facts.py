@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, Change, Neighbouring, Relation
@@ -17,6 +17,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed, named
 LABELLED = 100  # public rows with labels, from which a rehearsal on them decides
 MANY_ROWS = 10  # rows a unit, above which votes were ahead
 FEW_UNITS = 2_000  # declared units, below which votes are taken where nothing tells how many rows each has
+NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")  #: what ``neighbours`` may be
 MethodName: TypeAlias = Literal["votes", "direct"]
 #: The methods, by what ``[method] by`` and ``method=`` call them, and what a person reads of each.
 IN_WORDS: Final[Mapping[MethodName, str]] = MappingProxyType({"votes": "votes of teachers", "direct": "direct"})
@@ -67,7 +68,7 @@ class PublicFacts:
                 count(name, getattr(self, name), at_least=1)
         for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0), ("most_tiny", 1)):
             count(name, getattr(self, name), at_least=least)
-        one_of("neighbours", self.neighbours, ("auto", "add-or-remove", "replace"))
+        one_of("neighbours", self.neighbours, NEIGHBOURS)
         real("epsilon", self.epsilon, above=0)
         real("delta", self.delta, above=0, below=1)
 
@@ -122,7 +123,7 @@ class ChosenMethod:
         return f"{self.by}: {self.why}"
 
 
-def asked_for(by: MethodName) -> ChosenMethod:
+def named_method(by: MethodName) -> ChosenMethod:
     """Return a method that its owner named."""
     return ChosenMethod(by, "it was asked for")
 
@@ -166,8 +167,10 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last} are" if most else f"{last} is"
 
 
-#: What ``neighbours`` may be.
-NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
+def refuse_of_other_method(names: Sequence[str], whose: str, why: str, instead: str) -> NoReturn:
+    """Name in one line all that was given and another method has alone."""
+    leave = "leave them out" if len(names) > 1 else "leave it out"
+    raise InvalidParameter(f"{_listed(names)} for {whose}, {why}; {leave}, or set {instead}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

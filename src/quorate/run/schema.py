@@ -102,8 +102,8 @@ class Schema:
                 "not finite; mend them, or drop them"
             )
         some = np.arange(min(_LOOKED_AT, numbers.shape[0]))[::-1]
-        again = schema.numbers(take(pool, some))
-        if (again != numbers[some]).nnz if _is_sparse(numbers) else (again != numbers[some]).any():
+        repeated = schema.numbers(take(pool, some))
+        if (repeated != numbers[some]).nnz if _is_sparse(numbers) else (repeated != numbers[some]).any():
             raise InvalidParameter(
                 f"feature_map: {type(transformer).__name__} makes other numbers of a public row when it is asked "
                 "again, so it keeps something between calls, and a private row could change what is made of others"

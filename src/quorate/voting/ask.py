@@ -16,14 +16,14 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
-from quorate.errors import PreconditionFailed
+from quorate.errors import PreconditionFailed, named
 from quorate.labelling import Memo, OnlineAnswers, Released, stored_adaptively, stored_labels
 from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED
 from quorate.release import NEVER_ASKED
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
-from quorate.voting.flow import answering_purposes, answers_left, asked_of
+from quorate.voting.flow import answering_purposes, answers_left, votes_of
 from quorate.voting.inputs import Inputs, View, refuse_asked
 from quorate.voting.kept_votes import are_prompts
 from quorate.voting.task import Task
@@ -59,16 +59,17 @@ class OpenEnsemble:
     teachers: Callable[[], Ensemble] = field(repr=False)
 
     def ask(self, rows: Rows, earlier: Rows | None = None) -> Asked:
-        """Answer rows of :func:`asked_rows`, all or nothing. Raises PreconditionFailed if a row is new and no answers
-        were kept back, or the endpoint of prompts is gone; BudgetExhausted if fewer answers are left than there are new
-        rows, or the mechanism is closed. Nothing is drawn then.
+        """Answer rows of :func:`question_rows`, all or nothing. Raises PreconditionFailed if a row is new and no
+        answers were kept back, or the endpoint of prompts is gone; BudgetExhausted if fewer answers are left than there
+        are new rows, or the mechanism is closed. Nothing is drawn then.
         """
         views = self.view(rows)  # before the draw: where this fails, nothing is charged
         keys, answers = self.keys(rows, earlier), self.answers
         new = answers.count_new(keys)
         if new and not answers.purposes:
             raise PreconditionFailed(
-                "no answers were kept back for new rows; set online_answers before a run. The student answers for free"
+                f"no answers were kept back for new rows; set {named('online_answers')} before a run. The student "
+                "answers for free"
             )
         if 0 < new <= answers.left:
             self.teachers()  # before anything is drawn
@@ -109,7 +110,7 @@ def open_online(
     teachers = cache(ensemble)
 
     def votes(rows: Rows) -> Secret[Any]:
-        return asked_of(task, teachers(), rows)
+        return votes_of(task, teachers(), rows)
 
     answers = OnlineAnswers(
         count_votes=votes,
@@ -136,7 +137,7 @@ def reader_of(inputs: Inputs, *views: View, left_out: tuple[str, ...] = ()) -> T
     return TableReader.of(inputs.public, kinds, left_out=left_out, as_frame=as_frame)
 
 
-def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] = ()) -> tuple[Rows, Rows]:
+def question_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] = ()) -> tuple[Rows, Rows]:
     """Take the rows that the teachers are asked about, in the form of the public pool; and as an earlier version took
     them, which left times in the type that they came in. Raises DataRefused if the columns are others, or the teachers
     cannot take a cell; nothing was charged.

@@ -106,7 +106,7 @@ def preprocessing(task: Task) -> Finding:
     question = "Did quorate fit nothing on the pooled private rows?"
     unseen = partial(not_covered, "preprocessing", question)
     passed = partial(Finding, code="preprocessing", words=question, outcome=Outcome.PASSED, ran=name_of(check_unfitted))
-    if task.asked.preprocessing == "public":
+    if task.config.preprocessing == "public":
         return unseen(
             "Steps were allowed to come fitted. That they were fitted on public rows is the owner's statement.",
             "Give every step unfitted, inside teacher=.",
@@ -145,7 +145,7 @@ def preprocessing(task: Task) -> Finding:
 
 def outside(task: Task) -> Finding:
     """Say what happened to the rows before quorate got them: it cannot see that."""
-    touched = "that used the labels and" if task.asked.labels_only else "in a Pipeline around the classifier that"
+    touched = "that used the labels and" if task.config.labels_only else "in a Pipeline around the classifier that"
     return not_covered(
         "outside",
         "Was nothing fitted on the private rows before quorate got them?",
@@ -160,7 +160,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> 
     looked = {check.code: check for check in while_running}
     return (
         looked.get(SHARDS) or shards_not_looked_at(task),
-        classes(were_read=task.asked.classes_were_read),
+        classes(were_read=task.config.classes_were_read),
         preprocessing(task),
         outside(task),
         noise(task.recipe.mechanism),

@@ -98,7 +98,7 @@ def run_pipeline(
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
     if task.draws_pool:
         task = on_drawn_pool(task, charge.reserve(ledger), stages, see)
-    queries, scheduler = task.queries, task.asked.scheduler
+    queries, scheduler = task.queries, task.config.scheduler
     with nullcontext() if scheduler is None else scheduler.connected():  # so that it is refused early
         ensemble, counts = votes(task, queries, stages, see, shards=learning(task, shards))
     reservation = charge.reserve(ledger)
@@ -255,7 +255,7 @@ def schedule(task: Task, key: str) -> Charge:
 def votes(
     task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
 ) -> tuple[Ensemble | None, Secret[Any]]:
-    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
+    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`votes_of`."""
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
     key = stage_key(task.key, stage, task.stage_inputs)
     stored = stages.load(stage, key)
@@ -265,17 +265,17 @@ def votes(
     rows = task.views.teacher(take(task.inputs.public, queries))
     chunks = None
     if stages.keeps and can_be_counted_on_the_way(task):
-        chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), rows))
+        chunks = CountedChunks(task, stages, lambda voters: votes_of(task, Ensemble(voters, task.n_classes), rows))
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _with_stage_names(task, see)
     declared = task.recipe.n_teachers  # in which progress is told: there may be another number of teachers
     see("votes", 0, declared)
-    counts = asked_of(
+    counts = votes_of(
         task,
         ensemble,
         rows,
         progress=lambda done, total: see("votes", declared * done // max(total, 1), declared),
-        scheduler=task.asked.scheduler,
+        scheduler=task.config.scheduler,
         stages=stages,
     )
     counts = counts if chunks is None else chunks.beside(counts)
@@ -296,7 +296,7 @@ def _with_stage_names(task: Task, see: Watch) -> Watch:
     return lambda stage, done, total: see(names.get(stage, stage), done, total)
 
 
-def asked_of(
+def votes_of(
     task: Task,
     ensemble: Ensemble,
     asked: Any,
@@ -398,7 +398,7 @@ def student_data_of(task: Task, queries: IntArray, released: Released, *, purpos
         classes=task.inputs.classes,
         n_teachers=task.recipe.n_teachers,
         seed=int.from_bytes(derive(task.key, purpose), "big"),
-        declined=task.asked.declined,
+        declined=task.config.declined,
         one_unit=task.views.numbers.directions is not None,
         prior=task.views.prior,
     )

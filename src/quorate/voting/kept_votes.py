@@ -90,7 +90,7 @@ class CountedChunks:
 
 def can_be_counted_on_the_way(task: Task) -> bool:
     """Tell whether votes are all that is wanted of a task's teachers, which are trained on this machine."""
-    elsewhere = isinstance(task.teacher, CommandTeacher | ChatTeacher) or task.asked.scheduler is not None
+    elsewhere = isinstance(task.teacher, CommandTeacher | ChatTeacher) or task.config.scheduler is not None
     return not (elsewhere or task.recipe.online_answers or task.recipe.mechanism.takes == "scores")
 
 
@@ -114,7 +114,7 @@ def votes_by_call(
     n_queries = n_rows(asked)
     counts = np.zeros((n_queries, task.n_classes), dtype=np.int64)
     at_once = 1 if task.n_jobs == 1 else ROUNDS * task.n_jobs
-    if task.asked.scheduler is not None:  # its workers are sent many at a time, and how many there are may change
+    if task.config.scheduler is not None:  # its workers are sent many at a time, and how many there are may change
         at_once = max(1, len(voters))
     for first in range(0, len(voters), at_once):
         numbers = range(first, min(first + at_once, len(voters)))
@@ -123,7 +123,7 @@ def votes_by_call(
             missing = {number: voters[number] for number in numbers if len(codes[number]) <= start}
             block = asked[start : start + BLOCK]
             for number, of_block in votes_of_each(
-                missing, block, task.n_classes, n_jobs=task.n_jobs, scheduler=task.asked.scheduler
+                missing, block, task.n_classes, n_jobs=task.n_jobs, scheduler=task.config.scheduler
             ):
                 codes[number] = np.concatenate([codes[number], of_block])
                 kept.keep({number: codes[number]})  # at once: a call may have taken minutes
@@ -144,7 +144,7 @@ def trained(
     """
     if not wanted:
         return iter(())
-    return (_here if task.asked.scheduler is None else _elsewhere)(task, shards, wanted, seeds, see)
+    return (_here if task.config.scheduler is None else _elsewhere)(task, shards, wanted, seeds, see)
 
 
 def _here(
@@ -176,7 +176,7 @@ def _here(
 def _elsewhere(
     task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    assert task.asked.scheduler is not None  # noqa: S101 - the caller's condition
+    assert task.config.scheduler is not None  # noqa: S101 - the caller's condition
     n_teachers = task.recipe.n_teachers
     ranges = {numbers.start: numbers for numbers in wanted}
     trained: dict[int, dict[int, Voter]] = {start: {} for start in ranges}
@@ -189,7 +189,7 @@ def _elsewhere(
         n_classes=task.n_classes,
         key=task.key,
         seeds=seeds,
-        scheduler=task.asked.scheduler,
+        scheduler=task.config.scheduler,
     )
     for number, voter in voters:
         start = number // CHUNK * CHUNK

@@ -60,7 +60,7 @@ def _check(task: Task) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         "mechanism": type(task.recipe.mechanism).__name__,
         "form": form_of(task.recipe.mechanism),
         "sigma": scale_of(task.recipe.mechanism),
-        "released_by": told(task.recipe.mechanism),
+        "released_by": mechanism_in_words(task.recipe.mechanism),
         "epsilon": task.facts.epsilon,
         "delta": task.facts.delta,
         "unit": task.unit,
@@ -97,18 +97,18 @@ def _steps(task: Task, summary: dict[str, Any]) -> list[tuple[str, str]]:
 def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
     total, pool = task.recipe.n_queries + task.recipe.online_answers, task.recipe.pool
-    before = "" if pool is None else f"{pool.told}, and "
-    limit = "" if task.sets is None else f"; and {task.sets.told}"
+    before = "" if pool is None else f"{pool.released_in_words}, and "
+    limit = "" if task.sets is None else f"; and {task.sets.released_in_words}"
     return guarantee_of(
         ledger,
         reservation.event,
         delta=task.facts.delta,
-        mechanism=f"{before}at most {several(total, 'answer')} of {told(task.recipe.mechanism)}{limit}",
+        mechanism=f"{before}at most {several(total, 'answer')} of {mechanism_in_words(task.recipe.mechanism)}{limit}",
         seeded=task.noise.seeded,
     )
 
 
-def told(mechanism: Mechanism) -> str:
+def mechanism_in_words(mechanism: Mechanism) -> str:
     """A mechanism in words: its name and its public fields, noise rounded down and what it costs rounded up."""
     values = (f"{part.name} = {_written(mechanism, part.name)}" for part in fields(mechanism))
     return f"{type(mechanism).__name__} ({', '.join(values)})"
@@ -146,9 +146,9 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.n_records,
-            n_records_from="public" if task.asked.labels_only else "read" if task.n_was_read else "declared",
+            n_records_from="public" if task.config.labels_only else "read" if task.n_was_read else "declared",
             n_rows=None if task.rows_were_read else task.n_rows,
-            classes_declared=not task.asked.classes_were_read,
+            classes_declared=not task.config.classes_were_read,
             data_collection=metadata.collection,
             recipe=(*task.why, *said),
             strategy=None if task.strategy is None else type(task.strategy).__name__,

@@ -169,15 +169,15 @@ def sums_of(task: NumberTask, shards: Secret[IntArray], part: tuple[int, int], s
     """
     private, teacher = task.private.reveal(), task.teacher
 
-    def seen(encoded: Any) -> Any:
+    def as_teachers_see(encoded: Any) -> Any:
         return with_one(task.coordinates.transform(encoded)) if task.tiny else encoded
 
-    queries = seen(task.schema.numbers(take(task.schema.pool, task.queries)))
+    queries = as_teachers_see(task.schema.numbers(take(task.schema.pool, task.queries)))
     places, rows = [np.empty(0, dtype=np.int64)], [queries[:0]]
     for at, encoded in private.blocks():
         places.append(at)
         with np.errstate(all="ignore"), unwarned():  # a warning about what a private row holds would tell of it
-            rows.append(seen(encoded))
+            rows.append(as_teachers_see(encoded))
     kept = np.concatenate(places)
     targets, low, high = private.codes[kept], *part
     if isinstance(teacher, TinyRegressor):
@@ -306,7 +306,7 @@ def released_words(task: NumberTask) -> str:
             f"{COUNTING} noisy counts of targets in {counts.cells} cells, discrete Gaussian noise of "
             f"{at_least(counts.sigma)} on each count; and "
         )
-    limit = "" if task.held is None else f"; and {task.held.plan.told}"
+    limit = "" if task.held is None else f"; and {task.held.plan.released_in_words}"
     means = task.mechanism
     shrunk = ""
     if isinstance(means, NoisyMeans):

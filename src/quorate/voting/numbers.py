@@ -49,8 +49,8 @@ from quorate.release.guarantee import BY_POSITION
 from quorate.release.model_digest import described
 from quorate.release.session import LedgerTerms
 from quorate.run.cell_task import CellRows, CellTask
+from quorate.run.config import MethodConfig
 from quorate.run.facts import name_of
-from quorate.run.held_out import MethodConfig
 from quorate.run.located import COUNTING, MOST_CELLS, cells_for
 from quorate.run.public_facts import PublicFacts, unit_of
 from quorate.run.schema import LINE_BREAKS_ARE_STATED, POOL_IS_STATED, Schema, check_pool, refuse_forms
@@ -276,8 +276,8 @@ def prepare_numbers(
     unit, pool = unit_of(config.unit, grouped=groups is not None), check_pool(public)
     schema = _with_dense_rows(Schema.of(pool.rows(), given=pool.given))
     refuse_forms(X, y, groups, public)
-    seen = PoolForVotes.of(schema.numbers(schema.pool), schema.encoder)
-    if seen is None:
+    pool_for_votes = PoolForVotes.of(schema.numbers(schema.pool), schema.encoder)
+    if pool_for_votes is None:
         raise DataRefused(NO_COORDINATES.format(direct=named("method", "direct")))
     table = PrivateTable.of(schema, X)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
@@ -286,7 +286,7 @@ def prepare_numbers(
     rows = CellRows.read(table, y, groups, **how, n_records=declared, key=run_key)
     task = NumberTask(
         schema=schema,
-        **_planned(config, schema, seen, rows.n_units, unit, grouped=groups is not None),
+        **_planned(config, schema, pool_for_votes, rows.n_units, unit, grouped=groups is not None),
         held=rows.held,
         private=Secret(rows.private),
         slots=Secret(rows.slots),

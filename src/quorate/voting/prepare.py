@@ -117,7 +117,7 @@ def prepare(
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
     return Task(
-        asked=config,
+        config=config,
         inputs=inputs,
         views=views,
         teacher=args.teacher,
@@ -137,7 +137,7 @@ def prepare(
         strategy=args.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=args.reads_units, unit=args.unit),
-        seen=on_pool,
+        models_on=on_pool,
         sets=sets,
     )
 

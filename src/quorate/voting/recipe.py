@@ -221,5 +221,8 @@ def tiny_rows(facts: PublicFacts) -> float:
 
 def _known(facts: PublicFacts) -> int:
     if facts.n_records is None:
-        raise InvalidParameter("n_records is needed to choose the number of teachers; declare it, or give n_teachers")
+        raise InvalidParameter(
+            f"{named('n_records')} is needed to choose the number of teachers; declare it, or give "
+            f"{named('n_teachers')}"
+        )
     return facts.n_records

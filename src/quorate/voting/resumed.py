@@ -47,7 +47,7 @@ def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task,
     for nonce in nonces_of(ledger):
         for named in of(nonce):
             for classes_by_shard in (True, False):  # another fit where a parameter of the teacher names a class
-                task = replace(named, asked=replace(named.asked, classes_by_shard=classes_by_shard))
+                task = replace(named, config=replace(named.config, classes_by_shard=classes_by_shard))
                 charge = schedule(task, charge_name(task, nonce))
                 if charge.find(ledger) is not None:
                     return task, charge

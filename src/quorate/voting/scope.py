@@ -52,16 +52,16 @@ OVERLAP_IS_STATED = (
 
 def scope_of(task: Task) -> GuaranteeScope:
     """What a run of `task` promises."""
-    said = (LABELS_ONLY,) if task.asked.labels_only else ()
+    said = (LABELS_ONLY,) if task.config.labels_only else ()
     read = {
-        N_IS_PUBLIC: task.n_was_read and not task.asked.labels_only,
-        ROWS_ARE_PUBLIC: task.rows_were_read and not task.asked.labels_only,
+        N_IS_PUBLIC: task.n_was_read and not task.config.labels_only,
+        ROWS_ARE_PUBLIC: task.rows_were_read and not task.config.labels_only,
     }
     about = scope_about(task.neighbouring, caveats=tuple(caveat for caveat, was_read in read.items() if was_read))
     if task.neighbouring.change == "add-or-remove" and task.unit != ONE_RECORD:
         said = (*said, ALL_OR_NONE.format(unit=task.unit))
     own = _of_own(task.recipe.mechanism)
-    rests_on = (*task.asked.caveats, *_of_teacher(task))
+    rests_on = (*task.config.caveats, *_of_teacher(task))
     return GuaranteeScope.about(task.neighbouring, caveats=(*said, *about.caveats, *rests_on, *own))
 
 

@@ -58,8 +58,8 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
     together = isinstance(private.X, StreamedFrame) or getattr(task.trainer, "keeps_no_global_state", False)
     at_once = _AT_ONCE if together else _AT_ONCE_APART
     row = task.views.teacher(take(task.inputs.public, np.arange(1)))  # while it is read, and as the teachers see it
-    seen = max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0)
-    of_a_row = _CELL * (2 * width(private.X) + seen)
+    most_columns = max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0)
+    of_a_row = _CELL * (2 * width(private.X) + most_columns)
     most = max(1, min(task.memory // _SHARE, at_once * (1 + task.n_jobs // 2)) // of_a_row)
     if kind(private.X) == "pandas" and not task.views.teacher.makes_numbers:
         most = len(shard_of)  # the types of a column may hang on all of its values

@@ -54,14 +54,14 @@ def _nothing_else(**_: bool) -> Iterator[Task]:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Everything that a journey is made from, beside what was `asked`. `n_was_read`, `rows_were_read`: whether the
+    """Everything that a journey is made from, beside its `config`. `n_was_read`, `rows_were_read`: whether the
     number of private units, or of rows, was read off the data, and is therefore treated as public. `key`,
     `fingerprint_key`: the run's, and the one that binds data to a ledger. `earlier`: prepares the task as earlier
     versions did; told whether words are read in another way. `relation`, `released`: of noisy counts, where a pool is
-    drawn. `seen`: of another pool: how models see rows, who votes, the recipe.
+    drawn. `models_on`: of another pool: how models see rows, who votes, the recipe.
     """
 
-    asked: RunConfig = field(repr=False)
+    config: RunConfig = field(repr=False)
     inputs: Inputs = field(repr=False)
     views: Views = field(repr=False)
     teacher: Any
@@ -82,14 +82,14 @@ class Task:
     earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
-    seen: Callable[[Inputs], tuple[Views, Any, Recipe]] | None = field(default=None, repr=False, compare=False)
+    models_on: Callable[[Inputs], tuple[Views, Any, Recipe]] | None = field(default=None, repr=False, compare=False)
     sets: SetsPlan | None = None
 
     def on(self, pool: Rows, released: ReleasedMarginals | None = None) -> Task:
         """Return the task with the pool that was drawn for it."""
-        assert self.seen is not None  # noqa: S101 - the caller's condition
+        assert self.models_on is not None  # noqa: S101 - the caller's condition
         inputs = self.inputs.on(pool)
-        views, teacher, recipe = self.seen(inputs)
+        views, teacher, recipe = self.models_on(inputs)
         return replace(self, inputs=inputs, views=views, teacher=teacher, recipe=recipe, released=released)
 
     @property
@@ -150,7 +150,7 @@ class Task:
     @property
     def neighbouring(self) -> Neighbouring:
         """What the guarantee compares."""
-        if self.asked.labels_only:
+        if self.config.labels_only:
             return Neighbouring.of("replace-labels", self.unit)
         if self.relation is not None:
             return self.relation.neighbouring(self.unit, n_was_read=self.n_was_read)
@@ -176,8 +176,8 @@ class Task:
         if not self.prior_matching:
             return as_teacher(
                 self.teacher,
-                preprocessing=self.asked.preprocessing,
-                batched=self.asked.batched,
+                preprocessing=self.config.preprocessing,
+                batched=self.config.batched,
                 classes=self._classes_to_name,
             )
         return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
@@ -187,12 +187,12 @@ class Task:
         """How a classifier is trained on a shard, whatever votes are matched to."""
         if isinstance(self.teacher, TinyTeacher):
             return self.teacher
-        teacher = ClassifierTeacher(self.teacher, preprocessing=self.asked.preprocessing, batched=self.asked.batched)
+        teacher = ClassifierTeacher(self.teacher, preprocessing=self.config.preprocessing, batched=self.config.batched)
         return teacher if self._classes_to_name is None else teacher.with_classes(self._classes_to_name)
 
     @property
     def _classes_to_name(self) -> tuple[Any, ...] | None:
-        return None if self.asked.classes_by_shard else tuple(self.inputs.classes)
+        return None if self.config.classes_by_shard else tuple(self.inputs.classes)
 
     @property
     def names_classes(self) -> bool:
@@ -203,7 +203,7 @@ class Task:
     @property
     def solves(self) -> bool:
         """Whether its teachers are solved to their optimum here."""
-        return self.asked.batched and is_equivalent(self.teacher)
+        return self.config.batched and is_equivalent(self.teacher)
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
@@ -289,7 +289,7 @@ class Task:
             "n_teachers": self.recipe.n_teachers,
             "n_queries": self.recipe.n_queries,
             "partition": self.partition,
-            "preprocessing": self.asked.preprocessing,
+            "preprocessing": self.config.preprocessing,
             "prior_matching": self.prior_matching,
             "versions": [VOTES_AS_OF, *(version(name) for name in ("scikit-learn", "numpy"))],
             **({} if self.strategy is None else {"strategy": described(self.strategy)}),
@@ -314,7 +314,7 @@ class Task:
             "online": self.recipe.online_answers,
         }
         if self.sets is not None:  # the limit is that of one model
-            made_from["student"] = [described(self.student), self.asked.declined]
+            made_from["student"] = [described(self.student), self.config.declined]
         return stage_key(self.key, "labels", made_from)
 
     def kept_pool(self, stages: StageStore) -> Rows | None:

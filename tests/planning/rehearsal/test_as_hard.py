@@ -18,7 +18,7 @@ from quorate.planning.plan_row import Grid, PlanRow, vote_rows
 from quorate.planning.public_side import public_side, rehearsals_as_hard
 from quorate.planning.rehearsal import made_up
 from quorate.planning.rehearsal.made_up import AS_HARD, AsHard, LearningCurve, Line, MeanOf, Rule, lucky, ruled_labels
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 

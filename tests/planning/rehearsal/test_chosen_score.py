@@ -15,7 +15,8 @@ from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.estimate import Played, estimate_value
 from quorate.planning.rehearsal.rehearsal import kept, without_luck
-from quorate.run.cautions import Expected, ExpectedValue, rehearsal_caution
+from quorate.run.cautions import rehearsal_caution
+from quorate.run.expectation import Expected, ExpectedValue
 from quorate.run.public_facts import PublicFacts
 
 FACTS = PublicFacts(n_records=6_000, n_public=500, n_classes=2, width=8, epsilon=1.0, delta=1e-5)

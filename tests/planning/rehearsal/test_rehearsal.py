@@ -28,7 +28,7 @@ from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, 
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal, _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
-from quorate.run.cautions import Expected
+from quorate.run.expectation import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.students import VoteShareStudent
 from quorate.students.scores import Judged

@@ -7,6 +7,7 @@ directions on what is not linear.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
@@ -166,7 +167,7 @@ def tree_map(pool: FloatArray) -> ChainedMap:
     return ChainedMap(first, LinearMap.fit(first.numbers(pool)))
 
 
-class _BesideLinear:
+class _BesideLinear(ABC):
     """Linear features, which come first, and those of kernels of the same rows, on the grid of the linear ones."""
 
     __slots__ = ()
@@ -174,8 +175,8 @@ class _BesideLinear:
     linear: LinearMap
 
     @property
-    def kernels(self) -> tuple[RBFMap | ProductKernelMap, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def kernels(self) -> tuple[RBFMap | ProductKernelMap, ...]: ...
 
     @property
     def bits(self) -> int:

@@ -89,32 +89,32 @@ class LabelledEstimator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _LabelForm:
     """What a model is given in place of labels: `numbered`: 0..k-1; `paired`: pairs of classes, 0 and 1."""
 
     numbered: bool
     paired: bool
 
-    def inside(self, model: Any) -> _Told:
-        """Return what the models in `model`, which is told this, are told: some of scikit-learn's ensembles give those
-        in them 0..k-1 in place of labels, or problems of two classes of their own making.
+    def inside(self, model: Any) -> _LabelForm:
+        """Return what the models in `model`, which is given this, are given: some of scikit-learn's ensembles give
+        those in them 0..k-1 in place of labels, or problems of two classes of their own making.
         """
         from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
         from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 
         numbers = isinstance(model, BaggingClassifier | StackingClassifier | VotingClassifier)
         pairs = isinstance(model, OneVsOneClassifier | OneVsRestClassifier | OutputCodeClassifier)
-        return _Told(self.numbered or numbers, self.paired or pairs)
+        return _LabelForm(self.numbered or numbers, self.paired or pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A parameter: whose, its name, what it holds, what its owner is told, and how it is set."""
+    """A parameter: whose, its name, what it holds, what its owner is given for labels, and how it is set."""
 
     owner: Any
     name: str
     value: Any
-    told: _Told
+    form: _LabelForm
     put: Callable[[Any], None] = field(compare=False)
 
 
@@ -122,17 +122,17 @@ class _Place:
 class _AtHand:
     """The classes of one shard: what each of them is shown as, and all declared ones in the order of what is shown."""
 
-    shown: Mapping[Any, Any]
+    labels: Mapping[Any, Any]
     order: tuple[Any, ...]
 
     def value(self, place: _Place) -> Any:
         """Return a parameter as the labels at hand have it; itself where nothing of it changes."""
-        labels, value = self.shown, place.value
-        if place.told.paired:
+        labels, value = self.labels, place.value
+        if place.form.paired:
             return value
-        if place.told.numbered:
+        if place.form.numbered:
             labels = {
-                label: number for number, label in enumerate(label for label in self.order if label in self.shown)
+                label: number for number, label in enumerate(label for label in self.order if label in self.labels)
             }
         if place.name in BY_CLASS and isinstance(value, Mapping):
             kept = {
@@ -156,10 +156,10 @@ def _names_one(place: _Place, declared: tuple[Any, ...]) -> bool:
             f"{name}={value!r} of {owner} is the weight of the second of two classes, and there are {len(declared)}; "
             "leave it out"
         )
-    if place.told.paired:  # of two classes, which is 1 hangs on their order
+    if place.form.paired:  # of two classes, which is 1 hangs on their order
         return name in (*BY_CLASS, *IN_ORDER, *OF_ONE) and value is not None and not isinstance(value, str)
     if name in BY_CLASS and isinstance(value, Mapping):
-        numbers = place.told.numbered and all(type(key) is int and 0 <= key < len(declared) for key in value)
+        numbers = place.form.numbered and all(type(key) is int and 0 <= key < len(declared) for key in value)
         strange = [key for key in value if not _is_one_of(key, declared)]
         if strange and not numbers:
             raise InvalidParameter(
@@ -207,11 +207,11 @@ def _is_default(part: Any, name: str, value: Any) -> bool:
     return isinstance(value, str) and parameter is not None and bool(parameter.default == value)
 
 
-def _places(model: Any, how: _Told | None = None, within: frozenset[int] = frozenset()) -> Iterator[_Place]:
+def _places(model: Any, how: _LabelForm | None = None, within: frozenset[int] = frozenset()) -> Iterator[_Place]:
     """Yield every parameter of a model and of the models in it that learn from its labels."""
     from sklearn.frozen import FrozenEstimator
 
-    how = _Told(numbered=False, paired=False) if how is None else how
+    how = _LabelForm(numbered=False, paired=False) if how is None else how
     if id(model) in within or isinstance(model, FrozenEstimator):
         return
     inside, within = how.inside(model), within | {id(model)}
@@ -224,7 +224,7 @@ def _places(model: Any, how: _Told | None = None, within: frozenset[int] = froze
             yield from _places(part, inside, within)
 
 
-def _places_tried(search: Any, tried: Any, how: _Told, within: frozenset[int]) -> Iterator[_Place]:
+def _places_tried(search: Any, tried: Any, how: _LabelForm, within: frozenset[int]) -> Iterator[_Place]:
     """Yield what a search tries, as parameters of the parts that it is tried in."""
     if isinstance(tried, list | tuple):
         for grid in tried:

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from quorate.deferred import special
-from quorate.run.cautions import Basis, Expected, ExpectedValue
+from quorate.run.expectation import Basis, Expected, ExpectedValue
 from quorate.types import BoolArray, FloatArray
 
 SHARES = 1 - (1 - (np.arange(50) + 0.5) / 50) ** (1 / 4)  # ρ: each of them as likely, before anything is seen

@@ -25,7 +25,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.rehearsal.votes import Shards
-from quorate.run.cautions import Basis, Expected
+from quorate.run.expectation import Basis, Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 

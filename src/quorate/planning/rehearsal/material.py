@@ -13,7 +13,7 @@ from quorate.direct.budgets import PlannedBudgets
 from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
 from quorate.planning.plan_row import PlanRow
-from quorate.run.cautions import Basis
+from quorate.run.expectation import Basis
 from quorate.run.schema import Schema
 from quorate.students import Student
 from quorate.students.scores import ScoredRows, rarer

@@ -69,17 +69,17 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class Unanswered(Exception):
     """The endpoint gave no reply that counts. The message holds nothing of prompt or reply; `remedy` is what to do.
 
-    `again`: after how many seconds the request is repeated; None where it is not.
+    `repeat_after`: after how many seconds the request is repeated; None where it is not.
     """
 
-    def __init__(self, words: str, remedy: str = _RUNNING, *, again: float | None = None) -> None:
-        self.remedy, self.again = remedy, again
+    def __init__(self, words: str, remedy: str = _RUNNING, *, repeat_after: float | None = None) -> None:
+        self.remedy, self.repeat_after = remedy, repeat_after
         super().__init__(words)
 
 
 def _failed(kind: str, seconds: float = 0.0) -> Unanswered:
     words, remedy = _FAILURES[kind]
-    return Unanswered(words.format(timeout=seconds), remedy, again=0.0 if kind in _MAY_PASS else None)
+    return Unanswered(words.format(timeout=seconds), remedy, repeat_after=0.0 if kind in _MAY_PASS else None)
 
 
 @stored_as("quorate.ensemble.prompted.endpoint.ChatEndpoint")
@@ -178,10 +178,10 @@ class ChatEndpoint:
             try:
                 return self._once(body)
             except Unanswered as failed:
-                if failed.again is None or repeated == self.retries:
+                if failed.repeat_after is None or repeated == self.retries:
                     raise
-                if failed.again:
-                    time.sleep(failed.again * 2**repeated)
+                if failed.repeat_after:
+                    time.sleep(failed.repeat_after * 2**repeated)
         raise AssertionError  # the loop ends by itself
 
     def _once(self, body: bytes) -> str:
@@ -193,8 +193,8 @@ class ChatEndpoint:
                 "Give the address that it sends to as url",
             )
         if status != 200:
-            remedy, again = _OF_STATUS.get(status, _RUNNING), _PAUSE if status in _AGAIN else None
-            raise Unanswered(f"it answers with status {status}", remedy, again=again)
+            remedy, repeat_after = _OF_STATUS.get(status, _RUNNING), _PAUSE if status in _AGAIN else None
+            raise Unanswered(f"it answers with status {status}", remedy, repeat_after=repeat_after)
         return _said(content)
 
     def _key(self) -> dict[str, str]:
