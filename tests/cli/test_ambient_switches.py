@@ -145,13 +145,8 @@ def test_what_needs_no_estimator_is_the_same_under_every_switch(act):
     assert switched == plain
 
 
-# --- commands --------------------------------------------------------------------------------------------------------
-
 SEEDED = {"run.unsafe_noise_seed": 1, "data.evaluation": "evaluation.csv", "budget.epsilon": 3.9401}
-RUNS = {
-    "votes": SEEDED,
-    "direct": {**SEEDED, "method.by": "direct"},
-}
+RUNS = {"votes": SEEDED, "direct": {**SEEDED, "method.by": "direct"}}
 COMMANDS = (
     "check run",
     "run run",

@@ -28,19 +28,14 @@ def left(root):
         return reservation.remaining("online answer")
 
 
-def test_a_class_a_row_is_printed_and_charged(asked, cli):
+def test_a_class_a_row_is_printed_and_charged_and_costs_nothing_a_second_time(asked, cli):
     code, out, said = cli("ask", asked, asked / "new.csv")
-    assert code == 0
-    assert len(out.split()) == 5
+    assert (code, len(out.split())) == (0, 5)
     assert set(out.split()) <= {"no", "yes"}
     assert "1 answer left" in said
     assert cli.json("status", asked)["answers_left"] == 1
-
-
-def test_a_row_that_was_answered_before_costs_nothing(asked, cli):
     first = cli.json("ask", asked, asked / "new.csv")
-    assert first["answers_left"] == 1
-    assert first["seeded"] is False
+    assert (first["answers"], first["answers_left"], first["seeded"]) == (out.split(), 1, False)
     before = entries(asked)
     assert cli.json("ask", asked, asked / "new.csv") == first
     assert entries(asked) == before
@@ -60,8 +55,10 @@ def test_a_row_of_the_public_pool_has_its_label_already(asked, cli):
 def test_when_fewer_answers_are_left_nothing_is_drawn(asked, cli):
     cli("ask", asked, asked / "new.csv")
     pl.read_csv(asked / "evaluation.csv").head(7).write_csv(asked / "more.csv")  # two new ones, one answer left
-    code, out, _ = cli("ask", asked, asked / "more.csv")
+    code, out, said = cli("ask", asked, asked / "more.csv")
     assert (code, out) == (3, "")
+    assert "2 of these rows are new, and 1 answers are left" in said
+    assert "ask about 1 new rows at most" in said
     assert left(asked) == 1
     pl.read_csv(asked / "evaluation.csv").head(6).write_csv(asked / "more.csv")
     assert cli("ask", asked, asked / "more.csv")[0] == 0
@@ -77,9 +74,8 @@ def test_a_run_that_has_not_finished_is_not_asked(make_run, cli):
     assert f"quorate run {root}" in said.words
 
 
-def test_a_run_that_kept_nothing_back_is_not_asked(make_run, cli):
-    root = make_run(m=60)
-    assert cli("run", root)[0] == 0
+def test_a_run_that_kept_nothing_back_is_not_asked(finished_run, cli):
+    root = finished_run(m=60)
     pl.read_csv(root / "evaluation.csv").head(2).write_csv(root / "new.csv")
     assert "online_answers" in cli.refused(4, "ask", root, root / "new.csv")
 

@@ -40,15 +40,9 @@ def test_its_result_is_published_with_the_run(finished, cli, tmp_path):
     assert "Not audited yet" in (finished / "public" / "report.html").read_text()
     code, out, said = cli("audit", finished, "--runs", 2_000, "--seed", 1, "--json")
     assert (code, said) == (0, "")
-    shown = json.loads(out)
-    assert shown["violated"] is False
-    assert shown["seed"] == 1
-    written = json.loads((finished / "public" / "audit.json").read_text())
+    shown, written = json.loads(out), json.loads((finished / "public" / "audit.json").read_text())
+    assert (shown["violated"], shown["seed"]) == (False, 1)
     assert {key: written[key] for key in shown} == shown
-    facts = cli.json("report", finished)
-    assert [line["lower_bound"] for line in facts["audit"]["lines"]] == [
-        each["proved_epsilon"] for each in shown["attacks"]
-    ]
     page = (finished / "public" / "report.html").read_text()
     assert "all 150 answers: two classes tie" in page
     cli("report", finished)  # written again from the facts, it says the same
@@ -104,9 +98,6 @@ def test_the_cheats_as_json_are_one_object(cli):
     shown = json.loads(out)
     assert [(case["broken"], case["caught"]) for case in shown["cases"]] == [(True, True), (True, True), (False, False)]
     assert {case["trials"] for case in shown["cases"]} == {10_000}
-
-
-# --- how small a fault is found ---------------------------------------------------------------------------------------
 
 
 def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli):

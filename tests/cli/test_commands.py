@@ -5,22 +5,18 @@ import json
 import os
 import re
 import shlex
-import sqlite3
+import shutil
 import stat
-from contextlib import closing
-from dataclasses import replace
 from zipfile import ZipFile
 
 import pytest
-from tests.folder.conftest import charges, run
+from tests.folder.conftest import charges, interrupted
+from tests.ledger.test_forgery import edited, reserved
 
 from quorate.accounting.figures import several
 from quorate.folder.settings import read_settings
 from quorate.folder.status import stored_so_far
-from quorate.ledger import Budget, Head, Ledger, Reservation, ledger_files
-from quorate.ledger.chain import extend
-from quorate.ledger.entries import Reserved
-from quorate.ledger.state import GENESIS
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.report import Facts
 
 pytestmark = pytest.mark.mostly_heavy
@@ -31,13 +27,6 @@ DIRECT = {"method.by": "direct"}
 @pytest.fixture
 def finished(finished_run):
     return finished_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
-
-
-def interrupted(*args, **how):
-    raise KeyboardInterrupt
-
-
-# --- init, check, run -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.quick
@@ -81,22 +70,15 @@ def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(ma
     assert "training teachers (12)" in said
 
 
-def test_check_keeps_to_80_columns_and_cuts_no_word(finished, make_run, cli):
+def test_check_keeps_to_80_columns_and_warns_of_a_seed_and_of_a_number_that_becomes_public(finished, make_run, cli):
     for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
         _, out, _ = cli("check", root)
         wide = [line for line in out.splitlines() if len(line) > 80 and str(root) not in line]
         assert wide == []
         assert "\n             " in out, "the lines that follow stand under the first one"
-
-
-def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run, cli):
-    root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
-    _, out, _ = cli("check", root)
+    out = cli.ok("check", finished.parent / "seeded")
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
     assert "the number of records was read off private.csv and is treated as public" in out.words
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def test_json_of_every_reading_verb_is_one_object_and_of_run_and_report_the_public_facts(finished, cli, tmp_path):
@@ -106,8 +88,7 @@ def test_json_of_every_reading_verb_is_one_object_and_of_run_and_report_the_publ
         ("export", finished, "--to", tmp_path / "out"),
     ):  # fmt: skip
         code, out, said = cli(*command, "--json")
-        assert code == 0, said
-        assert said == "", command
+        assert (code, said) == (0, ""), command
         assert isinstance(json.loads(out), dict), command
     facts = Facts.from_json((finished / "public" / "facts.json").read_text())
     assert Facts.from_json(cli("report", finished, "--json")[1]) == facts
@@ -120,9 +101,6 @@ def test_an_error_under_json_is_one_object_on_stderr(make_run, cli):
     code, out, said = cli("run", make_run(**{"budget.epsilon": 0}), "--json")
     assert out == ""
     assert json.loads(said)["exit_code"] == code == 2
-
-
-# --- status, report, ledger, export --------------------------------------------------------------------------------
 
 
 def test_status_tells_a_run_before_during_and_after(make_run, cli):
@@ -177,25 +155,11 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total_and_reading_adds_not
     assert cli.json("ledger", "show", finished / "ledger.db")["entries"] == before, "to read adds nothing"
 
 
-def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run, cli):
+def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(finished_run, cli):
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
-    root = make_run(n=200, m=40)
-    run(root)
-    with Ledger(root / "ledger.db") as ledger:
-        entries = ledger.entries()
-    head, lines = GENESIS, []
-    for entry in entries:
-        content = entry.content
-        if isinstance(content, Reserved):
-            content = replace(content, amounts=replace(content.amounts, epsilon_e9=1))
-        [forged] = extend(head, [content], time=entry.time, session=entry.session)
-        head = Head(sequence=forged.sequence, hash=forged.hash)
-        lines.append((forged.to_json(), forged.sequence))
-    with closing(sqlite3.connect(root / "ledger.db")) as connection:
-        connection.executemany("UPDATE entry SET line = ? WHERE sequence = ?", lines)
-        connection.commit()
-    for anchor in (root / "ledger.db.anchor", root / "private" / "ledger.head"):
-        anchor.write_bytes(2 * ledger_files._slot(head))
+    root = finished_run(n=200, m=40)
+    edited(root / "ledger.db", reserved({"amounts": {"delta_e18": 10**12, "epsilon_e9": 1, "rho_e9": 0}}))
+    shutil.copy(root / "ledger.db.anchor", root / "private" / "ledger.head")
     assert cli("ledger", "show", root)[0] == 0
     code, out, said = cli("ledger", "verify", root)
     assert (code, out) == (5, "")
@@ -244,12 +208,10 @@ NUMBER = {
     "changes",
     [
         {},
-        {"mechanism.online_answers": 5},
         {"teachers.model": "forest", "student.model": "forest"},
         {"student.model": "shares", "student.method": "values"},
         {"student.method": "noisy-labels", "student.decision_threshold": 0.3},
-        {"data.calibration": "evaluation.csv"},
-        {"data.unit": "patient_id"},
+        {"data.calibration": "evaluation.csv", "data.unit": "patient_id", "mechanism.online_answers": 5},
         NO_POOL,
         DIRECT,
         {**DIRECT, "method.feature_map": "linear", "data.evaluation": "evaluation.csv"},
@@ -298,12 +260,6 @@ def test_a_report_in_another_language_is_published_beside_the_first_and_follows_
 def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run, cli):
     root = make_run()
     assert f"start or resume it with: quorate run {root}" in cli.refused(4, "report", root)
-
-
-@pytest.mark.quick
-def test_export_copies_what_may_leave_and_refuses_a_second_time(finished, cli, tmp_path):
-    assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
-    assert "is not empty; name a new folder" in cli.refused(4, "export", finished, "--to", tmp_path / "outbox")
 
 
 @pytest.mark.heavy
@@ -360,10 +316,7 @@ def test_a_stop_says_what_is_stored(make_run, changes, stages, said):
 
 @pytest.mark.parametrize(
     ("changes", "stored"),
-    [
-        ({}, "the votes of all teachers are stored"),
-        (DIRECT, "the coordinates of its rounds are stored"),
-    ],
+    [({}, "the votes of all teachers are stored"), (DIRECT, "the coordinates of its rounds are stored")],
     ids=["teachers", "direct"],
 )
 def test_control_c_after_the_charge_says_what_the_ledger_holds(monkeypatch, make_run, cli, changes, stored):

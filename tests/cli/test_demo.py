@@ -11,8 +11,8 @@ from quorate.cli import demo as demo_module
 from quorate.data import load_adult
 from quorate.data.declared_schema import Schema
 from quorate.folder import methods
+from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
-from quorate.report import Facts
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -35,10 +35,6 @@ def folder(session):
     return session[0]
 
 
-def facts_of(folder):
-    return Facts.from_json((folder / "public" / "facts.json").read_text(encoding="utf-8"))
-
-
 def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path):
     demo_module.write_inputs(tmp_path, public=False)
     settings = read_settings(tmp_path / "quorate.toml")
@@ -54,7 +50,7 @@ def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_pa
 
 
 def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adult_with_privacy(folder):
-    facts, direct = facts_of(folder), facts_of(folder / "direct")
+    facts, direct = read_facts(folder), read_facts(folder / "direct")
     by_votes, by_rounds, non_private = facts.utility.student, direct.utility.student, facts.utility.non_private
     assert by_votes is not None
     assert by_rounds is not None
@@ -74,7 +70,7 @@ def test_the_examples_of_the_readme_print_what_they_say_and_the_demo_learns_adul
 
 
 def test_the_demo_shows_everything_that_was_promised_about_it(session):
-    (folder, out), facts = session, facts_of(session[0])
+    (folder, out), facts = session, read_facts(session[0])
     assert max(map(len, out.splitlines()[1:])) <= 80
     assert f"{facts.setup.n_teachers:,} · one record → exactly one teacher; checked" in out  # K
     assert f"{facts.setup.n_queries:,} asked · {facts.answers.answered:,} answered" in out  # ℓ, labels released
@@ -90,18 +86,18 @@ def test_the_demo_shows_everything_that_was_promised_about_it(session):
 
 def test_the_demo_as_json_tells_its_figures(folder, tmp_path, cli, monkeypatch):
     """Of the demo above: its figures are taken as they are, and not computed again."""
-    ready = iter([facts_of(folder), facts_of(folder / "direct")])
+    ready = iter([read_facts(folder), read_facts(folder / "direct")])
 
     def copied(where):
         where.mkdir()
         for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
             shutil.copy(folder / name, where / name)
-        return facts_of(folder).utility.non_private
+        return read_facts(folder).utility.non_private
 
     monkeypatch.setattr(methods, "execute", lambda *args, **how: next(ready))
     monkeypatch.setattr(demo_module, "write_inputs", copied)
     out = cli.ok("demo", "--out", tmp_path / "out", "--json")
-    told, facts = json.loads(out), facts_of(folder)
+    told, facts = json.loads(out), read_facts(folder)
     assert told.keys() == FIELDS
     assert told["accuracy"] == facts.utility.student.accuracy
     assert (told["epsilon"], told["n_answers"]) == (1.0, facts.answers.answered)  # as it is printed

@@ -369,19 +369,26 @@ def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_path, cli):
-    private, public = tmp_path / "private.csv", tmp_path / "public.csv"
-    private.write_bytes("Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
-    public.write_bytes("Größe;seen\r\n170,5;23.08.2023\r\n".encode("cp1252"))
-    options = ("--from", private, "--label", "ill", "--yes")
-    out = cli.ok("init", tmp_path / "run", *options, "--public", public)
-    data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
-    assert {key: data[key] for key in ("separator", "encoding", "decimal", "date_format")} == {
+@pytest.mark.parametrize("option", ["--public", "--evaluation"])
+def test_how_a_table_is_written_is_told_from_public_rows_and_declared(tmp_path, cli, option):
+    private, shown = tmp_path / "private.csv", tmp_path / "shown.csv"
+    private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
+    rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"
+    shown.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
+    out = cli.ok("init", tmp_path / "run", "--from", private, option, shown, "--label", "ill", "--yes")
+    text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
+    document = tomllib.loads(text)
+    assert {key: document["data"][key] for key in ("separator", "encoding", "decimal", "date_format")} == {
         "separator": ";", "encoding": "cp1252", "decimal": ",", "date_format": "dd.mm.yyyy",
     }  # fmt: skip
-    assert not {"quote", "thousands", "missing"} & data.keys()
+    assert not {"quote", "thousands", "missing"} & document["data"].keys()
+    assert 'date_format = "dd.mm.yyyy"' in out.words
     assert "Größe" in out
-    assert "date_format" in out
+    assert "is 'Patienten_ID' whose row it is?" in out.words
+    assert document["data"]["classes"] == ["ja", "nein"]
+    if option == "--evaluation":  # without public rows
+        assert "quorate plan" not in text.partition("[data]")[0]
+        assert list(document["schema"]) == ["Patienten_ID", "Größe", "seen"]
 
 
 @pytest.mark.parametrize("label", ["Übelkeit", None])
@@ -422,24 +429,6 @@ def test_labelled_rows_without_the_label_are_refused(tables, cli):
     options = ("--public", "public.csv", "--label", "ill", "--evaluation", "public.csv", "--yes")
     err = cli.refused(4, "init", "run", "--from", "private.csv", *options)
     assert err.startswith("quorate: --evaluation: public.csv has no column 'ill'")
-
-
-def test_without_public_rows_the_labelled_ones_show_how_tables_are_written(tmp_path, cli):
-    private, evaluation = tmp_path / "private.csv", tmp_path / "evaluation.csv"
-    private.write_bytes("Patienten_ID;Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
-    rows = "P1;170,5;23.08.2023;nein\r\nP2;180,5;01.08.2023;ja\r\n"
-    evaluation.write_bytes(f"Patienten_ID;Größe;seen;ill\r\n{rows}".encode("cp1252"))
-    options = ("--from", private, "--evaluation", evaluation, "--label", "ill", "--yes")
-    out = cli.ok("init", tmp_path / "run", *options)
-    assert 'date_format = "dd.mm.yyyy"' in out.words
-    assert "is 'Patienten_ID' whose row it is?" in out.words
-    text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
-    assert "quorate plan" not in text.partition("[data]")[0]
-    document = tomllib.loads(text)
-    assert {key: document["data"][key] for key in ("separator", "encoding", "decimal", "date_format", "classes")} == {
-        "separator": ";", "encoding": "cp1252", "decimal": ",", "date_format": "dd.mm.yyyy", "classes": ["ja", "nein"],
-    }  # fmt: skip
-    assert list(document["schema"]) == ["Patienten_ID", "Größe", "seen"]
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,7 @@ from quorate.folder import methods
 PRIVATE = "born in 9999"
 
 
-METHODS = {
-    "votes": {},
-    "direct": {"method.by": "direct"},
-}
+METHODS = {"votes": {}, "direct": {"method.by": "direct"}}
 
 
 class PanicException(BaseException):
@@ -105,7 +102,8 @@ def test_a_folder_whose_name_is_no_text_simply_works(method, make_run, cli, tmp_
     cli.ok("run", folder)
     assert "caf\ufffd 1" in (folder / "public" / "report.html").read_text(encoding="utf-8")
     for command in ("check", "status", "report"):
-        assert cli(command, folder)[0] == 0
+        cli.ok(command, folder)
+    cli.ok("predict", folder, folder / "evaluation.csv", "--out", folder / "predicted.csv")
 
 
 @pytest.mark.heavy

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from quorate.cli import main
+from quorate.direct import descend
 from quorate.folder import audits
 from quorate.folder.methods import execute, read_run
 from quorate.ledger import Ledger
@@ -57,9 +58,8 @@ def write_run(root, n=400, m=150, **changes):
     root.mkdir()
     rows, ill = visits(n, seed=1)
     patients = [f"P{number % (n // 2):04d}" for number in range(n)]
-    rows.with_columns(pl.Series("ill", ill), pl.Series("patient_id", patients)).write_csv(root / "private.csv")
-    if not changes.get("data.unit"):
-        rows.with_columns(pl.Series("ill", ill)).write_csv(root / "private.csv")
+    ids = [pl.Series("patient_id", patients)] if changes.get("data.unit") else []
+    rows.with_columns(pl.Series("ill", ill), *ids).write_csv(root / "private.csv")
     visits(m, seed=2)[0].write_csv(root / "public.csv")
     shown, truth = visits(100, seed=3)
     shown.with_columns(pl.Series("ill", truth)).write_csv(root / "evaluation.csv")
@@ -130,11 +130,59 @@ def charges(root):
         return len(ledger.reservations())
 
 
+def spent_on(root):
+    """What a run's ledger has spent, and its number of charges; every price of it is worked out again."""
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        return ledger.spent, len(ledger.reservations())
+
+
 def stored(root, purpose="label"):
     """Answers of each block of a run that was charged once."""
     with Ledger(root / "ledger.db") as ledger:
         (reservation,) = ledger.reservations()
         return [block.answers for block in reservation.blocks(purpose)]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing in the package may catch it and tidy up."""
+
+
+def interrupted(*_, **__):
+    """What stops a run where it is put in the place of something."""
+    raise KeyboardInterrupt
+
+
+def at_round(number, act):
+    """What takes the place of `descend.release`: before the round of this number it does something."""
+    release, rounds = descend.release, []
+
+    def released(*given, **how):
+        rounds.append(1)
+        if len(rounds) == number:
+            act()
+        return release(*given, **how)
+
+    return released
+
+
+# Python that makes a direct run, whose process is killed in the round of a number: that, the folder and options.
+KILLED_IN_A_ROUND = """
+import os, signal, sys
+from quorate.cli import main
+from quorate.direct import descend
+
+release, rounds = descend.release, []
+
+def killed(*given, **how):
+    rounds.append(1)
+    if len(rounds) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return release(*given, **how)
+
+descend.release = killed
+main(["run", *sys.argv[2:]])
+"""
 
 
 def edit(root, old, new):

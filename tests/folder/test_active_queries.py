@@ -19,16 +19,7 @@ from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import check, execute
 from quorate.folder.settings import settings_from
 from quorate.folder.status import read_status
-from quorate.labelling import (
-    CoreSet,
-    Disagreement,
-    KMeans,
-    Margin,
-    OracularCAL,
-    Random,
-    Strategy,
-    VersionSpace,
-)
+from quorate.labelling import CoreSet, Disagreement, KMeans, Margin, OracularCAL, Random, Strategy, VersionSpace
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
@@ -176,14 +167,6 @@ def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows):
         fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
 
 
-def test_an_answer_given_as_a_label_is_not_paid_for_again(rows):
-    X, _ = rows
-    clf = fitted(rows, Few(60))
-    asked = X[N_PRIVATE:2_400][clf.queries_]
-    assert clf.ask(asked) == clf.released_.codes.tolist()
-    assert clf.facts().spending.answers_left == 30
-
-
 @pytest.mark.several_fits
 def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows):
     """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
@@ -217,14 +200,6 @@ def test_a_classifier_with_a_strategy_can_be_cloned_and_shown():
     assert repr(clf.queries) == "Margin(n=30, learner=LogisticRegression(C=2.0), batch=None)"
 
 
-@pytest.mark.quick
-def test_before_fit_there_is_nothing_to_read():
-    assert not hasattr(classifier(Few(10)), "ex_post_epsilon_")
-
-
-# --- what is refused before anything is charged ---------------------------------------------------------------
-
-
 class Broken(Strategy):
     def next_batch(self, pool, history, rng):
         raise RuntimeError("no such column")
@@ -247,8 +222,6 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_charged(rows, querie
     assert not (tmp_path / "ledger.db").exists()
 
 
-# --- in a folder ----------------------------------------------------------------------------------------------
-
 ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
 
 
@@ -260,9 +233,8 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
     assert "60 labels" in words
 
 
-@pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
-def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli, strategy):
-    root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
+def test_the_internal_report_of_an_active_run_names_the_control(make_run, cli):
+    root = make_run(**ACTIVE)
     run(root)
     assert cli("report", root, "--edition", "internal")[0] == 0
     assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
@@ -276,7 +248,7 @@ def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run):
 
 
 def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run, cli):
-    root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
+    root = make_run(**ACTIVE, **{"budget.epsilon": 0.01})
     found = {each["code"]: each for each in cli.json("check", root)["cautions"]}
     assert found[GAIN_IS_UNCERTAIN]["severity"] == "note"
     assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")

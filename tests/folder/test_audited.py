@@ -12,6 +12,7 @@ from tests.folder.conftest import edit, run
 from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, SumOfAnswers, claim_on, hard_votes
+from quorate.audit import shards as module
 from quorate.audit.detectable import Sizes, stored_sizes
 from quorate.errors import PreconditionFailed
 from quorate.folder import audits
@@ -55,8 +56,6 @@ def audit(root, **how):
     return audit_run(load_run(root), AuditOptions(**{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how))
 
 
-# --- what is attacked ------------------------------------------------------------------------------------------------
-
 MECHANISMS = (
     GaussianNoisyMax(sigma=40.0), NoisyCounts(sigma=40.0, form="binary"), LaplaceNoisyMax(20.0),
     ConfidentNoisyMax(200, 150.0, 40.0), InteractiveNoisyMax(200, 150.0, 40.0, 250, 0.9), Exponential(0.1),
@@ -88,11 +87,8 @@ def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_me
                 assert each.sum(axis=-1).max() <= n_teachers
             assert (np.abs(one - zero).sum(axis=-1) <= 2).all()
         assert changed.any() if isinstance(mechanism, SoftLabel) else not np.array_equal(zero, one)
-        if zero.ndim == 1:
-            mechanism.release(zero, SeededNoise(0))
-        else:
-            mechanism.release(zero, SeededNoise(0))
-            assert len(zero) <= mechanism.n_queries
+        mechanism.release(zero, SeededNoise(0))
+        assert zero.ndim == 1 or len(zero) <= mechanism.n_queries
 
 
 @pytest.mark.quick
@@ -144,9 +140,6 @@ def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to():
     noisy = NoisyCounts(9.0)
     counts = noisy.release_many(runs.reshape(-1, 2), SeededNoise(3)).reshape(7, 11, 2)
     assert np.array_equal(SumOfAnswers(noisy).release_many(runs, SeededNoise(3)), counts.sum(axis=1))
-
-
-# --- correct runs are not flagged ------------------------------------------------------------------------------------
 
 
 def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished):
@@ -204,20 +197,8 @@ def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(make_run, name
     assert all(0 <= each.proved <= each.claimed <= 4.0 for each in found.attacks)
 
 
-# --- how small a fault would have been found --------------------------------------------------------------------------
-
-
-def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished):
-    found = audit(finished, runs=400)
-    assert not found.sizes.here
-    assert [row.setting.mechanism for row in found.sizes.rows] == ["NoisyCounts"] * 2
-    text = " ".join(found.size_sentences)
-    assert text.startswith("No size was measured at the setting of this audit")
-    assert "would have been found" not in text
-    assert found.tree()["sizes"]["measured_at_this_setting"] is False
-
-
 def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_programs(finished, monkeypatch):
+    assert audit(finished, runs=400).tree()["sizes"]["measured_at_this_setting"] is False
     rows = tuple(row for row in stored_sizes() if row.setting.mechanism == "NoisyCounts")
     monkeypatch.setattr(audits, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
     found = audit(finished, runs=400)
@@ -230,9 +211,6 @@ def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_pr
         assert sentence in tree["verdict"]
         assert (told["fault"], told["size"], told["probability"]) == (row.fault, row.size, 0.9)
     assert Facts.from_json(facts.to_json()) == facts
-
-
-# --- broken ones are -------------------------------------------------------------------------------------------------
 
 
 def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(finished, monkeypatch):
@@ -353,8 +331,6 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
 def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(finished, monkeypatch):
     """Somebody scales the pooled rows before they are cut into shards."""
     task = load_run(finished).task
-    from quorate.audit import shards as module
-
     real = module.train_teachers
 
     def pooled(teacher, X, *args, **how):
@@ -367,9 +343,6 @@ def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(finished, m
     assert found is not None
     assert found.violated
     assert "fitted on the features of all rows together" in found.verdict
-
-
-# --- the shards ------------------------------------------------------------------------------------------------------
 
 
 class Restless(ClassifierMixin, BaseEstimator):
@@ -405,9 +378,6 @@ def test_shards_are_audited_without_a_look_at_private_rows(finished):
     assert not found.violated
     assert {probe.change for probe in found.probes} == {"replace"}
     assert "one row" in {probe.touched for probe in found.probes}
-
-
-# --- what is written -------------------------------------------------------------------------------------------------
 
 
 def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished):

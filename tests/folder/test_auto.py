@@ -14,7 +14,6 @@ from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
 from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings, settings_from
-from quorate.folder.template import filled
 
 SETTINGS = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
@@ -49,9 +48,6 @@ def entries(cli, folder):
     return cli.json("ledger", "show", folder)["entries"]
 
 
-# --- the rule --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("sections", "by", "why"),
     [
@@ -59,7 +55,6 @@ def entries(cli, folder):
         ({"method": {"by": "votes"}}, "votes", "it was asked for"),
         ({"teachers": {"count": 20}}, "votes", "[teachers] count is for votes"),
         ({"mechanism": {"online_answers": 5}}, "votes", "[mechanism] online_answers is for votes"),
-        ({"teachers": {"command": ["teach"]}}, "votes", "[teachers] command is for votes"),
         ({"teachers": {"endpoint": "http://127.0.0.1:1", "model": "m"}}, "votes", "endpoint and [teachers] model"),
         ({"student": {"model": "forest"}}, "votes", "[student] model is for votes"),
         ({"run": {"scheduler": "tls://host:1"}}, "direct", "a record is one row"),
@@ -104,37 +99,16 @@ def test_the_first_row_of_a_rehearsal_is_what_runs(folder, cli):
     chosen = settings_to_run(folder)
     assert chosen.chosen == first.way
     assert settings_to_run(folder) == chosen
-    code, out, err = cli("check", folder)
-    assert code == 0, err
-    assert "on the labelled public rows" in out.words
+    _, out, err = cli("check", folder)
+    assert "on the labelled public rows" in out.words, err
     assert err.startswith(TAKES_A_WHILE)
     assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
-
-
-def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named():
-    others = changed(method={"by": "direct"}, teachers={"count": 20}, mechanism={"queries": 9}, run={"n_jobs": 2})
-    named = r"^\[teachers\] count, \[mechanism\] queries and \[run\] n_jobs are for votes of teachers"
-    with pytest.raises(InvalidParameter, match=named):
-        settings_from(others, folder=Path())
-
-
-def test_what_init_writes_leaves_the_method_open():
-    text = filled(
-        {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ("no", "yes"), "epsilon": 2.0, "delta": 1e-5}
-    )
-    assert 'by = "auto"' in text
-    for by in ("auto", "direct"):
-        path = text.replace('by = "auto"', f'by = "{by}"')
-        assert settings_from(tomllib.loads(path), folder=Path()).method.by == "direct"
 
 
 def test_the_word_that_init_wrote_before_means_votes():
     assert settings_from(changed(method={"by": "teachers"}), folder=Path()).method.by == "votes"
     with pytest.raises(InvalidParameter, match="votes"):
         settings_from(changed(method={"by": "teacher"}), folder=Path())
-
-
-# --- begun runs ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy

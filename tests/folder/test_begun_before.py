@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, edit
+from tests.folder.conftest import DIRECT, edit, interrupted
 from tests.golden.folders import command, write
 
-from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
 from quorate.direct import config
-from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.errors import BudgetExhausted
 from quorate.folder import batch
 from quorate.folder.batch import ask, load_run
 from quorate.folder.methods import execute, read_run
@@ -29,7 +27,7 @@ def begun(root, monkeypatch, **before):
     with monkeypatch.context() as then:
         settled = batch._config
         then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
-        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        then.setattr(flow, "teach", interrupted)
         with pytest.raises(KeyboardInterrupt):
             execute(load_run(root, try_models=before.get("try_models", True)), command="quorate run")
     return history(root)
@@ -148,11 +146,3 @@ def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path):
     edit(root, "[teachers]", '[teachers]\nmodel = "forest"')
     keys = {load_run(said_of(root, batched)).charge_key for batched in ("true", "false", None)}
     assert len(keys) == 1
-
-
-@pytest.mark.parametrize("kind", [PrivateClassifier, LabelPrivateClassifier])
-def test_an_estimator_takes_true_or_false(kind):
-    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
-    public = {} if kind is LabelPrivateClassifier else {"public": PublicPool(X + 0.5)}
-    with pytest.raises(InvalidParameter, match="batched must be True or False"):
-        kind(classes=[0, 1], epsilon=1.0, delta=1e-5, n_teachers=4, batched="no").fit(X, y, **public)

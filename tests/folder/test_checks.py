@@ -1,6 +1,7 @@
 """What a report calls passed was looked at, on this run; the rest says what it is."""
 
 import importlib
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -9,17 +10,18 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.folder.conftest import run
+from tests.folder.conftest import charges, run
 
 from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, PublicPool
 from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.findings import Outcome
 from quorate.ledger import Ledger
-from quorate.report import Facts, model_card, render_html, render_text
+from quorate.report import model_card, render_html, render_text
 from quorate.stored_names import place_of
 from quorate.types import Secret
 from quorate.voting import flow, kept_votes
+from quorate.voting.claims import shards_not_looked_at
 
 pytestmark = pytest.mark.mostly_heavy
 
@@ -61,7 +63,7 @@ def function_of(name):
     raise AssertionError(name)
 
 
-def test_the_outcomes_of_an_ordinary_run(ordinary):
+def test_the_outcomes_of_an_ordinary_run_and_the_function_that_each_names(ordinary):
     assert outcomes(ordinary.facts()) == {
         "shards": Outcome.PASSED,
         "classes": Outcome.BY_CONSTRUCTION,
@@ -72,15 +74,9 @@ def test_the_outcomes_of_an_ordinary_run(ordinary):
         "chain": Outcome.PASSED,
         "audit": Outcome.NOT_RUN,
     }
-
-
-def test_what_passed_names_a_function_that_there_is(ordinary):
     for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
         assert check.ran is None or callable(function_of(check.ran))
-
-
-# --- shards ---------------------------------------------------------------------------------------------------------
 
 
 def dealt_out(unit_keys, n_teachers, key, *, partition):
@@ -100,8 +96,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(make_r
     monkeypatch.setattr(kept_votes, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
     assert "the rows of one unit are in two shards" in cli.refused(4, "run", root).words
     assert not list((root / "private").glob("*.stage"))
-    with Ledger(root / "ledger.db") as ledger:
-        assert ledger.reservations() == ()
+    assert charges(root) == 0
 
 
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch):
@@ -124,9 +119,8 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch)
     assert all(np.array_equal(each.reveal(), looked[0].reveal()) for each in given)
 
 
-def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(make_run, cli, monkeypatch):
-    root = make_run(**{"mechanism.online_answers": 5})
-    run(root)
+def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(finished_run, cli, monkeypatch):
+    root = finished_run(**{"mechanism.online_answers": 5})
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
@@ -137,24 +131,14 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
 def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary):
     facts = ordinary.facts()
     assert "exactly one teacher; checked" in render_text(facts)
-    task = ordinary._kept.task
-    unseen = Facts.from_json(facts.to_json())
-    from dataclasses import replace
-
-    from quorate.voting.claims import shards_not_looked_at
-
-    unseen = replace(unseen, checks=(shards_not_looked_at(task), *unseen.checks[1:]))
+    unseen = replace(facts, checks=(shards_not_looked_at(ordinary._kept.task), *facts.checks[1:]))
     assert "exactly one teacher; not checked" in render_text(unseen)
 
 
-def test_a_resumed_run_looks_at_its_shards_again(make_run):
-    root = make_run()
-    run(root)
+def test_a_resumed_run_looks_at_its_shards_again(finished_run):
+    root = finished_run()
     (root / "public" / "facts.json").unlink()
     assert outcomes(run(root))["shards"] is Outcome.PASSED
-
-
-# --- classes, numbers, preprocessing --------------------------------------------------------------------------------
 
 
 @pytest.mark.several_fits

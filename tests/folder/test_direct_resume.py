@@ -87,9 +87,6 @@ def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct):
     killed_at_random(make_direct, 10)
 
 
-# --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
-
-
 def killed_and_resumed(root):
     snapshots = []
     for after, in_flight in ((2, False), (1, True)):

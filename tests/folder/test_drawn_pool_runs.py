@@ -9,7 +9,7 @@ import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from tests.folder.conftest import DIRECT, charges, edit, run
+from tests.folder.conftest import DIRECT, Killed, charges, edit, interrupted, run
 from tests.used_rows import used
 
 from quorate.deferred import skops
@@ -76,12 +76,6 @@ def test_running_text_is_named_in_the_settings(with_notes, cli):
     rows = pl.read_csv(root / "evaluation.csv")
     assert (model.predict(rows.drop("ill")) == rows["ill"].to_numpy()).mean() > 0.9
     assert skops.io.get_untrusted_types(file=root / "public" / "student.skops") == []
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
-def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes, cli, named, told):
-    assert told in cli.refused(2, "check", with_notes(**{"method.text": named})).words
 
 
 WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.bmi": [10, 60]}
@@ -158,10 +152,6 @@ LISTS_ALONE = {
     "method.feature_map": "linear",  # kernels of 1,200 drawn rows would take most of the time
     **WARD,
 }
-
-
-class Killed(BaseException):
-    """The process dies."""
 
 
 def killed_in(owner, name, root):
@@ -251,7 +241,7 @@ def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(make_r
             "_config",
             lambda *given: replace(settled(*given), earlier_defaults=True, teacher=teacher_named("logistic")),
         )
-        then.setattr(votes_flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        then.setattr(votes_flow, "teach", interrupted)
         with pytest.raises(KeyboardInterrupt):
             execute(load_run(root), command="quorate run")
     entries = _entries(root)

@@ -1,7 +1,6 @@
 """Votes made elsewhere: charged once, bound to their ledger, and said to be what they are."""
 
 import json
-import lzma
 import os
 import stat
 from pathlib import Path
@@ -56,12 +55,7 @@ def votes(counts=COUNTS, names=NAMES):
 
 
 def release(root, mechanism=GNMAX, file=None, **how):
-    defaults = {
-        "budget": Budget(20.0, 1e-4),
-        "delta": DELTA,
-        "noise": OSNoise(),
-        "allow_hopeless": True,
-    }
+    defaults = {"budget": Budget(20.0, 1e-4), "delta": DELTA, "noise": OSNoise(), "allow_hopeless": True}
     return release_votes(votes() if file is None else file, mechanism, root=root, **{**defaults, **how})
 
 
@@ -155,8 +149,7 @@ def test_the_same_votes_in_another_order_are_other_queries(tmp_path):
 def test_what_does_not_fit_the_budget_is_refused_and_nothing_is_drawn(tmp_path):
     with pytest.raises(BudgetExhausted):
         release(tmp_path, budget=Budget(0.5, DELTA))
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert ledger.reservations() == ()
+    assert charges(tmp_path) == 0
     assert not (tmp_path / "public" / "labels.csv").exists()
 
 
@@ -198,9 +191,6 @@ def test_a_killed_release_goes_on_and_what_was_in_flight_is_declined(tmp_path):
     assert charges(tmp_path) == 1
 
 
-# --- seeded noise ---------------------------------------------------------------------------------------------------
-
-
 def test_seeded_noise_repeats_and_is_marked_wherever_it_goes(tmp_path):
     one, two = (release(tmp_path / name, noise=SeededNoise(3)) for name in ("one", "two"))
     assert one.released.codes.tolist() == two.released.codes.tolist()
@@ -216,9 +206,6 @@ def test_seeded_labels_are_never_taken_for_private_ones(tmp_path):
     assert not says(private, SEEDED)
     assert says(private, SEEDED_EARLIER)
     assert "guarantee" not in labels(tmp_path)[0]
-
-
-# --- the data-dependent figure --------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy
@@ -261,34 +248,6 @@ def test_the_analysis_is_readable_by_its_owner_alone(tmp_path):
     assert content.pop("note") == "not for release: these figures depend on the votes"
     assert content == figures.reveal()
     assert not any((tmp_path / "public").iterdir())
-
-
-def test_unanimous_votes_cost_less_and_split_votes_no_more_than_the_worst():
-    sure, split = np.tile([[250, 0, 0, 0]], (100, 1)), np.tile([[63, 63, 62, 62]], (100, 1))
-    mechanism = GaussianNoisyMax(sigma=40.0)
-    found = [data_dependent_epsilon(votes(each), mechanism, DELTA).reveal() for each in (sure, COUNTS, split)]
-    tight = [each["epsilon"] for each in found]
-    assert tight[0] < tight[1] < tight[2]
-    assert all(each["epsilon"] < each["epsilon_integer_orders"] for each in found)
-    assert tight[2] <= 1.1 * price_of(votes(split), mechanism, DELTA)
-
-
-# --- real votes -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
-def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path):
-    """PATE18: T = 200, σ₁ = 150, σ₂ = 40, δ = 1e-5; 640 queries asked."""
-    with lzma.open(MNIST) as file:
-        np.save(tmp_path / "first.npy", np.load(file)[:640])
-    file_ = read_votes(tmp_path / "first.npy", classes=list("0123456789"))
-    assert (file_.n_teachers, file_.n_queries) == (250, 640)
-    mechanism = ConfidentNoisyMax(threshold=200.0, sigma_threshold=150.0, sigma_answer=40.0)
-    figures = data_dependent_epsilon(file_, mechanism, DELTA).reveal()
-    assert 1.93 <= figures["epsilon_integer_orders"] <= 2.05
-    assert 1.5 < figures["epsilon"] < figures["epsilon_integer_orders"]
-    assert price_of(file_, mechanism, DELTA) == pytest.approx(3.93, abs=0.01)
 
 
 @pytest.mark.heavy

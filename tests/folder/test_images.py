@@ -59,6 +59,7 @@ def test_a_private_image_of_another_size_is_left_out_and_changes_no_other():
     one = PrivateLogisticRegression(**given).fit([*IMAGES[:50], IMAGES[50][:8]], LABELS[:51], public=pool)
     other = PrivateLogisticRegression(**given).fit(IMAGES[:50], LABELS[:50], public=pool)
     assert (one.coef_ == other.coef_).all()  # with the same noise
+    assert one.predict([*IMAGES[:30]]).tolist() == one.predict(IMAGES[:30]).tolist()
 
 
 @pytest.mark.quick
@@ -332,12 +333,3 @@ def test_images_without_public_ones_are_refused_in_one_line(make_run, cli):
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)
     assert "[data] images needs [data] public" in cli.refused(2, "check", root).words
-
-
-def test_images_in_a_list_are_learned_from_and_predicted():
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 2, 700)
-    pixels = [rng.integers(0, 4, (8, 8)).astype(np.float64) + 8.0 * code for code in y]
-    clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=500, feature_map="linear")
-    clf.fit(pixels[:500], y[:500], public=PublicPool(pixels[500:]))
-    assert (clf.predict(pixels[500:]) == y[500:]).mean() > 0.9

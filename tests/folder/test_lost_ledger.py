@@ -47,9 +47,8 @@ TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
 @pytest.mark.parametrize(
     "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
 )
-def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run, left):
-    root = make_run(n=200, m=40)
-    run(root)
+def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(finished_run, left):
+    root = finished_run(n=200, m=40)
     delete(root, *set(TRACES) - set(left))
     # Where the private side is gone, the run's key is missed first.
     refusal = LedgerIntegrityError if "private" in left or "public" not in left else PreconditionFailed
@@ -59,10 +58,9 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
     assert not (root / "ledger.db").exists()
 
 
-def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run):
-    root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
-    for each in (root, other):
-        run(each)
+def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run, finished_run):
+    root, other = finished_run(n=200, m=40), make_run("other", n=200, m=40)
+    run(other)
     shutil.copy(other / "private" / "ledger.head", root / "private" / "ledger.head")
     with pytest.raises(LedgerIntegrityError, match="of another run"):
         run(root)
@@ -96,9 +94,8 @@ def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run
 
 
 @pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
-def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, published):
-    root = make_run(n=200, m=40)
-    run(root)
+def test_a_missing_head_beside_what_was_published_is_refused(finished_run, cli, published):
+    root = finished_run(n=200, m=40)
     head = root / "private" / "ledger.head"
     noted = AnchorFile(head, at=lambda _: None).read()
     head.unlink()
@@ -107,22 +104,17 @@ def test_a_missing_head_beside_what_was_published_is_refused(make_run, cli, publ
     with pytest.raises(LedgerIntegrityError, match=r"ledger\.head is missing beside what was published") as refusal:
         run(root)
     assert refusal.value.exit_code == 5
-    for command in (
-        ("run", root),
-        ("status", root),
-        *(("ledger", verb, root) for verb in ("verify", "show", "export")),
-    ):
-        assert cli.refused(5, *command).count("\n") <= 2
+    for command in ("run", "status", "ledger verify", "ledger show", "ledger export"):
+        assert cli.refused(5, *command.split(), root).count("\n") <= 2
     assert not head.exists()
     shutil.copy(root / "ledger.db.anchor", head)  # as the line says
     run(root)
     assert AnchorFile(head, at=lambda _: None).read() == noted
 
 
-def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run):
+def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(finished_run):
     """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
-    root = make_run(n=200, m=40)
-    run(root)
+    root = finished_run(n=200, m=40)
     shutil.rmtree(root / "public")
     (root / "public").mkdir()
     (root / "private" / "ledger.head").unlink()
@@ -165,9 +157,8 @@ def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run):
             assert AnchorFile(folder.head, at=lambda _: None).read() == _head(root)
 
 
-def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run, cli):
-    root = make_run(n=200, m=40)
-    run(root)
+def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(finished_run, cli):
+    root = finished_run(n=200, m=40)
     older = of_ledger(root)
     assert cli("ledger", "close", root, "--reason", "published")[0] == 0
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
@@ -181,9 +172,8 @@ def _head(root):
         return ledger.head
 
 
-def test_a_run_after_the_head_was_noted_goes_on(make_run):
-    root = make_run(n=200, m=40)
-    run(root)
+def test_a_run_after_the_head_was_noted_goes_on(finished_run):
+    root = finished_run(n=200, m=40)
     with Ledger(root / "ledger.db") as ledger:
         ledger.raise_budget(Budget(9.0, 1e-5), "approved")
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="beside the run")
@@ -192,8 +182,6 @@ def test_a_run_after_the_head_was_noted_goes_on(make_run):
         newest = ledger.head
     assert newest.hash in (root / "private" / "ledger.head").read_text()
 
-
-# --- a first start that was cut short -------------------------------------------------------------------------------
 
 KILLED = """
 import os, signal, sys
@@ -247,9 +235,6 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run, p
     delete(root)
     with pytest.raises(LedgerIntegrityError), RunFolder(root).open_ledger(BUDGET):
         pass
-
-
-# --- without a run's folder -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.quick

@@ -15,7 +15,6 @@ import pytest
 from tests.folder.conftest import DIRECT, run, write_run
 
 import quorate
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.data import row_digests
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.export.contents import metadata, table_script
@@ -23,136 +22,11 @@ from quorate.export.package import export_files
 from quorate.folder.batch import ask, load_run
 from quorate.folder.labelled_rows import of_votes
 from quorate.folder.published import read_facts
-from quorate.folder.settings import settings_of
-from quorate.folder.student_rows import public_table, reader_of
 from quorate.labelling import Memo
 from quorate.report import model_card
-from quorate.service.features import Features
 from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
 from quorate.voting.ask import question_keys, question_rows
-
-
-def visits(n, seed):
-    """Dates, decimal commas, categories, missing cells, whole numbers, truth values, text, and what is left out."""
-    chance = np.random.default_rng(seed)
-    heat = chance.uniform(35, 41, n).round(1)
-    days = chance.integers(1, 28, n)
-    return pl.DataFrame({
-        "key": [f"K{seed}{row:05d}" for row in range(n)],
-        "came": [f"2024-03-{day:02d}" for day in days],
-        "heat": [None if row % 9 == 4 else str(value).replace(".", ",") for row, value in enumerate(heat)],
-        "ward": chance.choice(["north", "south"], n),
-        "code": chance.choice(["01", "02"], n),
-        "age": chance.integers(20, 90, n),
-        "note": [f"seen with {'a cough' if heat[row] > 38 else 'no fever'} on day {days[row]}" for row in range(n)],
-        "smokes": chance.random(n) < 0.3,
-        "ill": np.where(heat > 38, "yes", "no"),
-    })  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    made = {}
-    for name, how in (
-        ("votes", {"mechanism.online_answers": 8, "budget.epsilon": 40.0}),
-        ("direct", {**DIRECT, "data.n_records": 300}),
-    ):
-        root = write_run(
-            tmp_path_factory.mktemp(name) / "run",
-            **{"data.evaluation": "evaluation.csv", "data.drop": ["key"], "data.categorical": ["code"], **how},
-        )
-        for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
-            rows = visits(n, seed)
-            (rows.drop("ill") if table == "public" else rows).write_csv(root / f"{table}.csv")
-        run(root)
-        made[name] = root
-    return made
-
-
-def as_typed(table):
-    """The same rows as somebody makes them who minds types: other columns' order, dates and numbers as such."""
-    return table.select(reversed(table.columns)).with_columns(
-        pl.col("came").str.to_date(), pl.col("heat").str.replace(",", ".").cast(pl.Float64)
-    )
-
-
-def respelled(table):
-    """The same rows with blanks around their words."""
-    return table.with_columns(ward=pl.format(" {}  ", pl.col("ward")), code=pl.format("{}\t", pl.col("code")))
-
-
-def as_served(root, model):
-    """What gives the probabilities of rows as the service reads them."""
-    settings = settings_of(root)
-    pool = public_table(settings)
-    reader = reader_of(settings, model.student_, pool)
-    features = Features.of(pool, reader=reader)
-    return lambda rows: model.student_.predict_proba(reader.kinds(features.table(features.parse(rows))))
-
-
-@pytest.mark.default_cases(1)
-@pytest.mark.parametrize("name", ["votes", "direct"])
-def test_a_table_reads_the_same_at_every_door(name, folders):
-    root = folders[name]
-    table, run = pl.read_csv(root / "evaluation.csv", schema_overrides={"code": pl.String}), quorate.load(root)
-    expected = run.predict_proba(table)
-    accuracy = np.mean(run.predict(table) == table["ill"].to_numpy())
-    assert run.facts().utility.student.accuracy == pytest.approx(accuracy)  # as the run itself scored it
-
-    as_text = pl.read_csv(root / "evaluation.csv", infer_schema=False)
-    for same in (as_typed(table), table.drop("key", "ill"), table.to_pandas(), respelled(table), as_text):
-        assert run.predict_proba(same).tolist() == expected.tolist()
-    export_files(root, root / "exported", unverified=True)
-    exported = quorate.load(root / "exported")
-    features_alone = respelled(table).drop("key", "ill")
-    assert exported.predict_proba(features_alone.to_pandas()).tolist() == expected.tolist()
-
-    cells = table.select(public_table(settings_of(root)).columns)
-    numbers = cells.with_columns(pl.col("heat").str.replace(",", ".").cast(pl.Float64))
-    written = cells.with_columns(pl.col("age", "smokes").cast(pl.String))
-    for rows in (cells, numbers, written, respelled(cells)):
-        assert as_served(root, run)(rows.to_dicts()).tolist() == expected.tolist()
-
-
-def test_a_question_reads_the_same_and_is_charged_once(folders):
-    root = folders["votes"]
-    table = pl.read_csv(root / "evaluation.csv", schema_overrides={"code": pl.String})[:3]
-    table.write_csv(root / "questions.csv")
-    first = ask(load_run(root), root / "questions.csv")
-    run = quorate.load(root)
-    for same in (table, as_typed(table), respelled(table)):
-        assert run.ask(same) == first.answers
-    assert ask(load_run(root), root / "questions.csv").left == first.left == 5
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda table: table.drop("ward"), "'ward'"),
-        (lambda table: table.with_columns(more=1), "'more'"),
-        (lambda table: table.with_columns(age=pl.lit("ancient")), "'age'"),
-        (lambda table: table.to_numpy(), "a frame with columns"),
-    ],
-    ids=["missing", "additional", "no number", "no frame"],
-)
-def test_another_table_is_one_line(change, told, folders):
-    table = change(visits(5, 4))
-    with pytest.raises(DataRefused, match=told) as refused:
-        quorate.load(folders["votes"]).predict(table)
-    assert "ancient" not in str(refused.value)
-
-
-def test_where_the_public_table_is_gone_a_table_is_not_read_in_another_way(folders):
-    root = folders["direct"]
-    table, public = pl.read_csv(root / "evaluation.csv"), root / "public.csv"
-    public.rename(root / "elsewhere.csv")
-    try:
-        with pytest.raises(PreconditionFailed, match=r"public\.csv.*put it back there"):
-            quorate.load(root).predict(table)
-    finally:
-        (root / "elsewhere.csv").rename(public)
-
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY, MOMENT = dt.date(2023, 8, 23), dt.datetime.fromisoformat("2023-08-23T10:00")
@@ -160,7 +34,7 @@ TYPED = {
     "number": pl.Float64, "whole": pl.Int64, "comma": pl.String, "percent": pl.String, "word": pl.String,
     "truth": pl.Boolean, "day": pl.Date, "moment": pl.Datetime("us"), "zoned": pl.Datetime("us", "Europe/Berlin"),
     "clock": pl.Time, "lasting": pl.Duration("us"), "note": pl.String, "written": pl.String, "hour": pl.String,
-    "level": pl.String,
+    "level": pl.String, "code": pl.String,
 }  # fmt: skip
 
 # Of each kind of column: one cell in all the ways in which it may be written, and what no such cell says.
@@ -169,12 +43,10 @@ WRITINGS = {
     "whole": ([40, 40.0, "40"], ["old"]),
     "comma": (["38,8", 38.8, "38.8"], ["hot"]),
     "percent": (["45 %"], []),
-    "word": (["north"], []),
-    "truth": ([True], []),
-    "day": (
-        [DAY, MOMENT.replace(hour=0), "2023-08-23", "2023-08-23T00:00"],
-        [dt.time(7, 30), "07:30", "soon", 19592],
-    ),
+    "word": (["north", "  north\t"], []),
+    "code": (["01", " 01"], []),  # named categorical: these are words
+    "truth": ([True, "true"], []),
+    "day": ([DAY, MOMENT.replace(hour=0), "2023-08-23", "2023-08-23T00:00"], [dt.time(7, 30), "07:30", "soon", 19592]),
     "moment": ([MOMENT, MOMENT.replace(tzinfo=dt.UTC), "2023-08-23T10:00", "2023-08-23 12:00:00+02:00"], ["10:00"]),
     "zoned": ([MOMENT.replace(tzinfo=BERLIN), "2023-08-23T08:00Z", MOMENT.replace(hour=8)], ["23.8.2023"]),
     "clock": ([dt.time(7, 30), "07:30", "07:30:00.0"], [DAY, "2023-08-23", "25:00", 7.5]),
@@ -209,22 +81,35 @@ def every_kind(n, seed):
         "written": [str(moment.date()) for moment in moments],
         "hour": [moment.strftime("%H:%M") for moment in moments],
         "level": ["<35,5" if row % 7 == 3 else str(value).replace(".", ",") for row, value in enumerate(heat)],
+        "code": chance.choice(["01", "02"], n).tolist(),
         "ill": ["yes" if value > 38 else "no" for value in heat],
     }, schema_overrides=TYPED)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory):
-    """A finished run of teachers on a table with a column of each kind."""
-    tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
-    online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0, "data.numeric": ["level"]}
-    root = write_run(tmp_path_factory.mktemp("typed") / "run", **{**tables, **online})
-    for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
-        rows = every_kind(n, seed)
-        (rows.drop("ill") if table == "public" else rows).write_parquet(root / f"{table}.parquet")
-    run(root)
-    export_files(root, root.parent / "outbox")
-    return root
+def typed_by(tmp_path_factory):
+    """Return ``typed_by(method)``: a finished run on tables with a column of each kind and one that is dropped."""
+
+    @cache
+    def run_of(method):
+        tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
+        kinds = {"data.numeric": ["level"], "data.categorical": ["code"], "data.drop": ["key"]}
+        votes = {"mechanism.online_answers": 8, "budget.epsilon": 60.0}
+        how = {**DIRECT, "data.n_records": 300} if method == "direct" else votes
+        root = write_run(tmp_path_factory.mktemp("typed") / "run", **tables, **kinds, **how)
+        for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
+            rows = every_kind(n, seed).with_row_index("key")
+            (rows.drop("ill") if table == "public" else rows).write_parquet(root / f"{table}.parquet")
+        run(root)
+        export_files(root, root.parent / "outbox", unverified=True)
+        return root
+
+    return run_of
+
+
+@pytest.fixture
+def typed(typed_by):
+    return typed_by("votes")
 
 
 ROW = every_kind(1, 7).drop("ill").to_dicts()[0]
@@ -279,14 +164,43 @@ def told_by_doors(root, rows):
     return {(door, at): call(root, row) for at, row in enumerate(rows) for door, call in DOORS.items()}
 
 
-@pytest.mark.heavy
-def test_a_row_says_the_same_at_every_door_however_it_is_written(typed):
+@pytest.mark.filterwarnings("ignore:cells-that-are-no-numbers")
+@pytest.mark.parametrize("method", ["votes", pytest.param("direct", marks=pytest.mark.heavy)])
+def test_a_row_says_the_same_at_every_door_however_it_is_written(method, typed_by):
+    root = typed_by(method)
     first, last = ({name: cells[at] for name, (cells, _) in WRITINGS.items()} for at in (0, -1))
-    told = told_by_doors(typed, [first, last])
+    told = told_by_doors(root, [first, last, dict(reversed(ROW.items())) | first])
     assert {key for key, proba in told.items() if proba != told["polars", 0]} == set()
-    missing = told_by_doors(typed, [dict.fromkeys(ROW)])
+    missing = told_by_doors(root, [dict.fromkeys(ROW)])
     assert {key for key, proba in missing.items() if proba != missing["polars", 0]} == set()
     assert missing["polars", 0] != told["polars", 0]
+    table, model = pl.read_parquet(root / "evaluation.parquet"), loaded(root)[0]  # with the label and what is dropped
+    accuracy = np.mean(model.predict(table) == table["ill"].to_numpy())
+    assert model.facts().utility.student.accuracy == pytest.approx(accuracy)  # as the run itself scored it
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda table: table.drop("word"), "'word'"),
+        (lambda table: table.with_columns(more=1), "'more'"),
+        (lambda table: table.to_numpy(), "a frame with columns"),
+    ],
+    ids=["missing", "additional", "no frame"],
+)
+def test_another_table_is_one_line(change, told, typed):
+    with pytest.raises(DataRefused, match=told):
+        loaded(typed)[0].predict(change(polars_of(ROW)))
+
+
+def test_where_the_public_table_is_gone_a_table_is_not_read_in_another_way(typed):
+    public = typed / "public.parquet"
+    public.rename(typed / "elsewhere.parquet")
+    try:
+        with pytest.raises(PreconditionFailed, match=r"public\.parquet.*put it back there"):
+            quorate.load(typed).predict(polars_of(ROW))
+    finally:
+        (typed / "elsewhere.parquet").rename(public)
 
 
 def by_script(root, row):
@@ -427,45 +341,17 @@ def test_what_is_published_says_what_each_column_holds_and_how_it_is_written(typ
     assert "times of day, such as" not in model_card(earlier)
 
 
-# For a column, the entry that is meant (or what stands for none), and the cells that say the same.
-def drawn(n, seed):
-    """Rows whose class hangs on every column, so that a word that is lost is seen."""
-    chance = np.random.default_rng(seed)
-    age, ward = chance.normal(size=n), chance.choice(["north", "Z\u00fcrich"], n)
-    code, sure = chance.choice(["7", "1"], n), chance.choice(["True", "False"], n)
-    ill = 0.3 * age + (ward == "north") + (code == "7") + (sure == "True") + chance.normal(0, 0.2, n) > 1.5
-    return pl.DataFrame(
-        {"age": age, "ward": ward, "code": code, "sure": sure, "ill": np.where(ill, "yes", "no")}
-    )  # fmt: skip
-
-
-MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
-
-
-def estimator(method, **how):
-    """A run of a method in memory."""
-    if method == "direct":
-        return PrivateLogisticRegression(**MEMORY, n_records=400, rounds=4, **how)
-    return PrivateClassifier(**MEMORY, n_records=400, n_teachers=10, n_jobs=1, **how)
-
-
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("method", ["votes", "direct"])
-@pytest.mark.parametrize("library", ["polars", pytest.param("pandas", marks=pytest.mark.heavy)])
-def test_a_private_table_in_other_blanks_and_forms_of_unicode_teaches_the_same(method, library):
+@pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
+def test_a_private_table_in_other_blanks_and_forms_of_unicode_teaches_the_same(make_run, how):
     """Half of the words are written in another way: what is released is the same, to the last bit."""
-    private, public = drawn(400, 1), drawn(150, 2).drop("ill")
-    other = pl.col("ward").str.replace("\u00fc", "u\u0308", literal=True)
-    padded = private.with_columns(
-        ward=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.format("{}  ", other)).otherwise("ward"),
-        code=pl.format("{}.0", "code"),
-        sure=pl.col("sure").str.to_lowercase(),
-    )
     models = []
-    for rows in (private, padded):
-        tables = [rows.drop("ill"), public]
-        X, pool = tables if library == "polars" else [each.to_pandas() for each in tables]
-        made = estimator(method, unsafe_noise_seed=7)
-        pool = PublicPool(pool, categorical=["code", "sure"])
-        models.append(made.fit(X, private["ill"].to_list(), public=pool).predict_proba(pool.rows()))
-    assert models[0].tolist() == models[1].tolist()
+    for written in (pl.col("ward"), pl.format("{}  ", pl.col("ward").str.replace("\u00fc", "u\u0308", literal=True))):
+        root = make_run(f"run{len(models)}", **how, **{"run.unsafe_noise_seed": 7})
+        words = pl.when(pl.int_range(pl.len()) % 2 == 0).then(written).otherwise("ward")
+        for name in ("private", "public"):
+            table = pl.read_csv(root / f"{name}.csv").with_columns(pl.col("ward").replace("west", "Z\u00fcrich"))
+            (table.with_columns(ward=words) if name == "private" else table).write_csv(root / f"{name}.csv")
+        run(root)
+        models.append(quorate.load(root).predict_proba(pl.read_csv(root / "public.csv")).tolist())
+    assert models[0] == models[1]

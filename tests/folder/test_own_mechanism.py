@@ -4,12 +4,11 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
 import pytest
-from tests.folder.conftest import charges, edit, labels, run
+from tests.folder.conftest import charges, edit, labels, run, spent_on
 from tests.folder.test_every_mechanism import POOL, X, Y, kill
 
 from quorate import PrivateClassifier, PublicPool
@@ -18,6 +17,7 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import ask, load_run
+from quorate.folder.published import read_facts
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
     InteractiveNoisyMax,
@@ -79,18 +79,9 @@ class Undeclared(QueryMechanism):
     event = HalfLead.event
     release_many = HalfLead.release_many
 
-class Insensitive(HalfLead):
-    sensitivity: ClassVar[float] = 0.5
-
 @dataclass(frozen=True)
 class Nameless(Event):
     scale: float
-
-class Unregistered(HalfLead):
-    event = property(lambda self: Nameless(self.scale))
-
-class Priceless(HalfLead):
-    event = property(lambda self: 0.5)
 
 @dataclass(frozen=True)
 class Abstract(QueryMechanism):
@@ -104,9 +95,6 @@ class Loose(QueryMechanism):
 class Plain:
     pass
 
-class Sums(HalfLead):
-    takes: ClassVar[str] = "sums"
-
 @dataclass(frozen=True)
 class Odd(HalfLead):
     weather: str = field(default="fair", metadata=FROM_TASK)
@@ -115,52 +103,32 @@ class Odd(HalfLead):
 class Asking(HalfLead):
     depth: int
 
-class Private(HalfLead):
-    """Has randomness of its own, beside the noise that it is given."""
+def other(name, **attributes):
+    """HalfLead in all but some attributes."""
+    return type(name, (HalfLead,), attributes)
 
-    def release_many(self, counts, noise):
-        return super().release_many(counts, noise) ^ np.random.default_rng().integers(0, 2, len(counts))
+def answering(name, changed):
+    """HalfLead whose answers to votes are changed."""
+    release_many = lambda self, counts, noise: changed(HalfLead.release_many(self, counts, noise), counts)
+    return other(name, release_many=release_many)
 
-class Silent(HalfLead):
-    def release_many(self, counts, noise):
-        return counts.argmax(axis=1)
+def stop(words):
+    raise RuntimeError(words)
 
-class Wide(HalfLead):
-    def release_many(self, counts, noise):
-        return super().release_many(counts, noise) + 2
-
-class Floats(HalfLead):
-    def release_many(self, counts, noise):
-        return super().release_many(counts, noise) / 2
-
-class Crashing(HalfLead):
-    def release_many(self, counts, noise):
-        raise RuntimeError("boom")
-
-class Costly(HalfLead):
-    """Costs the same, however much noise there is."""
-
-    event = property(lambda self: PureDP(0.5))
-
-class Uncalibrated(HalfLead):
-    @classmethod
-    def calibrated(cls, values, schedule):
-        raise ZeroDivisionError("no such noise")
-
-class Secretive(HalfLead):
-    """Fails on votes that made-up ones do not look like, and tells them."""
-
-    def release_many(self, counts, noise):
-        answers = super().release_many(counts, noise)
-        if len(counts) > 8:
-            raise RuntimeError(f"votes were {counts.tolist()}")
-        return answers
-
-class Sometimes(HalfLead):
-    """The same, by an answer that is no class."""
-
-    def release_many(self, counts, noise):
-        return super().release_many(counts, noise) + (2 if len(counts) > 8 else 0)
+Insensitive = other("Insensitive", sensitivity=0.5)
+Unregistered = other("Unregistered", event=property(lambda self: Nameless(self.scale)))
+Priceless = other("Priceless", event=property(lambda self: 0.5))
+Costly = other("Costly", event=property(lambda self: PureDP(0.5)))  # however much noise there is
+Sums = other("Sums", takes="sums")
+Uncalibrated = other("Uncalibrated", calibrated=classmethod(lambda *_: 1 / 0))
+Silent = other("Silent", release_many=lambda self, counts, noise: counts.argmax(axis=1))
+Private = answering("Private", lambda given, counts: given ^ np.random.default_rng().integers(0, 2, len(counts)))
+Wide = answering("Wide", lambda given, counts: given + 2)
+Floats = answering("Floats", lambda given, counts: given / 2)
+Crashing = answering("Crashing", lambda given, counts: stop("boom"))
+# On votes that made-up ones do not look like: it fails and tells them, or answers what is no class.
+Secretive = answering("Secretive", lambda given, counts: stop(f"{counts.tolist()}") if len(counts) > 8 else given)
+Sometimes = answering("Sometimes", lambda given, counts: given + (2 if len(counts) > 8 else 0))
 '''
 NAME = "hospital_noise"
 OWN = f"{NAME}:HalfLead"
@@ -195,13 +163,9 @@ def statements(caveats):
     return [each for each in caveats if "is the owner's own" in each]
 
 
-# --- a run ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_is_calibrated_checked_charged_and_reported(make_own, cli):
     root = make_own(**{"mechanism.handicap": 1})
-    code, said, wrong = cli("check", root)
-    assert code == 0, wrong
+    said = cli.ok("check", root)
     assert "HalfLead (scale = " in said
     assert "handicap = 1" in said
     assert "HalfLead is the owner's own" in said.words
@@ -231,9 +195,9 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own, cli):
     assert run(root).guarantee.epsilon == facts.guarantee.epsilon  # finished: charged once
 
 
-def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run):
+def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(finished_runs):
     """The twin: what is said is said of the mechanism, and not of every run."""
-    facts = run(make_run(n=300, m=60, **{"mechanism.name": "LaplaceNoisyMax"}))
+    facts = read_facts(finished_runs())
     assert statements(facts.guarantee.caveats) == []
     (noise,) = (each for each in facts.checks if each.code == "noise")
     assert noise.outcome == "by construction"
@@ -272,29 +236,17 @@ def test_answers_kept_back_come_from_it(make_own):
 def test_a_killed_run_goes_on_with_one_charge(make_own):
     root = make_own(m=150)
     kill(root, "after", 2)
-    with Ledger(root / "ledger.db") as ledger:
-        spent = ledger.spent
+    before = spent_on(root)
     run(root)
-    with Ledger(root / "ledger.db") as ledger:
-        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
+    assert spent_on(root) == (before[0], 1)
     statuses = [row["status"] for row in labels(root)]
     assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 
-def test_a_mechanism_of_the_same_name_is_another_one(make_own):
-    """Two modules may have a class of one name and one event: stored answers of one are not the other's."""
+def test_a_mechanism_of_another_module_or_whose_code_was_edited_is_another_one(make_own):
+    """Name, fields and event are the same; what was charged paid for that class, and for the code as it was."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     run(root)
-    twin = f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n    pass\n"
-    (root / "hospital_twin.py").write_text(twin, encoding="utf-8")
-    edit(root, OWN, "hospital_twin:HalfLead")
-    run(root)
-    assert charges(root) == 2
-
-
-def test_a_mechanism_whose_code_was_edited_is_another_one(make_own):
-    """Its name, fields and event are the same; what was charged paid for the code as it was."""
-    root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     edit(root, OWN, "hospital_edited:HalfLead")
     answers = "        return super().release_many(counts, noise)\n"
     source = (
@@ -303,9 +255,9 @@ def test_a_mechanism_whose_code_was_edited_is_another_one(make_own):
     )
     try:
         for code, expected in (
-            (source, 1),
-            (f"# read again\n{source}", 1),
-            (source.replace("(counts,", "(+counts,"), 2),
+            (source, 2),
+            (f"# read again\n{source}", 2),
+            (source.replace("(counts,", "(+counts,"), 3),
         ):
             (root / "hospital_edited.py").write_text(code, encoding="utf-8")
             run(root)
@@ -313,9 +265,6 @@ def test_a_mechanism_whose_code_was_edited_is_another_one(make_own):
             del sys.modules["hospital_edited"]
     finally:
         sys.modules.pop("hospital_edited", None)
-
-
-# --- the ledger -----------------------------------------------------------------------------------------------------
 
 
 def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(make_own, cli, tmp_path):
@@ -371,9 +320,6 @@ def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(make_own, cli,
     del sys.modules["priced_by_the_audited"]
 
 
-# --- the estimator --------------------------------------------------------------------------------------------------
-
-
 def classifier(mechanism, **more):
     return PrivateClassifier(
         classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
@@ -404,47 +350,18 @@ def test_what_it_raises_on_votes_is_told_to_nobody(hospital, tmp_path):
             assert len(opened.reservations()) == 1
 
 
-class Votes(NoisyCounts):
-    """Values, one query at a time."""
-
-    __slots__ = ()
-    sensitivity: ClassVar[float] = 1.0
+def owned(name, kind, **attributes):
+    """A class of quorate's, as one of the owner's own that differs in some attributes."""
+    return type(name, (kind,), {"__slots__": (), "sensitivity": 1.0, **attributes})
 
 
-class Asked(InteractiveNoisyMax):
-    """Takes predictions, and may decline."""
-
-    __slots__ = ()
-    sensitivity: ClassVar[float] = 1.0
-
-
-class Stable(StableSparseVector):
-    """A stream."""
-
-    __slots__ = ()
-    sensitivity: ClassVar[float] = 1.0
-
-
-class Unread(Votes):
-    __slots__ = ()
-    releases_values: ClassVar[bool] = False
-
-
-class Unsaid(Votes):
-    __slots__ = ()
-    answers = property(lambda self: "votes")
-
-
-class Short(Votes):
-    __slots__ = ()
-    answers = property(lambda self: OneColumn(self.sigma))
-
-
-class OneColumn(NoisyHalfLeads):
-    __slots__ = ()
-
-    def columns(self, classes):
-        return ["one", "another"]
+Votes = owned("Votes", NoisyCounts)  # values, one query at a time
+Asked = owned("Asked", InteractiveNoisyMax)  # takes predictions, and may decline
+Stable = owned("Stable", StableSparseVector)  # a stream
+Unread = owned("Unread", Votes, releases_values=False)
+Unsaid = owned("Unsaid", Votes, answers=property(lambda self: "votes"))
+OneColumn = owned("OneColumn", NoisyHalfLeads, columns=lambda self, classes: ["one", "another"])
+Short = owned("Short", Votes, answers=property(lambda self: OneColumn(self.sigma)))
 
 
 @pytest.mark.default_cases(1)
@@ -481,9 +398,6 @@ def test_what_would_fail_after_the_charge_is_found_before_it(kind, said):
         assert not ledger.reservations()
 
 
-# --- votes made elsewhere -------------------------------------------------------------------------------------------
-
-
 def test_votes_made_elsewhere_are_released_by_it(hospital, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     counts = np.random.default_rng(4).multinomial(40, [0.3, 0.7], size=20)
@@ -495,18 +409,11 @@ def test_votes_made_elsewhere_are_released_by_it(hospital, cli, tmp_path, monkey
     shown = json.loads(said)
     assert shown["epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert len(statements(shown["caveats"])) == 1
-    with Ledger("out/ledger.db") as ledger:
-        entries = ledger.head.sequence
-    again = cli.json("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1")
-    assert again == shown
-    with Ledger("out/ledger.db") as ledger:
-        assert ledger.head.sequence - entries <= 1  # a session that charges nothing
-        assert len(ledger.reservations()) == 1
+    assert cli.json("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1") == shown
+    assert charges(Path("out")) == 1
     said = cli.refused(2, "votes", "release", *common[:-1], f"{NAME}:Undeclared", "--epsilon", 2.0)
     assert "does not declare its sensitivity" in said
 
-
-# --- audits ---------------------------------------------------------------------------------------------------------
 
 ATTACK = ("--set", "scale=4", "--runs", 20_000, "--seed", 1, "--n-teachers", 40, "--answers", 4, "--json")
 
@@ -536,9 +443,6 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):
     assert "are for a MECHANISM" in said
 
 
-# --- refusals -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("name", "said"),
@@ -563,7 +467,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli):
         (f"{NAME}:Floats", "must answer 8 queries by an int64 array of shape (8,)"),
         (f"{NAME}:Crashing", "mechanism Crashing fails on made-up votes (RuntimeError: boom)"),
         (f"{NAME}:Costly", "no amount of noise makes Costly fit"),
-        (f"{NAME}:Uncalibrated", "fails where it is made (ZeroDivisionError: no such noise)"),
+        (f"{NAME}:Uncalibrated", "fails where it is made (ZeroDivisionError: division by zero)"),
     ],
 )
 def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(make_own, cli, name, said):

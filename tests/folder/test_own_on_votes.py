@@ -105,6 +105,7 @@ ODD = {
     "stages given back": lambda state, counts: (replace(state, stages_spent=-37), 0),
     "stages as text": lambda state, counts: (replace(state, stages_spent=str(counts)), 0),
     "leaves": _leave,
+    "a state that cannot be copied": _tells,
 }
 
 
@@ -133,12 +134,6 @@ def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_tol
     assert "what was charged stays charged" in refusal.value.charged
     assert stored(tmp_path) == [None]  # drawn, and never answered
     assert not (tmp_path / "public" / "labels.csv").exists()
-
-
-def test_a_state_that_fails_where_it_is_copied_tells_nothing(tmp_path):
-    with pytest.raises(InvalidParameter, match="how is not told") as refusal:
-        release(tmp_path, stream(_tells))
-    assert "37" not in told_by(refusal.value)
 
 
 @pytest.mark.parametrize(("odd", "code"), [(lambda state, counts: (state, 1), 1), (Stream.odd, None)])
@@ -174,9 +169,6 @@ def test_a_step_is_tried_before_anything_is_charged(tmp_path):
         release(tmp_path, Wide(epsilon=0.5))
     assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
     assert not (tmp_path / "ledger.db").exists()
-
-
-# --- the data-dependent analysis ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -125,11 +125,6 @@ def test_that_test_would_see_it_opened(raises_when_opened):
         raises_when_opened.read_text()
 
 
-def test_a_private_file_that_is_not_there_is_no_reason_to_refuse(folder):
-    (folder / "private.csv").unlink()
-    assert plan_folder(folder).first.key == "direct/gradient rounds"
-
-
 def test_the_number_of_units_has_to_be_declared(folder):
     (folder / "quorate.toml").write_text(TOML.replace("n_records = 5000\n", ""))
     with pytest.raises(InvalidParameter, match="never opens the private file"):
@@ -146,7 +141,9 @@ def test_without_public_rows_nothing_else_is_asked_for_first(folder):
 
 
 @pytest.mark.quick
-def test_public_rows_that_are_not_there_are_told(folder):
+def test_a_private_file_that_is_not_there_is_no_reason_to_refuse_and_a_public_one_is(folder):
+    (folder / "private.csv").unlink()
+    assert plan_folder(folder, rehearse="no").first.key == "direct/gradient rounds"
     (folder / "public.csv").unlink()
     with pytest.raises(PreconditionFailed, match="there is no such file"):
         plan_folder(folder)
@@ -164,9 +161,7 @@ def test_python_and_a_folder_plan_the_same(folder):
     ("given", "said"),
     [
         ({"n_records": 100}, "n_public is needed"),
-        ({"n_records": 100, "n_public": 50}, "n_classes is needed"),
         ({"n_records": 100, "n_public": 50, "n_classes": 2}, "width is needed"),
-        ({"n_records": 100, "n_public": 50, "n_classes": 2, "width": 3, "n_teachers": [200]}, "at most 100"),
     ],
 )
 def test_what_is_missing_is_named(given, said):
@@ -182,15 +177,12 @@ def test_what_is_missing_is_named(given, said):
         ("--curve 0:.5", "Example: 20:0.72, 100:0.83"),
         ("--curve 5:.7 --curve 5:.8", "--curve has several accuracies for one number of rows, got 5:0.7, 5:0.8;"),
         ("--commonest .3", "--commonest is the share of the commonest of 2 classes"),
-        ("--commonest 1.3", "--commonest must be a number"),
         ("--model nope", "--model must be names of logistic, tree, forest, boosting, xgboost, lightgbm, got 'nope'"),
         ("--model tree", "give [data] evaluation, and take --rehearse labels"),
-        ("--records 0", "--records must be a whole number"),
         ("--records 10 --rows 5", "must be at least --records, since each record has a row, got 5 for --records 10"),
         ("--rows 5", "must be at least [data] n_records, since each record has a row, got 5 for [data] "),
         ("--rehearse labels", "give [data] evaluation, or take --rehearse synthetic"),
         ("--curve 20:.7 --rehearse no", "--rehearse no does not go with a learning curve"),
-        ("--estimate --spend 0", "--spend must be a number"),
     ],
 )  # fmt: skip
 def test_what_a_plan_refuses_names_what_was_typed(folder, cli, typed, told):
@@ -226,24 +218,11 @@ def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path):
     rng = np.random.default_rng(3)
     day = rng.integers(0, 200, 400)
     notes = [None if at % 7 == 0 else f"{'cough' if late else 'well'} again today" for at, late in enumerate(day > 100)]
-    rows = pl.DataFrame(
-        {
-            "age": rng.normal(50, 9, 400),
-            "admitted": [str(np.datetime64("2024-01-01") + int(each)) for each in day],
-            "notes": notes,
-        }
-    )
-    labels = np.where(day > 100, "yes", "no")
-    made = quorate.plan(
-        rows[:250],
-        evaluation=(rows[250:], labels[250:]),
-        classes=["no", "yes"],
-        n_records=3000,
-        epsilon=2.0,
-        delta=1e-5,
-        mechanisms=["NoisyCounts"],
-        n_teachers=[50],
-    )
+    admitted = [str(np.datetime64("2024-01-01") + int(each)) for each in day]
+    rows = pl.DataFrame({"age": rng.normal(50, 9, 400), "admitted": admitted, "notes": notes})
+    labels, sizes = np.where(day > 100, "yes", "no"), {"n_records": 3000, "n_teachers": [50]}
+    known = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "mechanisms": ["NoisyCounts"]}
+    made = quorate.plan(rows[:250], evaluation=(rows[250:], labels[250:]), **known, **sizes)
     expected = {row.way: row.expected for row in made.rows}
     assert expected["direct"] is not None
     assert expected["direct"].accuracy > 0.8

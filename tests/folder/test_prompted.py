@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.ensemble.teachers.prompted.stand_in import BAD, endpoint, send, well
-from tests.folder.conftest import charges, edit
+from tests.folder.conftest import charges, edit, toml
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import ChatTeacher
@@ -55,47 +55,21 @@ def write(root, url, **teachers):
     root.mkdir()
     pl.DataFrame({"review": PRIVATE, "liked": LABELS}).write_csv(root / "private.csv")
     pl.DataFrame({"review": PUBLIC}).write_csv(root / "public.csv")
-    more = "".join(f"{key} = {json.dumps(value)}\n" for key, value in teachers.items())
-    (root / "quorate.toml").write_text(
-        f"""
-        [data]
-        private = "private.csv"
-        public = "public.csv"
-        label = "liked"
-        classes = ["no", "yes"]
-        n_records = {N}
-        [budget]
-        epsilon = 8.0
-        delta = 1e-5
-        [teachers]
-        endpoint = "{url}"
-        model = "toy:8b"
-        count = {K}
-        shots = 4
-        timeout = 5.0
-        {more}
-        [mechanism]
-        queries = "all"
-        [run]
-        n_jobs = 1
-        allow_hopeless = true
-        """,
-        encoding="utf-8",
-    )
+    settings = {
+        "data": {"private": "private.csv", "public": "public.csv", "label": "liked", "classes": ["no", "yes"],
+                 "n_records": N},
+        "budget": {"epsilon": 8.0, "delta": 1e-5},
+        "teachers": {"endpoint": url, "model": "toy:8b", "count": K, "shots": 4, "timeout": 5.0, **teachers},
+        "mechanism": {"queries": "all"},
+        "run": {"n_jobs": 1, "allow_hopeless": True},
+    }  # fmt: skip
+    (root / "quorate.toml").write_text(toml(settings), encoding="utf-8")
     return root
 
 
 def fitted(there):
-    clf = PrivateClassifier(
-        teacher=ChatTeacher(there.url, "toy", shots=4),
-        classes=["no", "yes"],
-        epsilon=8.0,
-        delta=1e-5,
-        n_teachers=K,
-        online_answers=2,
-        n_jobs=1,
-        allow_hopeless=True,
-    )
+    given = {"classes": ["no", "yes"], "epsilon": 8.0, "delta": 1e-5, "n_teachers": K, "allow_hopeless": True}
+    clf = PrivateClassifier(ChatTeacher(there.url, "toy", shots=4), online_answers=2, n_jobs=1, **given)
     return clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
 
 
@@ -133,9 +107,8 @@ def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_agai
 
 def in_a_folder(root, url):
     """A finished run with answers kept back, and a table of a known and of a new row."""
-    write(root, url)
+    write(root, url, count=4)
     edit(root, 'queries = "all"', "queries = 20\nonline_answers = 2")
-    edit(root, "count = 8", "count = 4")
     execute(load_run(root), command="test")
     for name, row in (("new.csv", "good fun film 5"), ("other.csv", "dull bad film 6")):
         pl.DataFrame({"review": [row]}).write_csv(root / name)
@@ -170,9 +143,8 @@ def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answers", [0, 12], ids=["at once", "on the way"])
 def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(there, tmp_path, answers):
-    root = write(tmp_path / "run", there.url)
-    edit(root, "[run]", "[run]\n        epsilon = 4.0")
-    edit(root, "count = 8", "count = 4")
+    root = write(tmp_path / "run", there.url, count=4)
+    edit(root, "[run]", "[run]\nepsilon = 4.0")
     rehearsed, mend = len(there.asked), there.manner
 
     def dies(handler, said):
@@ -280,11 +252,9 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(there, tmp_pa
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"endpont": "x"}, "did you mean"),
         ({"hosts": "llm.example.org"}, "must name machines"),
         ({"prior_matching": True}, "prior_matching is for models that are fitted"),
         ({"api_key_env": "sk-secret key"}, "must be the name of an environment variable"),
-        ({"choose": "best"}, "must be one of"),
         ({"text": "rview"}, "[teachers] text names 'rview'"),
     ],
 )

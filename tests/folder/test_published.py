@@ -5,12 +5,13 @@ import json
 import os
 import zipfile
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from tests.folder.conftest import PUBLISHED
+from tests.folder.conftest import PUBLISHED, Killed
 
 from quorate.deferred import skops
 from quorate.errors import PreconditionFailed
@@ -25,17 +26,8 @@ def run(finished_run):
     return finished_run()
 
 
-@pytest.mark.heavy
-def test_a_run_notes_what_it_published_where_others_do_not_write(run):
-    noted = RunFolder(run).published
-    sums = json.loads(noted.read_text())["sha256"]
-    assert sums.keys() == PUBLISHED
-    assert all(sums[name] == [sha256((run / "public" / name).read_bytes()).hexdigest()] for name in PUBLISHED)
-    assert noted.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.heavy
 def test_only_what_was_published_is_exported_and_the_rest_is_named(run, cli, tmp_path):
+    (run / "public" / ".labels.csv.77.part").write_text("half")  # as a crash leaves it, and of no account
     (run / "public" / "notes.txt").write_text("patients of ward 7")
     (run / "public" / "more").mkdir()
     (run / "public" / "key").symlink_to(run / "private" / "run.key")
@@ -44,70 +36,62 @@ def test_only_what_was_published_is_exported_and_the_rest_is_named(run, cli, tmp
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*PUBLISHED, "manifest.json"}
     assert "notes.txt" not in said
     assert told == "not copied, since this run did not publish it: 'key', 'more', 'notes.txt'\n"
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())["sha256"]
-    assert all(manifest[name] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in PUBLISHED)
+    sums = {name: sha256((tmp_path / "out" / name).read_bytes()).hexdigest() for name in PUBLISHED}
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["sha256"] == sums
+    noted = RunFolder(run).published  # where others do not write
+    assert json.loads(noted.read_text())["sha256"] == {name: [found] for name, found in sums.items()}
+    assert noted.stat().st_mode & 0o777 == 0o600
+    assert "is not empty; name a new folder" in cli.refused(4, "export", run, "--to", tmp_path / "out")
 
 
 def swap(file):
     file.write_bytes(file.read_bytes().replace(b"a", b"b", 1))
 
 
-def link_to_the_votes(file):
-    file.unlink()
-    file.symlink_to(file.parents[1] / "private" / "votes.stage")
+def instead(make):
+    """What puts something else in the place of a file."""
+
+    def change(file):
+        file.unlink()
+        make(file)
+
+    return change
+
+
+def votes_beside(file):
+    return file.parents[1] / "private" / "votes.stage"
 
 
 def link_to_the_same(file):
-    kept = file.rename(file.with_name("kept"))
-    file.symlink_to(kept)
-
-
-def hard_link_to_the_votes(file):
-    file.unlink()
-    os.link(file.parents[1] / "private" / "votes.stage", file)
-
-
-def pipe(file):
-    file.unlink()
-    os.mkfifo(file)
-
-
-def folder(file):
-    file.unlink()
-    file.mkdir()
-
-
-def remove(file):
-    file.unlink()
+    file.symlink_to(file.rename(file.with_name("kept")))
 
 
 CHANGES = {
-    swap: "is not what this run wrote there",
-    link_to_the_votes: "is a symbolic link",
-    link_to_the_same: "is a symbolic link",
-    hard_link_to_the_votes: "is not what this run wrote there",
-    pipe: "is no regular file",
-    folder: "is no regular file",
-    remove: "is missing",
+    "swapped": (swap, "is not what this run wrote there"),
+    "a link to the votes": (instead(lambda file: file.symlink_to(votes_beside(file))), "is a symbolic link"),
+    "a link to the same": (link_to_the_same, "is a symbolic link"),
+    "a hard link": (instead(lambda file: os.link(votes_beside(file), file)), "is not what this run wrote there"),
+    "a pipe": (instead(os.mkfifo), "is no regular file"),
+    "a folder": (instead(Path.mkdir), "is no regular file"),
+    "gone": (Path.unlink, "is missing"),
 }
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("name", ["student.skops", "labels.csv", "facts.json"])
-def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(run, cli, tmp_path, change, name):
-    assert (run / "private" / "votes.stage").exists()
+def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(run, cli, tmp_path, what, name):
+    (change, said_of_it), facts_gone = CHANGES[what], (what, name) == ("gone", "facts.json")
+    assert votes_beside(run / "public" / name).exists()
     change(run / "public" / name)
     code, said, told = cli("export", run, "--to", tmp_path / "out")
     assert (code, said) == (4, "")
-    unfinished = change is remove and name == "facts.json"
-    expected = "has no finished run yet" if unfinished else f"public/{name} {CHANGES[change]}"
-    assert expected in told
+    assert ("has no finished run yet" if facts_gone else f"public/{name} {said_of_it}") in told
     assert len(told.splitlines()) == 2  # the line, and what was charged
     assert "quorate run" in told
     assert not (tmp_path / "out").exists()
     if name == "facts.json":  # nor is a report written from facts that are somebody else's
-        assert cli("report", run)[0] == cli("status", run)[0] == 4 or change is remove
+        assert cli("report", run)[0] == cli("status", run)[0] == 4 or facts_gone
 
 
 def test_a_public_folder_that_is_a_link_is_refused(run, cli, tmp_path):
@@ -149,7 +133,7 @@ def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run, cli, tmp_
 
 def test_links_are_not_followed_in_a_run_without_sums_either(run, tmp_path):
     RunFolder(run).published.unlink()
-    link_to_the_votes(run / "public" / "student.skops")
+    CHANGES["a link to the votes"][0](run / "public" / "student.skops")
     with pytest.raises(PreconditionFailed, match="is a symbolic link"):
         export_files(run, tmp_path / "out", unverified=True)
 
@@ -178,10 +162,6 @@ def test_damaged_sums_are_refused(run, tmp_path, damage):
         export_files(run, tmp_path / "out")
 
 
-class _Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("anew", "after"), [*((True, n) for n in range(4)), *((False, n) for n in range(5))])
 def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(run, monkeypatch, anew, after):
@@ -191,14 +171,14 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(run, monke
 
     def write(path, content, *, mode=0o644):
         if len(done) == after:
-            raise _Killed
+            raise Killed
         done.append(path)
         real(path, content, mode=mode)
 
     facts = (root.public / "facts.json").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(published, "write_atomically", write)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             publish_files(root, {"report.html": b"new", "audit.json": b"{}", "facts.json": facts + b"\n"}, anew=anew)
     if published.is_finished(root):
         assert not anew

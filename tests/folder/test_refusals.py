@@ -5,7 +5,7 @@ import shutil
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, charges
+from tests.folder.conftest import DIRECT, charges, edit, interrupted
 
 from quorate.accounting import PureDP
 from quorate.data.formats import DelimitedText
@@ -25,12 +25,8 @@ def one_line(said):
 
 
 VALUES = [
-    ("an unknown label column names the nearest", {"data.label": "il"}, 4,
-     "[data] label = \"il\": "),
-    ("an unknown unit column names the nearest", {"data.unit": "patient"}, 4, "no column 'patient'"),
     ("a missing private file is named", {"data.private": "privat.csv"}, 4,
      '[data] private: there is no file "privat.csv" beside quorate.toml; did you mean "private.csv"?'),
-    ("a missing public file is named", {"data.public": "publik.csv"}, 4, 'did you mean "public.csv"?'),
     ("a missing evaluation file is named", {"data.evaluation": "e.csv"}, 4,
      '[data] evaluation: there is no file "e.csv" beside quorate.toml; write its path relative to quorate.toml'),
     ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4,
@@ -40,30 +36,12 @@ VALUES = [
     ("classes twice", {"data.classes": ["no", "yes", "no"]}, 2, "'no' is listed twice"),
     ("classes of two types", {"data.classes": ["no", 1]}, 2, "all classes in one type"),
     ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "a label outside [data] classes was found"),
-    ("epsilon of zero", {"budget.epsilon": 0}, 2, r"epsilon must be a number > 0, got 0"),
-    ("epsilon below zero", {"budget.epsilon": -1.0}, 2, r"epsilon must be a number > 0, got -1.0"),
     ("epsilon that is no number", {"budget.epsilon": float("nan")}, 2, "epsilon must be a number > 0, got nan"),
-    ("epsilon without end", {"budget.epsilon": float("inf")}, 2, "epsilon must be a number > 0, got inf"),
-    ("epsilon as a truth value", {"budget.epsilon": True}, 2, "epsilon must be a number > 0, got True"),
     ("epsilon too small to count", {"budget.epsilon": 1e-12}, 2, "epsilon must be at least 1e-9"),
-    ("a share of epsilon above the cap", {"run.epsilon": 5.0}, 2, "[run] epsilon = 5.0 is above [budget] epsilon = 4"),
-    ("a share of delta above the cap", {"run.delta": 1e-4}, 2, "[run] delta = 0.0001 is above [budget] delta = 1e-05"),
-    ("delta of one", {"budget.delta": 1.0}, 2, "delta must be a number > 0 and < 1, got 1.0"),
-    ("delta of zero", {"budget.delta": 0.0}, 2, "delta must be a number > 0 and < 1, got 0.0"),
-    ("delta that is no number", {"budget.delta": float("nan")}, 2, "delta must be a number > 0 and < 1, got nan"),
-    ("more teachers than units", {"teachers.count": 401}, 4, "too many teachers: [teachers] count = 401"),
     ("more teachers than people", {"teachers.count": 201, "data.unit": "patient_id"}, 4, "too many teachers"),
     ("a declared n above the truth", {"teachers.count": "auto", "data.n_records": 10**9}, 4, "the true number of"),
-    ("no teachers", {"teachers.count": 0}, 2, "count must be a whole number >= 1, got 0"),
-    ("half a teacher", {"teachers.count": 2.5}, 2, "count must be a whole number >= 1, got 2.5"),
     ("an unknown mechanism", {"mechanism.name": "NoisyCount"}, 2, 'did you mean "NoisyCounts"?'),
     ("more queries than points", {"mechanism.queries": 151}, 2, "[mechanism] queries = 151 but the pool has"),
-    ("no queries", {"mechanism.queries": 0}, 2, "queries must be a whole number >= 1, got 0"),
-    ("online answers below zero", {"mechanism.online_answers": -1}, 2, "online_answers must be a whole number >= 0"),
-    ("online answers as a truth value", {"mechanism.online_answers": True}, 2, "online_answers must be a whole number"),
-    ("noise of zero", {"mechanism.sigma": 0}, 2, "sigma must be a number > 0, got 0"),
-    ("noise that is no number", {"mechanism.sigma": float("nan")}, 2, "sigma must be a number > 0, got nan"),
-    ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
     ("an unknown section", {"bugdet.epsilon": 1}, 2, 'has no section [bugdet]; did you mean [budget]?'),
 ]  # fmt: skip
 
@@ -100,10 +78,7 @@ def test_the_private_table_as_a_public_one_is_refused_at_every_door_before_it_is
 def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run, cli):
     """What was published is still exported, and a run is refused as another release, not as a wrong file."""
     root = finished_run()
-    settings = root / "quorate.toml"
-    said = settings.read_text(encoding="utf-8")
-    settings.write_text(said.replace("[run]\n", "[run]\nepsilon = 5.0\n", 1) if "[run]" in said else
-                        f"{said}\n[run]\nepsilon = 5.0\n", encoding="utf-8")  # fmt: skip
+    edit(root, "[run]\n", "[run]\nepsilon = 5.0\n")
     assert settings_of(root).run.epsilon == 5.0
     before = charges(root)
     code, _, told = cli("run", root)
@@ -130,13 +105,6 @@ def rewrite(name, change):
     return broken
 
 
-def the_private_table(how):
-    def broken(root):
-        how(pl.read_csv(root / "private.csv")).write_csv(root / "public.csv")
-
-    return broken
-
-
 def sparse(root):
     """Write the tables as svmlight text, which has no names of columns."""
     for name, n in (("private", 400), ("public", 150)):
@@ -159,25 +127,19 @@ def test_columns_that_are_named_for_a_table_without_names_are_refused(make_run, 
 
 
 FILES = [
-    ("a pool with a column too few", rewrite("public.csv",
-     lambda t: t.drop("bmi")), "public.csv lacks the column 'bmi' of private.csv."),
-    ("a pool with a column too many", rewrite("public.csv",
-     lambda t: t.with_columns(x=pl.lit(1))), 'under [data]: drop = ["x"]'),
     ("a pool with a renamed column", rewrite("public.csv",
      lambda t: t.rename({"age": "Age"})), "private.csv lacks the column 'Age'"),
     ("words where numbers are", rewrite("private.csv",
      lambda t: t.with_columns(age=pl.lit("old"))), "'age' holds text"),
     ("a label that is missing", rewrite("private.csv",
      lambda t: t.with_columns(ill=pl.lit(None))), "a label is missing"),
-    ("the private file copied as the pool", the_private_table(lambda t: t),
+    ("the private file copied as the pool", lambda root: shutil.copy(root / "private.csv", root / "public.csv"),
      "quorate: [data] public holds the private rows again"),
     ("an empty private file", lambda root: (root / "private.csv").write_text("") and None, "the file is empty"),
     ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)),
      "private.csv: the file names its columns and holds no row"),
     ("an evaluation file without rows", rewrite("evaluation.csv", lambda t: t.head(0)),
      "evaluation.csv: the file names its columns and holds no row"),
-    ("an evaluation file with a column too few", rewrite("evaluation.csv", lambda t: t.drop("bmi")),
-     "evaluation.csv lacks the column 'bmi'"),
     ("a file that is no table", lambda root: (root / "private.csv").write_bytes(b"\xff\xfe\x00") and None,
      "private.csv"),
 ]  # fmt: skip
@@ -248,10 +210,9 @@ def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run, c
 
 
 @pytest.mark.heavy
-def test_a_ledger_of_other_data_is_refused(make_run, cli):
-    root, other = make_run("ours"), make_run("theirs", n=300)
-    assert cli("run", other)[0] == 0
-    for each in other.glob("ledger.db*"):
+def test_a_ledger_of_other_data_is_refused(make_run, finished_runs, cli):
+    root = make_run()
+    for each in finished_runs(n=300).glob("ledger.db*"):
         shutil.copy(each, root / each.name)
     before = charges(root)
     for verb in ("check", "run"):
@@ -260,9 +221,8 @@ def test_a_ledger_of_other_data_is_refused(make_run, cli):
 
 
 @pytest.mark.heavy
-def test_a_ledger_whose_key_is_gone_is_refused(make_run, cli):
-    root = make_run()
-    assert cli("run", root)[0] == 0
+def test_a_ledger_whose_key_is_gone_is_refused(finished_run, cli):
+    root = finished_run()
     (root / "ledger.db.key").unlink()
     assert "ledger.db.key is missing" in one_line(cli.refused(4, "run", root))
 
@@ -296,18 +256,11 @@ TAMPERED = [
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [row[1] for row in TAMPERED], ids=[row[0] for row in TAMPERED])
-def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run, cli, tamper):
-    root = make_run()
-    assert cli("run", root)[0] == 0
+def test_a_tampered_ledger_stops_every_command_that_needs_it(finished_run, cli, tamper):
+    root = finished_run()
     tamper(root)
-    for command in (
-        ("run", root),
-        ("check", root),
-        ("status", root),
-        ("ledger", "show", root),
-        ("ledger", "verify", root),
-    ):
-        assert one_line(cli.refused(5, *command))
+    for command in ("run", "check", "status", "ledger show", "ledger verify"):
+        assert one_line(cli.refused(5, *command.split(), root))
 
 
 def test_a_run_key_that_was_emptied_is_no_key(make_run, cli):
@@ -315,16 +268,6 @@ def test_a_run_key_that_was_emptied_is_no_key(make_run, cli):
     (root / "private").mkdir()
     (root / "private" / "run.key").write_bytes(b"")
     assert "is not a key of 32 bytes" in one_line(cli.refused(4, "run", root))
-
-
-@pytest.mark.heavy
-def test_a_teacher_that_takes_no_missing_values_meets_none(make_run, cli):
-    """Built-in models see encoded rows, in which a missing value is a value of its own."""
-    root = make_run()
-    for name in ("private.csv", "public.csv"):
-        gaps = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("age")).alias("age")
-        pl.read_csv(root / name).with_columns(gaps).write_csv(root / name)
-    assert cli("run", root)[0] == 0
 
 
 def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run, cli):
@@ -349,8 +292,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run, c
     kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
     table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
     for verb in ("check", "run"):
-        said = cli.refused(4, verb, root)
-        line = said.words
+        line = cli.refused(4, verb, root).words
         assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
         assert str(missing) not in line.replace("QUO-E005", "")
     assert not (root / "ledger.db").exists()
@@ -361,15 +303,12 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(make
     """Charged, and then killed before its report: the edit asks for another release of the same budget."""
     root = make_run()
     with monkeypatch.context() as patch:
-        patch.setattr("quorate.folder.methods.publish_run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("quorate.folder.methods.publish_run", interrupted)
         assert cli("run", root)[0] == 6
-    settings = root / "quorate.toml"
-    original = settings.read_text()
-    settings.write_text(original.replace("count = 12", "count = 13"))
+    edit(root, "count = 12", "count = 13")
     for verb in ("check", "run"):
-        said = cli.refused(3, verb, root)
-        line = said.words
+        line = cli.refused(3, verb, root).words
         assert "differ from those of the run begun here, which was charged; put them back" in line
         assert "raise" not in line
-    settings.write_text(original)
+    edit(root, "count = 13", "count = 12")
     assert cli("run", root)[0] == 0

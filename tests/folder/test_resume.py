@@ -1,6 +1,5 @@
 """A run killed at any moment goes on: nothing is charged twice, nothing is drawn twice, no stored label changes."""
 
-import csv
 import random
 import re
 import secrets
@@ -11,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.folder.conftest import run
+from tests.folder.conftest import Killed, labels, run
 from tests.preloaded import Forked
 
 from quorate.data import canonical
@@ -86,8 +85,7 @@ class Snapshot:
 
 
 def label_rows(root):
-    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
-        return {row["row"]: (row["label"], row["status"], row["noisy_half_lead"]) for row in csv.DictReader(file)}
+    return {row["row"]: (row["label"], row["status"], row["noisy_half_lead"]) for row in labels(root)}
 
 
 def breaches(snapshots, n_queries):
@@ -159,15 +157,8 @@ def _unstored(root):
         return [{"count": block.count} for block in ledger.reservations()[0].blocks("label") if block.answers is None]
 
 
-# --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
-
-
 # Under zCDP a second charge would fit, so that a run which makes one is seen to.
 ROOM_FOR_TWO = {"mechanism.sigma": 400.0, "budget.composition": "zcdp"}
-
-
-class _Killed(BaseException):
-    """Stands for the end of the process: nothing in the package may catch it and tidy up."""
 
 
 def perform_killed(root, *, after, in_flight, read=load_run):
@@ -176,16 +167,16 @@ def perform_killed(root, *, after, in_flight, read=load_run):
 
     def store(self, block, answers):
         if in_flight and len(done) + 1 == after:
-            raise _Killed
+            raise Killed
         receipt = real(self, block, answers)
         done.append(block)
         if len(done) == after:
-            raise _Killed
+            raise Killed
         return receipt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reservation, "store", store)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             execute(read(root), command="quorate run")
 
 
@@ -283,11 +274,11 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(model, make_
     def train(*rows, numbers, **how):
         chunks.append(numbers.start)
         if chunks == [0, 8, last]:
-            raise _Killed
+            raise Killed
         return real(*rows, numbers=numbers, **how)
 
     monkeypatch.setattr(kept_votes, "train_chunk", train)
-    with pytest.raises(_Killed):
+    with pytest.raises(Killed):
         run(broken)
     assert read_status(broken).teachers_stored == 16
     kept = sorted((broken / "private").glob("counted-*.stage"))

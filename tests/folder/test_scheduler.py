@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
-from tests.folder.conftest import DIRECT, charges, stored, write_run
+from tests.folder.conftest import DIRECT, KILLED_IN_A_ROUND, at_round, charges, stored, write_run
+from tests.folder.test_command_run import COUNT, broken_off, seeds, trained_anew
 from tests.processes import on_linux, start
 
 from quorate import PublicPool
-from quorate.cli import main
 from quorate.direct import descend, elsewhere
 from quorate.ensemble import DaskScheduler
 from quorate.folder.batch import load_run
@@ -213,18 +213,11 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
     execute(read_run(here), command="quorate run")
-    rounds = []
-
-    def killing(*given, **options):
-        rounds.append(1)
-        if len(rounds) == 2:
-            os.kill(next(iter(_nannied(cluster))), signal.SIGKILL)
-        return release(*given, **options)
-
-    release = descend.release
-    monkeypatch.setattr(descend, "release", killing)
+    killed = []
+    kill = at_round(2, lambda: killed.append(os.kill(next(iter(_nannied(cluster))), signal.SIGKILL)))
+    monkeypatch.setattr(descend, "release", kill)
     execute(rounds_at(there, cluster.address), command="quorate run")
-    assert len(rounds) == 5
+    assert len(killed) == 1
     assert stored(there, "gradient round") == stored(here, "gradient round")
     assert not list((there / "private").glob(".rows-*"))
 
@@ -258,7 +251,7 @@ exact.exp = lambda x: {other}
 
 @pytest.mark.heavy
 def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
-    tmp_path, capsys, monkeypatch
+    tmp_path, cli, monkeypatch
 ):
     import numpy._core._multiarray_umath as built
 
@@ -281,8 +274,7 @@ def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_ask
         for environment, why in refusals if off else refusals[1:]:
             worker = cluster.add_worker(**environment)
             cluster.wait(1)
-            main_says(there, cluster, code=4)
-            said = capsys.readouterr().err
+            said = cli.refused(4, "run", there, "--scheduler", cluster.address)
             assert (why in said, "nothing was charged" in said) == (True, True), said
             with Ledger(there / "ledger.db") as ledger:
                 assert ledger.reservations() == ()
@@ -295,45 +287,21 @@ def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_ask
     assert stored(there, "gradient round") != stored(here, "gradient round")
 
 
-DRIVER = """
-import os, signal, sys
-from quorate.cli import main
-from quorate.direct import descend
-
-release, rounds = descend.release, []
-
-def killed(*given, **options):
-    rounds.append(1)
-    if len(rounds) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return release(*given, **options)
-
-descend.release = killed
-main(["run", *sys.argv[1:]])
-"""
-
-
 @pytest.mark.faults
-def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(tmp_path, monkeypatch):
+def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
+    tmp_path, cli, monkeypatch
+):
     root = write_run(tmp_path / "run", n=400, m=60, **{**DIRECT, "method.rounds": 6})
     with a_cluster(tmp_path / "one") as one:
         one.add_worker()
         one.wait(1)
-        tree = start(DRIVER, root, "--scheduler", one.address, said=tmp_path / "said")
+        tree = start(KILLED_IN_A_ROUND, 3, root, "--scheduler", one.address, said=tmp_path / "said")
         assert tree.process.wait() == -signal.SIGKILL, tree.text()
         tree.bury()
         by_driver = stored(root, "gradient round")
         assert len(by_driver) == 2
-        rounds, release = list[int](), descend.release
-
-        def killing(*given, **options):
-            rounds.append(1)
-            if len(rounds) == 2:
-                one.scheduler.signal(signal.SIGKILL)
-            return release(*given, **options)
-
-        monkeypatch.setattr(descend, "release", killing)
-        main_says(root, one, code=6)
+        monkeypatch.setattr(descend, "release", at_round(2, lambda: one.scheduler.signal(signal.SIGKILL)))
+        cli.refused(6, "run", root, "--scheduler", one.address)
         monkeypatch.undo()
     by_scheduler = stored(root, "gradient round")
     assert by_scheduler[:2] == by_driver
@@ -341,7 +309,7 @@ def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_sche
     with a_cluster(tmp_path / "two") as two:
         two.add_worker()
         two.wait(1)
-        main_says(root, two, code=0)
+        cli.ok("run", root, "--scheduler", two.address)
     assert stored(root, "gradient round")[:4] == by_scheduler
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
@@ -351,30 +319,15 @@ def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_sche
     assert not list((root / "private").glob(".rows-*"))
 
 
-COMMONEST = """
-echo $QUORATE_SEED >> {calls}
-label=$(tail -n +2 "$1" | sed 's/.*,//' | sort | uniq -c | sort -rn | head -n 1 | sed 's/^ *[0-9]* //')
-tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
-"""
-
-
-def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster, tmp_path):
-    root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
-    (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
-    load_run(root)
+def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster, make_run, tmp_path):
+    root = trained_anew(make_run)
     whole = Path(shutil.copytree(root, tmp_path / "whole"))
     execute(load_run(whole), command="test")
-
-    def interrupt(stage, done, total):
-        if (stage, done) == ("calls", 3):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        execute(load_run(root), command="test", watch=interrupt)
+    broken_off(root, 3)
     (root / "calls").write_text("")
     tree = run(root, cluster)
     assert tree.process.wait() == 0, tree.text()
-    assert sum(int(seed) > 1000 for seed in (root / "calls").read_text().split()) == 8 - 3  # others are rehearsals
+    assert len(seeds(root)) == COUNT - 3
     assert (root / "private" / "votes.stage").read_bytes() == (whole / "private" / "votes.stage").read_bytes()
 
 
@@ -422,7 +375,7 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(cluster, tm
 
 
 @pytest.mark.faults
-def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cluster, before, here, tmp_path):
+def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cluster, before, here, tmp_path, cli):
     root = copied(before, tmp_path / "run", "hold")
     tree = run(root, cluster)
     tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
@@ -432,20 +385,19 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(cl
     cluster.scheduler.wait_for(lambda: time.sleep(0.1) or not any(map(alive, teachers)))
     assert list((root / "private").glob(".rows-*"))  # what it left
     (root / "hold").unlink()
-    main_says(root, cluster, code=0)
+    cli.ok("run", root, "--scheduler", cluster.address)
     assert_same(root, here)
     assert charges(root) == 1
 
 
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
-    cluster, before, tmp_path, monkeypatch, capsys
+    cluster, before, tmp_path, monkeypatch, cli
 ):
     from quorate.ensemble.workers.cluster import scheduler
 
     root = copied(before, tmp_path / "run")
     monkeypatch.setattr(scheduler, "environment", lambda: {"numpy": "0.1"})
-    main_says(root, cluster, code=4)
-    said = capsys.readouterr().err
+    said = cli.refused(4, "run", root, "--scheduler", cluster.address)
     assert "there and 0.1 here. Install the same versions on every worker" in said
     assert "nothing was charged" in said
     assert not (root / "public" / "labels.csv").exists()
@@ -470,22 +422,13 @@ def test_a_scheduler_that_dies_is_exit_code_6(cluster, before, tmp_path):
         time.sleep(0.5)
 
 
-def main_says(root, cluster, *, code):
-    with pytest.raises(SystemExit) as ended:
-        main(["run", str(root), "--scheduler", cluster.address])
-    assert ended.value.code == code
-
-
 @pytest.mark.quick
-def test_the_option_is_for_teachers_and_an_address_is_checked_first(make_run, capsys):
+def test_the_option_is_for_teachers_and_an_address_is_checked_first(make_run, cli):
     root = make_run(m=60)
     for options, why in (
         (["--scheduler", "tcp://10.1.2.3:8786"], "[run] scheduler is reached by plain TCP"),
         (["--scheduler", "10.1.2.3"], "[run] scheduler must be the address"),
     ):
-        with pytest.raises(SystemExit) as ended:
-            main(["run", str(root), "--json", *options])
-        said = json.loads(capsys.readouterr().err)
-        assert ended.value.code == 2
+        said = json.loads(cli.refused(2, "run", root, "--json", *options))
         assert why in said["error"]
         assert said["charged"] == "nothing was charged"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from tests.folder.conftest import DIRECT, run, stored
+from tests.folder.conftest import DIRECT, KILLED_IN_A_ROUND, at_round, charges, edit, interrupted, run, stored
 from tests.folder.test_resume import perform_killed
 
 import quorate
@@ -19,7 +19,6 @@ from quorate.direct import descend, prepare, task
 from quorate.direct.spool import units_of
 from quorate.folder import cell_run, table_source
 from quorate.folder.methods import read_run
-from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
 from quorate.run import progress, usable_rows
 
@@ -48,10 +47,8 @@ def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(make_spooled, cli, ca
         code, _, said = cli("run", root)
     assert code == 4
     assert "private: what is made of the private rows cannot be kept there (No space left on device)" in said
-    if (root / "ledger.db").exists():  # opened once the rows are read
-        assert not hashes
-        with Ledger(root / "ledger.db") as ledger:
-            assert ledger.reservations() == ()
+    assert charges(root) == 0
+    assert not (hashes and (root / "ledger.db").exists())  # which is opened once the rows are read
     assert cli("run", root)[0] == 0
 
 
@@ -75,7 +72,7 @@ def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_k
     monkeypatch.setattr(table_source, "LARGE_FILE", 100)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(descend, "release", killed_after(3, descend.release))
+        patch.setattr(descend, "release", at_round(4, interrupted))
         code, _, said = cli("run", root)
     first, *later = said.splitlines()
     assert code == 6
@@ -87,18 +84,6 @@ def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_k
     assert "gradient rounds (6, 3 of them done before)" in resumed
     monkeypatch.setattr(table_source, "LARGE_FILE", 1 << 24)
     assert "private rows" not in cli("run", root)[2]
-
-
-def killed_after(rounds, release):
-    left = [rounds]
-
-    def released(*given, **how):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return release(*given, **how)
-
-    return released
 
 
 @pytest.mark.heavy
@@ -124,23 +109,10 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(make_spooled, cli
 def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run):
     """SIGKILL, twice: nothing is left in the folder, and the run goes on to its end with every round once."""
     root = make_run("run", m=60, **{**DIRECT, "method.rounds": 30})
-    child = (
-        "import os, signal, sys\n"
-        "from quorate.data import spool\n"
-        "from quorate.direct import descend\n"
-        "from quorate.folder import tables\n"
-        "spool.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n"
-        "real, left = descend.release, [int(sys.argv[1])]\n"
-        "def release(*args, **how):\n"
-        "    left[0] -= 1\n"
-        "    if left[0] < 0: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return real(*args, **how)\n"
-        "descend.release = release\n"
-        "from quorate.cli import main\n"
-        "main(['run', sys.argv[2]])\n"
-    )
+    nothing_held = "from quorate.data import spool\nfrom quorate.folder import tables\n"
+    child = f"{nothing_held}spool.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n{KILLED_IN_A_ROUND}"
     before = {each.name for each in (root / "private").glob("*")} if (root / "private").exists() else set()
-    for rounds in (4, 7):
+    for rounds in (5, 8):
         ended = subprocess.run([sys.executable, "-c", child, str(rounds), str(root)], capture_output=True)
         assert ended.returncode == -9, ended.stderr
         left = {each.name for each in (root / "private").iterdir()} - before
@@ -175,13 +147,9 @@ def in_parts(root, n_parts=20):
 
 def settings_in_parts(root):
     """Name folders in place of the files; what the folders' names say is left out."""
-    place = root / "quorate.toml"
-    text = (
-        place.read_text(encoding="utf-8")
-        .replace('.csv"', '_parts"')
-        .replace("[data]\n", '[data]\ndrop = ["part", "bäd"]\n')
-    )
-    place.write_text(text.replace('"public_parts"', '"public_parts/**/*.parquet"'), encoding="utf-8")
+    edit(root, '.csv"', '_parts"')
+    edit(root, "[data]\n", '[data]\ndrop = ["part", "bäd"]\n')
+    edit(root, '"public_parts"', '"public_parts/**/*.parquet"')
 
 
 @pytest.mark.heavy
@@ -238,8 +206,5 @@ def test_each_part_that_is_none_is_told_at_once_and_nothing_is_charged(make_run,
 def test_a_private_part_that_is_public_too_is_the_private_file_again(make_run, cli):
     root = in_parts(make_run(m=60, **DIRECT))
     settings_in_parts(root)
-    text = (root / "quorate.toml").read_text(encoding="utf-8")
-    (root / "quorate.toml").write_text(
-        text.replace("public_parts/**/*.parquet", "private_parts/part=1?"), encoding="utf-8"
-    )
+    edit(root, "public_parts/**/*.parquet", "private_parts/part=1?")
     assert "is the private file again" in cli.refused(4, "check", root).words

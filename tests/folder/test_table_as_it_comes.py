@@ -1,15 +1,14 @@
 """A table as a spreadsheet exports it goes from `init` to `check-export` without a conversion by hand."""
 
 import codecs
-import runpy
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.folder.conftest import edit
 
 import quorate
 from quorate.data.dialect import Dialect
-from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.methods import read_run
@@ -59,11 +58,10 @@ def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     text = path.read_text(encoding="utf-8").replace('by = "auto"', f'by = "{method}"')
     assert "\nline_breaks = true" in text
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
-    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime")
     export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
     for command in (("plan", "run", "--rehearse", "no"), ("check", "run"), ("run", "run"), export):
-        code, out, err = cli(*command)
-        assert code == 0, (command, err)
+        cli.ok(*command)
     out = cli.ok("check-export", "out")
     assert cli("export", "run", "--to", "files")[0] == 0
     assert (tmp_path / "files" / "read_table.py").read_bytes() == (tmp_path / "out" / "read_table.py").read_bytes()
@@ -77,23 +75,9 @@ def test_an_export_goes_all_the_way(tmp_path, cli, method, monkeypatch):
     read = [quorate.load(tmp_path / place).predict(raw) for place in ("run", "out")]
     assert (read[0] == read[1]).all()
     assert (read[0] == new["Sepsis"].to_numpy()).mean() > 0.8
-    typed = raw.with_columns(
-        pl.col("Aufnahme").str.to_date("%d.%m.%Y"),
-        pl.col("Temperatur").str.replace(",", ".").cast(pl.Float64),
-        pl.col("Leukozyten").str.replace(".", "", literal=True).cast(pl.Int64),
-    )
-    assert (quorate.load(tmp_path / "out").predict(typed) == read[0]).all()
-    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
-    rows = script["read_table"]("evaluation.csv")  # written as the tables of the run
-    assert rows.equals(script["read_table"]("evaluation.csv", separator=";", encoding="cp1252"))
     for place in ("run", "out", "files"):
         cli.ok("predict", place, "evaluation.csv", "--out", f"{place}.csv")
         assert pl.read_csv(f"{place}.csv")["label"].to_list() == read[0].tolist()
-    student = skops.io.load("out/student.skops", trusted=read_facts(tmp_path / "run").student_file.trusted)
-    assert (student.predict(rows) == read[0]).all()
-    session = onnxruntime.InferenceSession("out/student.onnx")
-    names = [entry.name for entry in session.get_inputs()]
-    assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
 
 
 def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_charge(tmp_path):
@@ -125,8 +109,7 @@ def test_how_a_text_table_is_read_is_said_where_the_public_one_has_types_of_its_
     else:
         public.with_columns(pl.col("Aufnahme").str.to_date("%d.%m.%Y")).write_parquet("public.parquet")
     given = ("--label", "Sepsis", "--classes", "ja,nein", "--unit", "Patient", "--n-records", 30, "--epsilon", 4)
-    code, out, err = cli("init", "run", "--from", "private.csv", "--public", f"public.{suffix}", *given, "--yes")
-    assert code == 0, err
+    out = cli.ok("init", "run", "--from", "private.csv", "--public", f"public.{suffix}", *given, "--yes")
     line = "no public text table shows how private.csv is written"
     assert (line in out) == (suffix == "parquet")
     path = tmp_path / "run" / "quorate.toml"
@@ -164,11 +147,8 @@ def test_what_is_declared_of_a_table_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"separator": "::"}, r"^\[data\] separator must be one of"),
-        ({"decimal": 1}, r"^\[data\] decimal must be a text in quotes, got 1"),
         ({"missing": 9}, r"^\[data\] missing must list"),
         ({"missing": ["no"]}, r"^\[data\] missing names 'no', which is one of the classes"),
-        ({"encoding": "utf-16"}, r"^\[data\] encoding must be one of"),
         ({"private": "a.parquet", "public": "b.parquet", "quote": "'"}, r"^\[data\] quote says how text tables"),
         ({"text": ["ill"]}, r"^\[data\] text names 'ill', which is the label"),
         ({"text": ["note"], "drop": ["note"]}, r"^\[data\] names column 'note' more than once"),
@@ -183,28 +163,18 @@ def test_what_cannot_be_declared_of_a_table_is_one_line(tmp_path, wrong, words):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
-def test_the_same_cells_in_another_dialect_are_another_run(tmp_path, method):
+def test_the_same_cells_in_another_dialect_are_another_run(make_run, method):
     """The texts are the same, and so is the fingerprint of the table; what they say is not."""
+    root = make_run(n=60, m=40, **{"method.by": method, "data.n_records": 60, "run.unsafe_noise_seed": 1})
     for name, n in (("private", 60), ("public", 40)):
-        days = [f"{1 + row % 12:02d}.{1 + row % 11:02d}.2023" for row in range(n)]
-        rows = pl.DataFrame({"seen": days, "age": [row + 2 * n for row in range(n)], "ill": ["no", "yes"] * (n // 2)})
-        (rows if name == "private" else rows.drop("ill")).write_csv(tmp_path / f"{name}.csv")
-
-    def key(date_format):
-        (tmp_path / "quorate.toml").write_text(
-            '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "ill"\nclasses = ["no", "yes"]\n'
-            f'n_records = 60\n{date_format}\n[method]\nby = "{method}"\n[budget]\nepsilon = 4.0\ndelta = 1e-4\n'
-            f"[run]\nunsafe_noise_seed = 1\n{'allow_hopeless = true' * (method == 'votes')}\n"
-        )
-        if method == "direct":
-            return read_run(tmp_path, begin=False).task.plan_key
-        inputs = dict(load_run(tmp_path, begin=False).task.cache_inputs)
-        assert inputs.pop("data")
-        return inputs
-
-    first, second, none = (
-        key(f'date_format = "{order}"' if order else "") for order in ("dd.mm.yyyy", "mm.dd.yyyy", "")
-    )
+        days = pl.Series([f"{1 + row % 12:02d}.{1 + row % 11:02d}.2023" for row in range(n)])
+        pl.read_csv(root / f"{name}.csv").with_columns(seen=days).write_csv(root / f"{name}.csv")
+    keys, before = [], "[data]\n"
+    for order in ("", "dd.mm.yyyy", "mm.dd.yyyy", "dd.mm.yyyy"):
+        edit(root, before, now := f'[data]\ndate_format = "{order}"\n' if order else "[data]\n")
+        task, before = read_run(root, begin=False).task, now
+        keys.append(task.plan_key if method == "direct" else {**task.cache_inputs, "data": None})
+    none, first, second, again = keys
+    assert again == first
     assert first != second
     assert none not in (first, second)
-    assert key('date_format = "dd.mm.yyyy"') == first

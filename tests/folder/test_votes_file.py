@@ -142,8 +142,6 @@ def test_as_many_teachers_as_classes_must_say_what_they_are(tmp_path):
     assert read_votes(path, classes=NAMES, n_teachers=6).counts.reveal().tolist() == [[0, 1, 1], [2, 2, 2]]
 
 
-# --- what is wrong ------------------------------------------------------------------------------------------------
-
 SECRET = 86_421  # a vote that no message may tell
 
 
@@ -154,7 +152,6 @@ SECRET = 86_421  # a vote that no message may tell
         ("v.csv", f"cat,dog\n{SECRET},1\n", {}),
         ("v.csv", f"cat,dog,owl,cow\n1,2,3,{SECRET}\n", {"kind": "counts"}),
         ("v.csv", f"{SECRET},2,3\n{SECRET},1,2\n", {"kind": "counts"}),  # without a header
-        ("v.csv", f"{SECRET},2,3\n{SECRET},1,2\n", {"kind": "auto"}),
         ("v.csv", f"{SECRET},{SECRET},3\n{SECRET},1,2\n", {}),
         ("v.csv", f"cat,dog,owl\n{SECRET},1,2,3\n", {}),
         ("v.csv", f"cat,dog,owl\n1,2,{SECRET}.5\n", {}),
@@ -183,7 +180,6 @@ SECRET = 86_421  # a vote that no message may tell
         ("v.npy", np.ones((2, 3), dtype=bool), {}),
         ("v.npy", np.array([[1.0, 2.0, np.nan]]), {}),
         ("v.npy", np.array([[1, 2, 2**63]], dtype=np.uint64), {}),
-        ("v.npy", np.array([[1, 2, 3, SECRET]]), {"kind": "counts"}),
         ("v.npy", np.array([[1, 2, 3, SECRET]]), {}),
         ("v.npy", np.array([[0, 1, 2, -2]]), {}),
         ("v.npy", np.array([[0, 1, 2, 0.5]]), {}),
